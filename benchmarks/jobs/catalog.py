@@ -6,13 +6,12 @@ What is large is copied: partitions and events inside MariaDB, files as links to
 from __future__ import annotations
 
 import copy
-import os
+import io
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
+from functools import cache
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -21,6 +20,7 @@ from sqlalchemy import create_engine, func, insert, literal, select, update
 from benchmarks.catalog import TablePlan, columns, partition, partition_name, table
 from benchmarks.client import connect
 from benchmarks.cloning import copy_partitions
+from benchmarks.jobs.lake import Lake
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, SEQUENCE_TABLE
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
@@ -32,9 +32,6 @@ TABLE_PARTITIONS = 10_000
 
 _PARTITIONS_A_CALL = 500
 _TABLES_A_COPY = 10
-_LINKS_OF_A_FILE = 30_000
-"""Ext4 allows 65,000."""
-
 _EVENT_ROUNDS = 100
 _NOTIFICATION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MNotificationLog"
 
@@ -43,30 +40,31 @@ _NOTIFICATION_SEQUENCE = "org.apache.hadoop.hive.metastore.model.MNotificationLo
 class JobCatalog:
     """Where everything lies, and how large it is: each size has tables of its own."""
 
-    directory: Path
+    lake: Lake
     sizes: Sequence[int]
 
     def tables(self, size: int) -> list[TablePlan]:
         """The tables that hold this many partitions together."""
         each = min(size, TABLE_PARTITIONS)
-        return [TablePlan(DATABASE, f"s{size}_{number:03d}", COLUMNS, each) for number in range(-(-size // each))]
+        prefix = f"{self.lake.name}{size}"
+        return [TablePlan(DATABASE, f"{prefix}_{number:03d}", COLUMNS, each) for number in range(-(-size // each))]
 
     def pattern(self, size: int) -> str:
         """The tables of a size, as jobs name them."""
-        return f"{DATABASE}.s{size}_*"
+        return f"{DATABASE}.{self.lake.name}{size}_*"
 
-    def location(self, plan: TablePlan) -> Path:
-        """The directory of a table."""
-        return self.directory / DATABASE / plan.name
+    def location(self, plan: TablePlan, number: int | None = None) -> str:
+        """Of a table, or of its n-th partition, as it stands in the catalog."""
+        place = f"{self.lake.root}/{DATABASE}/{plan.name}"
+        return place if number is None else f"{place}/{partition_name(number)}"
 
 
 def create(catalog: JobCatalog, address: str, report: Callable[[str], None]) -> None:
     """Through the server: all tables, the partitions of the first table of each length, some events of each kind."""
     client = connect(address)
-    client.create_database(
-        ttypes.Database(name=DATABASE, locationUri=f"file:{catalog.directory / DATABASE}", parameters={})
-    )
-    data_bytes = _write_data(catalog.directory, 0).stat().st_size
+    if DATABASE not in client.get_all_databases():
+        client.create_database(ttypes.Database(name=DATABASE, locationUri=f"{catalog.lake.root}/db", parameters={}))
+    data_bytes = len(_data())
     for plans in map(catalog.tables, catalog.sizes):
         for plan in plans:
             client.create_table(_table(catalog, plan))
@@ -79,7 +77,6 @@ def create(catalog: JobCatalog, address: str, report: Callable[[str], None]) -> 
                     DATABASE, plan.name, [_partition(catalog, plan, n, data_bytes) for n in numbers], False, False
                 )
             )
-    _events(client, catalog)
 
 
 def copy_all(catalog: JobCatalog, url: str, events: int, report: Callable[[str], None]) -> None:
@@ -97,18 +94,16 @@ def copy_all(catalog: JobCatalog, url: str, events: int, report: Callable[[str],
 
 def make_directories(catalog: JobCatalog, report: Callable[[str], None]) -> None:
     """A directory with a file for each partition."""
-    links = 0
-    data = _write_data(catalog.directory, 0)
     for size in catalog.sizes:
         for plan in catalog.tables(size):
             for number in range(plan.partitions):
-                directory = f"{catalog.location(plan)}/{partition_name(number)}"
-                os.makedirs(directory, exist_ok=True)
-                if links % _LINKS_OF_A_FILE == 0:
-                    data = _write_data(catalog.directory, links // _LINKS_OF_A_FILE)
-                os.link(data, f"{directory}/part-0.parquet")
-                links += 1
+                add_file(catalog, plan, number, "part-0")
         report(f"{size:,} directories made")
+
+
+def add_file(catalog: JobCatalog, plan: TablePlan, number: int, name: str) -> None:
+    """A file of data in the directory of a partition."""
+    catalog.lake.write(f"{catalog.location(plan, number)}/{name}.parquet", _data())
 
 
 def _sources(catalog: JobCatalog) -> list[TablePlan]:
@@ -122,22 +117,20 @@ def _sources(catalog: JobCatalog) -> list[TablePlan]:
 
 def _table(catalog: JobCatalog, plan: TablePlan) -> ttypes.Table:
     made = table(plan)
-    made.sd.location = f"file:{catalog.location(plan)}"
+    made.sd.location = catalog.location(plan)
     return made
 
 
 def _partition(catalog: JobCatalog, plan: TablePlan, number: int, data_bytes: int) -> ttypes.Partition:
     made = partition(plan, number)
-    made.sd.location = f"file:{catalog.location(plan)}/{partition_name(number)}"
+    made.sd.location = catalog.location(plan, number)
     made.parameters = {"numFiles": "1", "totalSize": str(data_bytes), "numRows": str(ROWS_OF_A_FILE)}
     return made
 
 
-def _write_data(directory: Path, number: int) -> Path:
-    """A Parquet file of the tables' columns, always with the same rows; kept if it is there."""
-    path = directory / f"data-{number}.parquet"
-    if path.exists():
-        return path
+@cache
+def _data() -> bytes:
+    """A Parquet file of the tables' columns, always with the same rows."""
     chance = random.Random(0)
     start = datetime(2020, 1, 1, tzinfo=UTC)
     values = {
@@ -147,13 +140,14 @@ def _write_data(directory: Path, number: int) -> Path:
         "timestamp": (pa.timestamp("us", "UTC"), [start + timedelta(minutes=n) for n in range(ROWS_OF_A_FILE)]),
     }
     arrays = {column.name: pa.array(values[column.type][1], values[column.type][0]) for column in columns(COLUMNS)}
-    directory.mkdir(parents=True, exist_ok=True)
-    pyarrow.parquet.write_table(pa.table(arrays), path)
-    return path
+    content = io.BytesIO()
+    pyarrow.parquet.write_table(pa.table(arrays), content)
+    return content.getvalue()
 
 
-def _events(client: Any, catalog: JobCatalog) -> None:
+def make_events(catalog: JobCatalog, address: str) -> None:
     """Ten events a round, in the mixture of a lake that is written to: mostly partitions."""
+    client = connect(address)
     plan = TablePlan(DATABASE, "busy", COLUMNS, 1)
     client.create_table(_table(catalog, plan))
     parts = [_partition(catalog, plan, number, 0) for number in range(4)]

@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ import click
 from sqlalchemy import text
 
 from benchmarks.client import connect
-from benchmarks.jobs.catalog import JobCatalog, copy_all, create, make_directories
+from benchmarks.jobs.catalog import JobCatalog, copy_all, create, make_directories, make_events
+from benchmarks.jobs.lake import LocalLake, s3_class_path, s3_lake
 from benchmarks.jobs.measures import MEASURES, Measure, Place
 from benchmarks.jobs.processor_time import SparkProcessorTime, children
 from benchmarks.jobs.report import Figure, Report
@@ -33,40 +35,58 @@ BUFFER_POOL_BYTES = 4 << 30
 @click.option("--cores", default="1,2", show_default=True, help="each n runs as local[n]")
 @click.option("--only", multiple=True, help="only what is named so, or begins so: files, hms_catalog …")
 @click.option("--limit-s", default=300.0, show_default=True, help="a size expected to take longer is left out")
+@click.option("--s3-partitions", default="", help="sizes on moto's S3, for what looks at files: 1000")
 @click.option("--out", type=click.Path(path_type=Path), help="Markdown file, written after each measure")
-def jobs(partitions: str, cores: str, only: tuple[str, ...], limit_s: float, out: Path | None) -> None:
+def jobs(
+    partitions: str, cores: str, only: tuple[str, ...], limit_s: float, s3_partitions: str, out: Path | None
+) -> None:
     """Rows per second of data sources and jobs on Spark, and how time grows with the catalog."""
     sizes = sorted(int(one) for one in partitions.split(","))
+    s3_sizes = sorted(int(one) for one in s3_partitions.split(",") if one)
     counts = [int(one) for one in cores.split(",")]
     command = f"python -m benchmarks jobs --partitions {partitions} --cores {cores} --limit-s {limit_s:g}"
+    command += f" --s3-partitions {s3_partitions}" if s3_sizes else ""
     report = Report(command + "".join(f" --only '{one}'" for one in only))
     chosen = [one for one in MEASURES if not only or any(one.name.startswith(name) for name in only)]
 
+    def markdown() -> str:
+        return report.markdown(sorted({*sizes, *s3_sizes}), counts, [S3] if s3_sizes else [])
+
     def keep() -> None:
         if out is not None:
-            out.write_text(report.markdown(sizes, counts))
+            out.write_text(markdown())
 
     with tempfile.TemporaryDirectory(prefix="hms-cache-jobs-") as temporary:
-        with _catalog(Path(temporary), sizes, with_files=any(one.name in _WITH_FILES for one in chosen)) as place:
+        local = JobCatalog(LocalLake(Path(temporary) / "lake"), sizes)
+        with _catalog(local, Path(temporary), with_files=any(one.has_files for one in chosen)) as place:
+            place = replace(place, settings=s3_class_path() if s3_sizes else {})
             for is_hive in (False, True):
                 for count in counts:
                     some = [one for one in chosen if one.is_hive is is_hive]
                     if some:
                         _measure_all(some, place, count, limit_s, report, keep)
-        click.echo(report.markdown(sizes, counts))
+        if s3_sizes:
+            directory = Path(temporary) / "s3"
+            directory.mkdir()
+            with (
+                s3_lake(directory) as (lake, settings),
+                _catalog(JobCatalog(lake, s3_sizes), directory, with_files=True) as place,
+            ):
+                place = replace(place, settings=settings, store=S3)
+                _measure_all([one for one in chosen if one.has_files], place, counts[0], limit_s, report, keep)
+        click.echo(markdown())
 
 
-_WITH_FILES = ("files", "statistics")
+S3 = "S3"
 
 
 @contextmanager
-def _catalog(directory: Path, sizes: Sequence[int], *, with_files: bool) -> Iterator[Place]:
+def _catalog(catalog: JobCatalog, directory: Path, *, with_files: bool) -> Iterator[Place]:
     """A database, a server on it, and the catalog of all sizes in it."""
     from hms_cache.store.engine.database import Database
     from hms_cache.store.installation.init import init_schema
     from tests.databases import closing, start_mariadb
 
-    catalog = JobCatalog(directory / "lake", sizes)
     server = start_mariadb()
     try:
         url = server.create_database()
@@ -78,7 +98,8 @@ def _catalog(directory: Path, sizes: Sequence[int], *, with_files: bool) -> Iter
             init_schema(database)
         with _serving(url, directory / "loading") as loading:
             create(catalog, loading.address, click.echo)
-        copy_all(catalog, url, max(sizes), click.echo)
+            make_events(catalog, loading.address)
+        copy_all(catalog, url, max(catalog.sizes), click.echo)
         if with_files:
             make_directories(catalog, click.echo)
         with _serving(url, directory / "serving") as serving:
@@ -112,6 +133,7 @@ def _measure_all(
     from hms_cache.jobs.frame.session import job_session
 
     conf = {"spark.driver.memory": DRIVER_MEMORY, "spark.sql.warehouse.dir": str(place.scratch / "warehouse")}
+    conf |= place.settings
     if any(one.is_hive for one in measures):
         conf |= {
             "spark.sql.catalogImplementation": "hive",
@@ -134,14 +156,18 @@ def _measure_all(
 
 
 def _measure(measure: Measure, spark: Any, place: Place, size: int, cores: int) -> Figure:
+    if measure.before is not None:
+        measure.before(place, size)
     before, started = place.processor_time.seconds(), time.perf_counter()
     rows = measure.run(spark, place, size)
     seconds, cpu = time.perf_counter() - started, place.processor_time.seconds() - before
+    if measure.after is not None:
+        measure.after(place, size)
     click.echo(
         f"local[{cores}]  {measure.name}: {rows:,} {measure.rows} in {seconds:.1f} s ({cpu:.1f} s of CPU), "
         f"{rows / seconds:,.0f}/s"
     )
-    return Figure(measure.name, measure.rows, size, cores, rows, seconds, cpu)
+    return Figure(measure.name, measure.rows, size, cores, rows, seconds, cpu, place.store)
 
 
 def _warm_up(spark: Any, place: Place) -> None:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.jobs.catalog import JobCatalog
+from benchmarks.catalog import TablePlan
+from benchmarks.jobs.catalog import JobCatalog, add_file
 from benchmarks.jobs.processor_time import SparkProcessorTime
 from hms_cache.jobs.registry import JOBS
 
@@ -23,6 +25,11 @@ class Place:
     last_event_id: int
     scratch: Path
     processor_time: SparkProcessorTime
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Of Spark, to read the files."""
+
+    store: str = ""
+    """What holds them; empty for local directories."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +40,13 @@ class Measure:
     rows: str
     """What a row is."""
     run: Callable[[Any, Place, int], int]
+    before: Callable[[Place, int], None] | None = None
+    """What is done first, and not measured."""
+
+    after: Callable[[Place, int], None] | None = None
     is_hive: bool = False
+    has_files: bool = False
+    """It looks at the files of tables."""
 
 
 def _read(frame: Any) -> int:
@@ -94,11 +107,67 @@ def _verify(spark: Any, place: Place, size: int) -> int:
 
 
 def _statistics(spark: Any, place: Place, size: int) -> int:
-    options = {"metastore": place.metastore, "tables": (place.catalog.pattern(size),), "all": True}
+    return _statistics_written(spark, place, size, everything=True)
+
+
+def _statistics_written(spark: Any, place: Place, size: int, *, everything: bool) -> int:
+    options = {"metastore": place.metastore, "tables": (place.catalog.pattern(size),), "all": everything}
     result = JOBS["statistics"].run(spark, options)
     if result.exit_status:
         raise RuntimeError(f"statistics failed: {dict(result.summary)} {[list(one.rows) for one in result.tables]}")
     return int(str(result.summary["partitions written"]))
+
+
+def _change_some(place: Place, size: int) -> None:
+    """One more file in each hundredth partition, which no event tells of."""
+    name = f"part-{time.monotonic_ns()}"
+    for plan in place.catalog.tables(size):
+        for number in range(0, plan.partitions, _PARTS):
+            add_file(place.catalog, plan, number, name)
+
+
+def _changed_statistics(spark: Any, place: Place, size: int) -> int:
+    written = _statistics_written(spark, place, size, everything=False)
+    changed = sum(len(range(0, plan.partitions, _PARTS)) for plan in place.catalog.tables(size))
+    if written != changed:
+        raise RuntimeError(f"statistics of {written} partitions written, and {changed} changed")
+    return size
+
+
+_PARTS = 100
+"""A hundredth changes, and a hundredth is new."""
+
+
+def _add_some(place: Place, size: int) -> None:
+    for plan in place.catalog.tables(size):
+        for number in _new(plan):
+            add_file(place.catalog, plan, number, "part-0")
+
+
+def _new(plan: TablePlan) -> range:
+    return range(plan.partitions, plan.partitions + max(1, plan.partitions // _PARTS))
+
+
+def _repair(spark: Any, place: Place, size: int) -> int:
+    summary = _repaired(place, size, "add")
+    new = sum(len(_new(plan)) for plan in place.catalog.tables(size))
+    if (summary["added"], summary["partitions"]) != (new, size):
+        raise RuntimeError(f"repair: {dict(summary)}")
+    return size + new
+
+
+def _repaired(place: Place, size: int, mode: str) -> Mapping[str, object]:
+    tables = (place.catalog.pattern(size),)
+    options = {"metastore": place.metastore, "database": place.database, "tables": tables, "mode": mode}
+    return JOBS["repair"].run(None, options).summary
+
+
+def _drop_some(place: Place, size: int) -> None:
+    """What was added: the next measures find the catalog as it was."""
+    for plan in place.catalog.tables(size):
+        for number in _new(plan):
+            place.catalog.lake.delete(place.catalog.location(plan, number))
+    _repaired(place, size, "drop")
 
 
 MEASURES = (
@@ -106,8 +175,14 @@ MEASURES = (
     Measure("hms_catalog, from the database", "partitions", _catalog_from_database),
     Measure("hms_events", "events", _events),
     Measure("history", "events", _history),
-    Measure("files", "directories", _files),
+    Measure("files", "directories", _files, has_files=True),
+    Measure("repair, 1 % new", "directories", _repair, _add_some, _drop_some, has_files=True),
     Measure("verify", "objects", _verify),
     # Last: what it writes changes what the others read.
-    Measure("statistics", "partitions", _statistics, is_hive=True),
+    Measure("statistics", "partitions", _statistics, is_hive=True, has_files=True),
+    Measure(
+        *("statistics again, 1 % changed", "partitions", _changed_statistics, _change_some),
+        is_hive=True,
+        has_files=True,
+    ),
 )

@@ -25,6 +25,14 @@ class Figure:
     cpu_seconds: float
     """Of Spark: its JVM and its Python workers, without server and database."""
 
+    store: str = ""
+    """What holds the files, if not the file system."""
+
+    @property
+    def column(self) -> str:
+        """Of the report."""
+        return _column(self.cores, self.store)
+
     @property
     def rows_per_second(self) -> float:
         """Of the whole job, with planning and its report."""
@@ -39,13 +47,15 @@ class Report:
     figures: list[Figure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
-    def figure(self, measure: str, size: int, cores: int) -> Figure | None:
+    def figure(self, measure: str, size: int, column: str) -> Figure | None:
         """The figure of this cell, if it was measured."""
-        found = (one for one in self.figures if (one.measure, one.size, one.cores) == (measure, size, cores))
+        found = (one for one in self.figures if (one.measure, one.size, one.column) == (measure, size, column))
         return next(found, None)
 
-    def markdown(self, sizes: Sequence[int], cores: Sequence[int]) -> str:
-        """The tables: rows per second by size and cores, and how time grows from size to size."""
+    def markdown(self, sizes: Sequence[int], cores: Sequence[int], stores: Sequence[str] = ()) -> str:
+        """The tables: rows per second by size and cores, and how time grows from size to size. Of `stores` beside the
+        file system there are figures of the first number of cores."""
+        columns = [_column(count, "") for count in cores] + [_column(cores[0], store) for store in stores]
         lines = [
             f"`{self.command}` at {revision()}, {datetime.now(UTC):%Y-%m-%d}. {machine()}.",
             "",
@@ -54,37 +64,42 @@ class Report:
             "and CPU, beside those of the size above it.",
             "",
             "| | of | "
-            + " | ".join(f"{count} core{'s' * (count > 1)}: s | CPU s | rows/s | growth" for count in cores)
+            + " | ".join(f"{column}: s | CPU s | rows/s | growth" for column in columns)
             + (" | gain |" if len(cores) > 1 else " |"),
-            "|---|--:|" + "--:|--:|--:|--:|" * len(cores) + ("--:|" if len(cores) > 1 else ""),
+            "|---|--:|" + "--:|--:|--:|--:|" * len(columns) + ("--:|" if len(cores) > 1 else ""),
         ]
         for name in dict.fromkeys(one.measure for one in self.figures):
-            before: dict[int, Figure] = {}
+            before: dict[str, Figure] = {}
             for size in sizes:
-                row = {count: self.figure(name, size, count) for count in cores}
+                row = {column: self.figure(name, size, column) for column in columns}
                 if any(row.values()):
-                    lines.append(_line(name, size, row, before))
-                    before = {count: one for count, one in row.items() if one is not None}
+                    lines.append(_line(name, row, before, len(cores)))
+                    before |= {column: one for column, one in row.items() if one is not None}
         if self.notes:
             lines += ["", *(f"- {note}" for note in self.notes)]
         return "\n".join(lines) + "\n"
 
 
-def _line(name: str, size: int, row: dict[int, Figure | None], before: dict[int, Figure]) -> str:
+def _column(cores: int, store: str) -> str:
+    return f"{cores} core{'s' * (cores > 1)}" + (f", {store}" if store else "")
+
+
+def _line(name: str, row: dict[str, Figure | None], before: dict[str, Figure], local: int) -> str:
+    """`local`: so many columns are of the file system; the gain is of the last beside the first."""
     first = next(one for one in row.values() if one is not None)
     cells = [name, f"{first.rows:,} {first.unit}"]
-    for count, one in row.items():
+    for column, one in row.items():
         if one is None:
             cells += [""] * 4
             continue
-        smaller = before.get(count)
+        smaller = before.get(column)
         growth = ""
         if smaller is not None:
             growth = f"× {one.seconds / smaller.seconds:.1f}, × {one.cpu_seconds / smaller.cpu_seconds:.1f}"
         cells += [f"{one.seconds:.1f}", f"{one.cpu_seconds:.1f}", f"{one.rows_per_second:,.0f}", growth]
-    if len(row) > 1:
-        both = [one.seconds for one in row.values() if one is not None]
-        cells.append(f"{both[0] / both[-1]:.2f}" if len(both) == len(row) else "")
+    if local > 1:
+        both = [one.seconds for one in list(row.values())[:local] if one is not None]
+        cells.append(f"{both[0] / both[-1]:.2f}" if len(both) == local else "")
     return "| " + " | ".join(cells) + " |"
 
 

@@ -17,14 +17,14 @@ from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
-from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
 _STRING, _LONG = StringType(), LongType()
-_OWNER = [StructField("database", _STRING, False), StructField("table", _STRING, False)]
+_OWNER = [StructField(name, _STRING, False) for name in TABLE_COLUMNS]
 
 SLICES = StructType([*_OWNER, StructField("partitions", ArrayType(_STRING, False), False)])
 """Names of some partitions of a table."""
@@ -105,7 +105,7 @@ def places_of(slices: DataFrame, metastore: str) -> DataFrame:
         reader = MetastoreReader(metastore)
         try:
             for row in rows:
-                table = TableName(DEFAULT_CATALOG, row["database"], row["table"])
+                table = TableName(*(row[name] for name in TABLE_COLUMNS))
                 try:
                     for name, partition in reader.partitions(PartitionRange(table, names=tuple(row["partitions"]))):
                         yield place_row(table, name, partition.sd.location, partition, partition.parameters)
@@ -119,7 +119,7 @@ def places_of(slices: DataFrame, metastore: str) -> DataFrame:
 
 def failed_row(table: TableName, error: Exception) -> dict[str, Any]:
     """A row of `PLACES` for what cannot be read of a table."""
-    row = dict.fromkeys(PLACES.names) | {"database": table.database, "table": table.table}
+    row = dict.fromkeys(PLACES.names) | table._asdict()
     return row | {"location": "", "encoded_bytes": 0, "problem": reason_of(error)}
 
 
@@ -128,8 +128,7 @@ def place_row(
 ) -> dict[str, Any]:
     """A row of `PLACES`."""
     return {
-        "database": table.database,
-        "table": table.table,
+        **table._asdict(),
         "partition": partition,
         "location": canonical(location or ""),
         "encoded_bytes": len(serialize(struct, _PROTOCOL)),
@@ -148,7 +147,7 @@ def transform(places: DataFrame, found: DataFrame, parts: int, options: ListingO
     """The places (`PLACES`) with the files that are there (`LISTED`): as their tables' trees have them (`FOUND`), and
     by a listing of its own for what is not in its table's tree."""
     names = [field.name for field in _FIGURES]
-    owner = ["database", "table", "location"]
+    owner = [*TABLE_COLUMNS, "location"]
     of_trees = found.where((found["kind"] == PARTITION) & found["files"].isNotNull())
     # Two partitions may lie in one directory, which is listed once.
     joined = places.join(of_trees.select(*owner, *names).dropDuplicates(owner), owner, "left")
@@ -180,7 +179,7 @@ def directories_below(roots: DataFrame, slices: int, options: ListingOptions) ->
     def trees(rows: _Rows) -> _Rows:
         lister = options.lister()
         for row in rows:
-            owner = {"database": row["database"], "table": row["table"]}
+            owner = {name: row[name] for name in TABLE_COLUMNS}
             if row["kind"] != PARTITION:
                 yield {field.name: row.get(field.name) for field in FOUND}
                 continue
@@ -195,8 +194,8 @@ def directories_below(roots: DataFrame, slices: int, options: ListingOptions) ->
 
 
 def missing_roots(found: DataFrame) -> DataFrame:
-    """Tables whose own directory does not exist: ``database``, ``table``."""
-    return found.where(found["kind"] == NO_ROOT).select("database", "table").distinct()
+    """Tables whose own directory does not exist (`TABLE_COLUMNS`)."""
+    return found.where(found["kind"] == NO_ROOT).select(*TABLE_COLUMNS).distinct()
 
 
 def _mapped(frame: DataFrame, function: Callable[[_Rows], _Rows], schema: StructType) -> DataFrame:

@@ -21,10 +21,10 @@ from hms_cache.jobs.files.repair import Outcome, Repair, repair_table
 from hms_cache.jobs.files.results import Results
 from hms_cache.jobs.files.transform import DIFFERENCES, OK, differences, directories, sizes, unknown_directories
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
-from hms_cache.jobs.sources.catalog_reader import TableName
+from hms_cache.jobs.sources.catalog_reader import tables_within
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
-from hms_cache.jobs.sources.scope import TableScope
-from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.jobs.sources.scope import TABLE_COLUMNS, TableScope, shown_name
+from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 PARTITIONS_OF_A_SLICE = 1_000
@@ -37,8 +37,7 @@ _FOUND_DIFFERENCES = 3
 _WITH_FILES = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
 _TABLES = StructType(
     [
-        StructField("database", StringType(), False),
-        StructField("table", StringType(), False),
+        *(StructField(name, StringType(), False) for name in TABLE_COLUMNS),
         StructField("columns", LongType(), False),
         StructField("encoded_bytes", LongType(), False),
     ]
@@ -69,14 +68,14 @@ def main(run: JobRun) -> JobResult:
         differing = differences(every)
         by_kind = {row["kind"]: row["count"] for row in every.groupBy("kind").count().collect()}
         counts = {kind: count for kind, count in by_kind.items() if kind != OK}
-        rootless = {(row["database"], row["table"]) for row in listing.missing_roots(found).collect()}
+        rootless = {TableName(*row) for row in listing.missing_roots(found).collect()}
     with run.progress.step("Adding up"):
-        report = sizes(listed, _table_rows(run, tables)).orderBy(f.desc("rule_bytes"), "database", "table")
+        report = sizes(listed, _table_rows(run, tables)).orderBy(f.desc("rule_bytes"), *TABLE_COLUMNS)
         by_table = [tuple(row) for row in report.limit(options["shown"]).collect()]
         totals = report.agg(*(f.sum(name).alias(name) for name in _SUMMED)).collect()[0].asDict()
         shown = [
             tuple(row)
-            for row in differing.orderBy("kind", "database", "table", "location").limit(options["shown"]).collect()
+            for row in differing.orderBy("kind", *TABLE_COLUMNS, "location").limit(options["shown"]).collect()
         ]
     summary: dict[str, object] = {"tables": len(tables)} | {
         name.replace("_", " "): totals[name] or 0 for name in _SUMMED
@@ -119,21 +118,13 @@ def _tables(metastore: str, scope: TableScope) -> tuple[_Tables, list[dict[str, 
     failures: list[dict[str, Any]] = []
     reader = MetastoreReader(metastore)
     try:
-        if not scope.admits(DEFAULT_CATALOG):
-            return found, failures
-        for database in reader.database_names(DEFAULT_CATALOG):
-            if not scope.admits(DEFAULT_CATALOG, database):
+        for table in tables_within(reader, scope):
+            if table.tableType not in _WITH_FILES or not table.sd.location:
                 continue
-            names = reader.table_names(DEFAULT_CATALOG, database)
-            wanted = [name for name in names if scope.admits(DEFAULT_CATALOG, database, name)]
-            for table in reader.tables(DEFAULT_CATALOG, database, wanted):
-                if table.tableType not in _WITH_FILES or not table.sd.location:
-                    continue
-                name = TableName(DEFAULT_CATALOG, table.dbName, table.tableName)
-                try:
-                    found.append((table, reader.partition_names(name) if table.partitionKeys else None))
-                except TException as error:
-                    failures.append(listing.failed_row(name, error))
+            try:
+                found.append((table, reader.partition_names(_name(table)) if table.partitionKeys else None))
+            except TException as error:
+                failures.append(listing.failed_row(_name(table), error))
     finally:
         reader.close()
     return found, failures
@@ -145,18 +136,18 @@ def _frames(run: JobRun, tables: _Tables, failures: Iterable[dict[str, Any]]) ->
     slices, roots = [], []
     plain = [tuple(row[column] for column in listing.PLACES.names) for row in failures]
     for table, names in tables:
-        name = TableName(DEFAULT_CATALOG, table.dbName, table.tableName)
+        name = _name(table)
         if names is None:
             row = listing.place_row(name, None, table.sd.location, table, table.parameters)
             plain.append(tuple(row[column] for column in listing.PLACES.names))
             continue
         location, keys = canonical(table.sd.location), [key.name for key in table.partitionKeys]
-        roots.append((table.dbName, table.tableName, location, keys))
+        roots.append((*name, location, keys))
         slices += [
-            (table.dbName, table.tableName, names[start : start + PARTITIONS_OF_A_SLICE])
+            (*name, names[start : start + PARTITIONS_OF_A_SLICE])
             for start in range(0, len(names), PARTITIONS_OF_A_SLICE)
         ]
-    directories = len(plain) + sum(len(names) for _, _, names in slices)
+    directories = len(plain) + sum(len(some[-1]) for some in slices)
     parts = min(run.options["slices"], directories // DIRECTORIES_OF_A_PART + 1)
     cut = run.spark.createDataFrame(slices, listing.SLICES).repartition(max(1, min(parts, len(slices))))
     places = listing.places_of(cut, run.options["metastore"])
@@ -166,10 +157,7 @@ def _frames(run: JobRun, tables: _Tables, failures: Iterable[dict[str, Any]]) ->
 
 
 def _table_rows(run: JobRun, tables: _Tables) -> DataFrame:
-    rows = [
-        (table.dbName, table.tableName, len(table.sd.cols or ()), len(serialize(table, _PROTOCOL)))
-        for table, _ in tables
-    ]
+    rows = [(*_name(table), len(table.sd.cols or ()), len(serialize(table, _PROTOCOL))) for table, _ in tables]
     return run.spark.createDataFrame(rows, _TABLES)
 
 
@@ -177,7 +165,7 @@ def _repair(
     run: JobRun,
     tables: _Tables,
     differing: DataFrame,
-    rootless: set[tuple[str, str]],
+    rootless: set[TableName],
     summary: dict[str, object],
     reports: list[ResultTable],
 ) -> int:
@@ -186,33 +174,33 @@ def _repair(
     limit = run.options["limit"]
     rows = differing.where(differing["kind"].isin(wanted) & differing["partition"].isNotNull())
     # A directory that is not there may be a file system that is not: then nothing below it tells.
-    rooted = [f"{database}.{table}" for database, table in rootless]
-    rows = rows.where((rows["kind"] != MISSING) | ~f.concat_ws(".", "database", "table").isin(rooted))
-    rows = rows.orderBy("database", "table", "partition").limit(limit + 1)
-    by_table: dict[tuple[str, str], list[Repair]] = {}
+    rooted = [str(table) for table in rootless]
+    rows = rows.where((rows["kind"] != MISSING) | ~f.concat_ws(".", *TABLE_COLUMNS).isin(rooted))
+    rows = rows.orderBy(*TABLE_COLUMNS, "partition").limit(limit + 1)
+    by_table: dict[TableName, list[Repair]] = {}
     notes: list[tuple[str, str]] = []
     for row in rows.collect():
-        owner = (row["database"], row["table"])
+        owner = TableName(*(row[name] for name in TABLE_COLUMNS))
         action = "add" if row["kind"] == UNREGISTERED else "drop"
         by_table.setdefault(owner, []).append(Repair(action, row["partition"], row["location"]))
-    for database, table in sorted(rootless):
-        notes.append((f"{database}.{table}", "its own directory does not exist: no partition of it is dropped"))
+    for table in sorted(rootless):
+        notes.append((shown_name(table), "its own directory does not exist: no partition of it is dropped"))
     planned = [repair for repairs in by_table.values() for repair in repairs]
     plan = [_plan_row(owner, repairs) for owner, repairs in sorted(by_table.items())]
     reports.append(ResultTable("Plan", ("table", "to add", "to drop"), plan))
-    for database, table, to_add, to_drop in ((*row[0].split(".", 1), row[1], row[2]) for row in plan):
-        run.progress.note(f"{database}.{table}: {to_add} partitions to add, {to_drop} to drop")
+    for name, to_add, to_drop in plan:
+        run.progress.note(f"{name}: {to_add} partitions to add, {to_drop} to drop")
     done = Outcome()
     if len(planned) > limit:
         notes.append(("", f"more than {limit} partitions to add and drop (--limit): nothing was changed"))
     elif not run.dry_run:
-        structs = {(table.dbName, table.tableName): table for table, _ in tables}
+        structs = {_name(table): table for table, _ in tables}
         with run.progress.step("Repairing"), MetastoreClient(run.options["metastore"]) as client:
             for owner, repairs in sorted(by_table.items()):
                 outcome = repair_table(client, structs[owner], repairs, run.options["batch_partitions"])
                 done.added, done.dropped = done.added + outcome.added, done.dropped + outcome.dropped
                 done.unchanged += outcome.unchanged
-                notes += [(".".join(owner), failure) for failure in outcome.failures]
+                notes += [(shown_name(owner), failure) for failure in outcome.failures]
     if not run.dry_run:
         summary |= {"added": done.added, "dropped": done.dropped, "left as they were": done.unchanged}
     if notes:
@@ -220,6 +208,10 @@ def _repair(
     return done.added + done.dropped
 
 
-def _plan_row(owner: tuple[str, str], repairs: list[Repair]) -> tuple[Any, ...]:
+def _name(table: Table) -> TableName:
+    return table_name(table.catName, table.dbName, table.tableName)
+
+
+def _plan_row(owner: TableName, repairs: list[Repair]) -> tuple[Any, ...]:
     to_add = sum(1 for repair in repairs if repair.action == "add")
-    return (".".join(owner), to_add, len(repairs) - to_add)
+    return (shown_name(owner), to_add, len(repairs) - to_add)

@@ -56,6 +56,7 @@ def repair_table(client: MetastoreClient, table: Table, repairs: Sequence[Repair
             parts=[_partition(table, one) for one in still],
             ifNotExists=True,
             needResult=True,
+            catName=table.catName,
         )
         done = _done(client, "add_partitions_req", request, outcome) if still else 0
         outcome.added += done or 0
@@ -74,6 +75,7 @@ def repair_table(client: MetastoreClient, table: Table, repairs: Sequence[Repair
             deleteData=False,
             ifExists=True,
             needResult=True,
+            catName=table.catName,
         )
         done = _done(client, "drop_partitions_req", drop, outcome) if still else 0
         outcome.dropped += done or 0
@@ -95,6 +97,7 @@ def _partition(table: Table, repair: Repair) -> Partition:
     descriptor = copy.deepcopy(table.sd)
     descriptor.location = repair.location
     return Partition(
+        catName=table.catName,
         values=values_of_name(repair.partition),
         dbName=table.dbName,
         tableName=table.tableName,

@@ -17,7 +17,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from hms_cache.jobs.files.directories import UNREADABLE
 from hms_cache.jobs.files.transform import DIRECTORIES
-from hms_cache.jobs.sources.scope import TableScope
+from hms_cache.jobs.sources.scope import TABLE_COLUMNS, TableScope
 from hms_cache.metadata.names import DEFAULT_CATALOG
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ RUNS = StructType(
     ]
 )
 
-_KEY = ["database", "table", "kept_as", "location"]
+_KEY = [*TABLE_COLUMNS, "kept_as", "location"]
 """Of a directory. Two partitions may lie in one, so the partition belongs to it."""
 
 
@@ -68,7 +68,9 @@ class Results:
         found = self._read("directories", KEPT_DIRECTORIES)
         if found is None or not runs:
             return self._spark.createDataFrame([], KEPT_DIRECTORIES)
-        return found.where(found["run"].isin(list(runs)))
+        # What an earlier release wrote is of the default catalog.
+        catalog = f.coalesce(found["catalog"], f.lit(DEFAULT_CATALOG))
+        return found.where(found["run"].isin(list(runs))).withColumn("catalog", catalog)
 
     def latest(self) -> DataFrame:
         """Each directory as the last run that ended knew it: rows of `DIRECTORIES` with the run that wrote them."""
@@ -132,23 +134,23 @@ class Results:
             .when(both["hash_before"] != both["hash_now"], CHANGED)
             .otherwise(SAME)
         )
-        key_names = {"database", "table", "location"}
+        key_names = {*TABLE_COLUMNS, "location"}
         columns = [
             f.col(name) if name in key_names else f.when(gone, f.col(f"b_{name}")).otherwise(f.col(name)).alias(name)
             for name in names
         ]
         rows = both.select(*columns, change.alias("change"))
         # Of a table that could not be listed whole nobody knows what is gone; nor of one that was not asked for.
-        unknown = found.where(found["kind"] == UNREADABLE).select("database", "table").distinct()
-        gone_tables = rows.where(rows["change"] == GONE).select("database", "table").distinct()
+        unknown = found.where(found["kind"] == UNREADABLE).select(*TABLE_COLUMNS).distinct()
+        gone_tables = rows.where(rows["change"] == GONE).select(*TABLE_COLUMNS).distinct()
         admitted = [
-            (row["database"], row["table"])
-            for row in gone_tables.join(unknown, ["database", "table"], "left_anti").collect()
-            if scope.admits(DEFAULT_CATALOG, row["database"], row["table"])
+            tuple(row)
+            for row in gone_tables.join(unknown, list(TABLE_COLUMNS), "left_anti").collect()
+            if scope.admits(*row)
         ]
-        owner = StructType([StructField("database", StringType()), StructField("table", StringType())])
+        owner = StructType([StructField(name, StringType()) for name in TABLE_COLUMNS])
         really = rows.where(rows["change"] == GONE).join(
-            f.broadcast(self._spark.createDataFrame(admitted, owner)), ["database", "table"], "left_semi"
+            f.broadcast(self._spark.createDataFrame(admitted, owner)), list(TABLE_COLUMNS), "left_semi"
         )
         unwritten = (GONE,) if keep_same else (GONE, SAME)
         kept = rows.where(~rows["change"].isin(*unwritten))
@@ -158,7 +160,12 @@ class Results:
     def _read(self, name: str, schema: StructType) -> DataFrame | None:
         if self._format == "iceberg":
             table = f"{self._output}.{name}"
-            return self._spark.table(table) if self._spark.catalog.tableExists(table) else None
+            if not self._spark.catalog.tableExists(table):
+                return None
+            found = self._spark.table(table)
+            return found.withColumns(
+                {field.name: f.lit(None).cast(field.dataType) for field in schema if field.name not in found.columns}
+            )
         path = f"{self._output}/{name}"
         return self._spark.read.schema(schema).parquet(path) if _exists(self._spark, path) else None
 
@@ -168,6 +175,11 @@ class Results:
             return
         table = f"{self._output}.{name}"
         if self._spark.catalog.tableExists(table):
+            has = set(self._spark.table(table).columns)
+            for field in rows.schema.fields:
+                if field.name not in has:  # an earlier release made the table
+                    kind = field.dataType.simpleString()
+                    self._spark.sql(f"ALTER TABLE {table} ADD COLUMN `{field.name}` {kind}")
             rows.writeTo(table).append()
         else:
             rows.writeTo(table).using("iceberg").partitionedBy(f.col("run")).create()

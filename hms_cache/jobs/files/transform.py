@@ -9,14 +9,14 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType, Tim
 
 from hms_cache.jobs.files.directories import EMPTY, MISSING, ORPHAN, OUTDATED, PARTITION, UNREADABLE, UNREGISTERED
 from hms_cache.jobs.files.listing import FOUND
+from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 DIFFERENCES = StructType(
     [
-        StructField("database", StringType(), False),
-        StructField("table", StringType(), False),
+        *(StructField(name, StringType(), False) for name in TABLE_COLUMNS),
         # missing: a partition without its directory; empty: a directory without files; unregistered: a directory with
         # files that no partition has; orphan: one that is no partition's by its name, or whose partition lies
         # elsewhere; outdated: other numbers of files or bytes than the catalog's; unreadable: it could not be listed.
@@ -58,7 +58,7 @@ def unknown_directories(listed: DataFrame, found: DataFrame) -> DataFrame:
     One of a partition by its name is unregistered, or empty if it has no files; an orphan if that partition lies
     elsewhere.
     """
-    owner = ["database", "table"]
+    owner = list(TABLE_COLUMNS)
     known = listed.where(listed["partition"].isNotNull())
     # Of a table whose partitions could not all be read, nobody knows what is unregistered.
     unread = listed.where(listed["location"] == "").select(*owner).distinct()
@@ -100,12 +100,12 @@ def differences(found: DataFrame) -> DataFrame:
 def sizes(listed: DataFrame, tables: DataFrame) -> DataFrame:
     """By table: partitions, files, bytes, and what it costs a catalog: by the rule of thumb, and its bytes encoded.
 
-    `tables`: ``database``, ``table``, ``columns`` (how many), ``encoded_bytes``. A table without partition keys counts
-    as one partition, as it does in Impala.
+    `tables`: `TABLE_COLUMNS`, ``columns`` (how many), ``encoded_bytes``. A table without partition keys counts as one
+    partition, as it does in Impala.
     """
     of_places = (
         listed.where(listed["problem"].isNull() | listed["partition"].isNotNull())
-        .groupBy("database", "table")
+        .groupBy(*TABLE_COLUMNS)
         .agg(
             f.count("*").alias("partitions"),
             f.sum("files").alias("files"),
@@ -115,7 +115,7 @@ def sizes(listed: DataFrame, tables: DataFrame) -> DataFrame:
             f.sum(f.when(listed["partition"].isNotNull(), listed["encoded_bytes"]).otherwise(0)).alias("of_partitions"),
         )
     )
-    counted = tables.join(of_places, ["database", "table"], "left").na.fill(0)
+    counted = tables.join(of_places, list(TABLE_COLUMNS), "left").na.fill(0)
     rule = (
         counted["partitions"] * PARTITION_BYTES
         + counted["partitions"] * counted["columns"] * COLUMN_BYTES
@@ -123,8 +123,7 @@ def sizes(listed: DataFrame, tables: DataFrame) -> DataFrame:
         + counted["blocks"] * BLOCK_BYTES
     )
     return counted.select(
-        "database",
-        "table",
+        *TABLE_COLUMNS,
         "partitions",
         "columns",
         "files",

@@ -26,9 +26,11 @@ from hms_cache.jobs.repair.plan import (
 )
 from hms_cache.jobs.repair.plan_file import Batch, PlanFile
 from hms_cache.jobs.repair.writing import Outcome, RepairWriter
+from hms_cache.jobs.sources.catalog_reader import tables_within
 from hms_cache.jobs.sources.database_reader import DatabaseReader
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
-from hms_cache.jobs.sources.scope import TableScope
+from hms_cache.jobs.sources.scope import TableScope, shown_name
+from hms_cache.metadata.object_names import table_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 _SOMETHING_LEFT = 3
@@ -128,16 +130,9 @@ _PLAN_COLUMNS = ("table", "partitions", "directories", "to add", "to drop", "to 
 
 def _tables(reader: MetastoreReader, scope: TableScope) -> Iterator[Table]:
     """The partitioned tables with files."""
-    for catalog in reader.catalog_names():
-        if not scope.admits(catalog):
-            continue
-        for database in reader.database_names(catalog):
-            if not scope.admits(catalog, database):
-                continue
-            names = [name for name in reader.table_names(catalog, database) if scope.admits(catalog, database, name)]
-            for table in reader.tables(catalog, database, names):
-                if table.partitionKeys and table.tableType in _WITH_FILES and table.sd.location:
-                    yield table
+    for table in tables_within(reader, scope):
+        if table.partitionKeys and table.tableType in _WITH_FILES and table.sd.location:
+            yield table
 
 
 def _within(plan: TablePlan, drop_limit: int) -> TablePlan:
@@ -177,4 +172,4 @@ def _write(run: JobRun, directories: Directories, pool: ThreadPoolExecutor, file
 
 
 def _name(table: Table) -> str:
-    return f"{table.dbName}.{table.tableName}"
+    return shown_name(table_name(table.catName, table.dbName, table.tableName))

@@ -17,6 +17,8 @@ from hms_cache.jobs.repair.directories import Directories
 from hms_cache.jobs.repair.known import KnownPartitions
 from hms_cache.jobs.repair.plan import ADD, DROP, EXPIRE, Change, missing, refusal, retention_s
 from hms_cache.jobs.repair.plan_file import Batch
+from hms_cache.jobs.sources.scope import shown_name
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
@@ -67,7 +69,7 @@ class RepairWriter:
         if table is None:
             self.outcome.unchanged += len(batch.changes)
             return
-        name = f"{batch.database}.{batch.table}"
+        name = shown_name(TableName(batch.catalog, batch.database, batch.table))
         unknown: list[tuple[Change, str]] = []
         if batch.action == EXPIRE:
             still = self._still_expired(table, batch.changes)

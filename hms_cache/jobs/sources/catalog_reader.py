@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.metadata.object_names import TableName as TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, Database, Partition, Table
 
@@ -101,3 +102,15 @@ class CatalogReader(Protocol):
     def close(self) -> None:
         """Let go of connections."""
         ...
+
+
+def tables_within(reader: CatalogReader, scope: TableScope) -> Iterator[Table]:
+    """The tables and views of a scope, of all catalogs."""
+    for catalog in reader.catalog_names():
+        if not scope.admits(catalog):
+            continue
+        for database in reader.database_names(catalog):
+            if scope.admits(catalog, database):
+                names = reader.table_names(catalog, database)
+                admitted = [name for name in names if scope.admits(catalog, database, name)]
+                yield from reader.tables(catalog, database, admitted)

@@ -46,7 +46,7 @@ class MetastoreReader:
 
     def database_names(self, catalog: str) -> list[str]:
         try:
-            return sorted(self._client.call("get_databases", _in_catalog(catalog, "*")))
+            return sorted(self._client.call("get_databases", in_catalog(catalog, "*")))
         except NoSuchObjectException:
             return []
 
@@ -54,14 +54,14 @@ class MetastoreReader:
         found = []
         for name in names:
             try:
-                found.append(self._client.call("get_database", _in_catalog(catalog, name)))
+                found.append(self._client.call("get_database", in_catalog(catalog, name)))
             except NoSuchObjectException:
                 continue  # dropped since it was listed
         return found
 
     def table_names(self, catalog: str, database: str) -> list[str]:
         try:
-            return sorted(self._client.call("get_all_tables", _in_catalog(catalog, database)))
+            return sorted(self._client.call("get_all_tables", in_catalog(catalog, database)))
         except NoSuchObjectException:
             return []
 
@@ -109,7 +109,7 @@ class MetastoreReader:
         names = self._partition_names(table, _EVERY_ONE) if part.names is None else part.names
         for start in range(0, len(names), PARTITIONS_OF_A_CALL):
             request = GetPartitionsByNamesRequest(
-                db_name=_in_catalog(table.catalog, table.database),
+                db_name=in_catalog(table.catalog, table.database),
                 tbl_name=table.table,
                 names=list(names[start : start + PARTITIONS_OF_A_CALL]),
             )
@@ -127,7 +127,7 @@ class MetastoreReader:
     def _partition_names(self, table: TableName, most: int) -> list[str]:
         try:
             names: list[str] = self._client.call(
-                "get_partition_names", _in_catalog(table.catalog, table.database), table.table, most
+                "get_partition_names", in_catalog(table.catalog, table.database), table.table, most
             )
             return names
         except NoSuchObjectException:
@@ -169,8 +169,8 @@ class MetastoreReader:
         self._client.close()
 
 
-def _in_catalog(catalog: str, database: str) -> str:
-    """A database for calls that have no field for its catalog."""
+def in_catalog(catalog: str, database: str) -> str:
+    """The name of a database in calls that have no field for its catalog."""
     return database if catalog == DEFAULT_CATALOG else f"@{catalog}#{database}"
 
 

@@ -7,10 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from hms_cache.errors import ConfigurationError
 from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.object_names import TableName
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
 
 NAME_COLUMNS = ("catalog", "database", "table", "partition")
 """Columns whose filters narrow what is read, in the order of a full name."""
+
+TABLE_COLUMNS = NAME_COLUMNS[:3]
+"""Those that name a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,11 @@ class TableScope:
             if not all(name.startswith(prefix) for prefix in self.prefixes.get(column, ())):
                 return False
         return not self.patterns or any(_matches(pattern, names) for pattern in self.patterns)
+
+
+def shown_name(name: TableName) -> str:
+    """A table in reports, and as ``--tables`` takes it: the catalog is left out if it is the default one."""
+    return str(name) if name.catalog != DEFAULT_CATALOG else f"{name.database}.{name.table}"
 
 
 def _matches(pattern: str, names: Sequence[str]) -> bool:

@@ -7,15 +7,18 @@ it writes. Appended rows, rewrites and deletions are noticed by them, whether an
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
-from hms_cache.jobs.files.directories import DirectoryLister
+from hms_cache.jobs.files.directories import DirectoryLister, is_hidden
+from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
-from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.jobs.sources.scope import TABLE_COLUMNS
+from hms_cache.jobs.statistics.acid import COMPACTED, AcidDirectory, Snapshot, state_of
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
@@ -32,8 +35,7 @@ how many partitions' are."""
 
 FOUND = StructType(
     [
-        StructField("database", StringType(), False),
-        StructField("table", StringType(), False),
+        *(StructField(name, StringType(), False) for name in TABLE_COLUMNS),
         # Null: of the table itself.
         StructField("partition", StringType()),
         StructField("location", StringType(), False),
@@ -47,6 +49,10 @@ FOUND = StructType(
         StructField("recorded", StringType()),
         StructField("rows", LongType()),
         StructField("was_sampled", BooleanType(), False),
+        # `Layout`, of transactional tables.
+        StructField("rows_in", ArrayType(StringType(), False)),
+        StructField("deletes_in", ArrayType(StringType(), False)),
+        StructField("hidden", ArrayType(LongType(), False)),
     ]
 )
 
@@ -76,6 +82,19 @@ class Figures(NamedTuple):
         return cls(files, size, newest_us, parts[3])
 
 
+class Layout(NamedTuple):
+    """Of a transactional table or partition: where the rows are that a snapshot sees."""
+
+    rows: tuple[str, ...]
+    """Directories, as locations."""
+
+    deletes: tuple[str, ...] = ()
+    """Directories of what tells which of the rows are deleted."""
+
+    hidden: tuple[int, ...] = ()
+    """Write ids whose rows are not seen."""
+
+
 class Sample(NamedTuple):
     """Some of the files of a partition or table."""
 
@@ -101,6 +120,9 @@ class UnitFiles(NamedTuple):
     was_sampled: bool = False
     """The statistics that are there are estimates."""
 
+    layout: Layout | None = None
+    """Of a transactional table: its figures are those of these directories."""
+
     @property
     def is_current(self) -> bool:
         """Whether the statistics that are there were computed from these files; or estimated, where that will do."""
@@ -108,11 +130,24 @@ class UnitFiles(NamedTuple):
         return is_known and (self.sample is not None or not self.was_sampled)
 
     @property
+    def has_files(self) -> bool:
+        """Whether there is something to read of it."""
+        return self.figures is not None and self.figures.files > 0
+
+    @property
     def bytes_to_read(self) -> int:
         """Of its files, of which those of a sample are read."""
         if self.sample is not None:
             return self.sample.bytes
         return self.figures.bytes if self.figures is not None else 0
+
+
+_OF_FULL = re.compile(r"bucket_\d+(?:_\d+)?")
+
+ORIGINAL_FILES = "it has files of before it was transactional; ANALYZE TABLE of Hive reads them"
+OTHER_FILES = (
+    "a delta has files that Hive's writers of transactional tables do not make; ANALYZE TABLE of Hive reads them"
+)
 
 
 class FigureLister:
@@ -127,6 +162,41 @@ class FigureLister:
         if found.problem is not None:
             return None, found.problem
         return Figures(found.files, found.bytes, found.newest_us, found.digest), None
+
+    def seen(self, location: str, snapshot: Snapshot) -> tuple[Figures | None, str | None, Layout | None]:
+        """The same of a transactional table or partition, with its layout: of the files that the snapshot sees."""
+        try:
+            here = Location.parse(location)
+            start = len(here.path.rstrip("/")) + 1
+            infos: dict[str, Mapping[str, Any]] = {}
+            for path, info in self._lister.below(here):
+                if isinstance(info, Exception):
+                    return None, reason_of(info), None
+                if path[start:]:
+                    infos[path[start:]] = info
+        except FileNotFoundError:
+            return Figures(0, 0, 0), None, Layout(())
+        except (OSError, MetaException) as error:
+            return None, reason_of(error), None
+        compacted = {path.rpartition("/")[0] for path in infos if path.endswith(f"/{COMPACTED}")}
+        state = state_of({path.partition("/")[0] for path in infos}, snapshot, compacted)
+        files = {path: one for path, one in infos.items() if one["type"] != "directory" and not is_hidden(path)}
+        if not state.has_base and any(AcidDirectory.parse(path.partition("/")[0]) is None for path in files):
+            return None, ORIGINAL_FILES, None
+        chosen = {path: one for path, one in files.items() if path.partition("/")[0] in {*state.rows, *state.deletes}}
+        if snapshot.is_full and not all(_OF_FULL.fullmatch(path.rpartition("/")[2]) for path in chosen):
+            return None, OTHER_FILES, None
+        found = self._lister.figures((path.count("/"), one) for path, one in chosen.items())
+        # Rows come into sight without a change of files, where a delta holds those of several transactions.
+        digest = found.digest + "".join(f",{number}" for number in state.hidden)
+        directories = sorted({path.rpartition("/")[0] for path in chosen})
+        deletes = tuple(f"{here}/{one}" for one in directories if one.partition("/")[0] in state.deletes)
+        rows = tuple(f"{here}/{one}" for one in directories if one.partition("/")[0] in state.rows)
+        return (
+            Figures(found.files, found.bytes, found.newest_us, digest),
+            None,
+            Layout(rows, deletes, state.hidden),
+        )
 
     def sample(self, location: str, wanted_bytes: int) -> Sample | None:
         """Files of at least so many bytes together, or one; None where that takes all, or they cannot be listed.
@@ -179,13 +249,13 @@ def _looker(metastore: str, sample_bytes: int | None) -> Callable[[Iterator[pa.R
 
 def _places(reader: MetastoreReader, row: dict[str, Any]) -> Iterator[tuple[str | None, str, dict[str, str]]]:
     """(partition, location, parameters); none of what was dropped since it was listed."""
+    name = TableName(*(row[part] for part in TABLE_COLUMNS))
     if row["partitions"] is None:
-        for table in reader.tables(DEFAULT_CATALOG, row["database"], [row["table"]]):
+        for table in reader.tables(name.catalog, name.database, [name.table]):
             yield None, table.sd.location or "", table.parameters or {}
         return
-    part = PartitionRange(TableName(DEFAULT_CATALOG, row["database"], row["table"]), names=tuple(row["partitions"]))
-    for name, partition in reader.partitions(part):
-        yield name, partition.sd.location or "", partition.parameters or {}
+    for unit, partition in reader.partitions(PartitionRange(name, names=tuple(row["partitions"]))):
+        yield unit, partition.sd.location or "", partition.parameters or {}
 
 
 def _row(
@@ -196,13 +266,17 @@ def _row(
     location: str,
     parameters: dict[str, str],
 ) -> dict[str, Any]:
-    figures, problem = lister.figures(location)
+    layout = None
+    if row["snapshot"] is None:
+        figures, problem = lister.figures(location)
+    else:
+        figures, problem, layout = lister.seen(location, Snapshot(**row["snapshot"]))
+        sample_bytes = None  # of some files nobody knows which rows others delete
     is_large = figures is not None and sample_bytes is not None and figures.bytes > sample_bytes
     sample = lister.sample(location, sample_bytes or 0) if is_large else None
     rows = parameters.get("numRows", "")
     return {
-        "database": row["database"],
-        "table": row["table"],
+        **{name: row[name] for name in TABLE_COLUMNS},
         "partition": partition,
         "location": location,
         "files": None if figures is None else str(figures),
@@ -210,6 +284,9 @@ def _row(
         "sample": None if sample is None else list(sample.names),
         "sample_bytes": None if sample is None else sample.bytes,
         "was_sampled": SAMPLED in parameters,
+        "rows_in": None if layout is None else list(layout.rows),
+        "deletes_in": None if layout is None else list(layout.deletes),
+        "hidden": None if layout is None else list(layout.hidden),
         "recorded": parameters.get(RECORDED),
         "rows": int(rows) if rows.isdecimal() else None,
     }
@@ -219,4 +296,9 @@ def unit_files(row: Any) -> UnitFiles:
     """Of a row of `FOUND`."""
     figures, recorded = Figures.read(row["files"]), Figures.read(row["recorded"])
     sample = None if row["sample"] is None else Sample(tuple(row["sample"]), row["sample_bytes"])
-    return UnitFiles(row["location"], figures, row["problem"], recorded, row["rows"], sample, row["was_sampled"])
+    layout = None
+    if row["rows_in"] is not None:
+        layout = Layout(tuple(row["rows_in"]), tuple(row["deletes_in"]), tuple(row["hidden"]))
+    return UnitFiles(
+        row["location"], figures, row["problem"], recorded, row["rows"], sample, row["was_sampled"], layout
+    )

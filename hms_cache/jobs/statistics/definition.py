@@ -25,8 +25,9 @@ JOB = Job(
         "column. Writes what ANALYZE of Hive and of Spark write: numbers of rows, files and bytes, column statistics, "
         "and Spark's of tables. Nothing is written of what changed meanwhile. Distinct values are kept as bit vectors "
         "that Hive reads and merges. Give --database too where the metastore does not answer bit vectors: those of a "
-        "table are merged from its partitions'. Transactional tables and tables of formats that keep statistics "
-        "themselves (Iceberg, Delta Lake, Hudi) are left out, and named. Exit status 3 if something failed."
+        "table are merged from its partitions'. Transactional tables of ORC and Parquet are read and written in a "
+        "transaction. Tables of formats that keep statistics themselves (Iceberg, Delta Lake, Hudi) are left out, and "
+        "named. Exit status 3 if something failed."
     ),
     main="hms_cache.jobs.statistics.main:main",
     options=(

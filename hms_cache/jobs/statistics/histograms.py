@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 from hms_cache.jobs.statistics.columns import StatisticsColumn
 from hms_cache.jobs.statistics.parameters import SPARK
 from hms_cache.metadata.statistics_values import StatisticsKind
-from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _ENABLED = "spark.sql.statistics.histogram.enabled"
 _KINDS = frozenset(
@@ -31,18 +30,16 @@ _KINDS = frozenset(
 """Spark has none of texts."""
 
 
-def histograms(spark: SparkSession, table: Table, columns: Sequence[StatisticsColumn]) -> dict[str, str]:
-    """The parameters of a table that hold histograms of these columns; none of a column without a value.
+def histograms(spark: SparkSession, rows: DataFrame, columns: Sequence[StatisticsColumn]) -> dict[str, str]:
+    """The parameters of a table with these rows that hold histograms of the columns; none of a column without a value.
 
     Raises Py4JJavaError, PySparkException where the table cannot be read.
     """
     names = [column.name for column in columns if column.kind in _KINDS]
     if not names:
         return {}
-    qualified = f"`{table.dbName}`.`{table.tableName}`"
-    spark.catalog.refreshTable(qualified)
     jvm: Any = spark._jvm
-    frame: Any = spark.table(qualified).select(*(f"`{name}`" for name in names))
+    frame: Any = rows.select(*(f"`{name}`" for name in names))
     plan = frame._jdf.queryExecution().analyzed()
     before = spark.conf.get(_ENABLED, None)
     spark.conf.set(_ENABLED, "true")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from pyspark.sql.types import ArrayType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
 
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.sources.catalog_reader import TableName
-from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, PartitionsStatsRequest, TableStatsRequest
 
 if TYPE_CHECKING:
@@ -22,17 +22,26 @@ PARTITIONS_OF_A_SLICE = 500
 _NAMES = ArrayType(StringType(), False)
 SLICES = StructType(
     [
-        StructField("database", StringType(), False),
-        StructField("table", StringType(), False),
+        *(StructField(name, StringType(), False) for name in TABLE_COLUMNS),
         StructField("columns", _NAMES, False),
         # Null: the table itself.
         StructField("partitions", _NAMES),
+        # `acid.Snapshot`; null: the table is not transactional.
+        StructField(
+            "snapshot",
+            StructType(
+                [
+                    StructField("transactions", StringType(), False),
+                    StructField("write_ids", StringType(), False),
+                    StructField("is_full", BooleanType(), False),
+                ]
+            ),
+        ),
     ]
 )
 LACKING = StructType(
     [
-        StructField("database", StringType(), False),
-        StructField("table", StringType(), False),
+        *(StructField(name, StringType(), False) for name in TABLE_COLUMNS),
         StructField("partition", StringType()),
     ]
 )
@@ -53,9 +62,9 @@ def _finder(metastore: str, engine: str) -> Callable[[Iterator[pa.RecordBatch]],
         with MetastoreClient(metastore) as client:
             for batch in batches:
                 for row in batch.to_pylist():
-                    name = TableName(DEFAULT_CATALOG, row["database"], row["table"])
+                    name = TableName(*(row[part] for part in TABLE_COLUMNS))
                     found = _lacking(client, name, row["columns"], row["partitions"], engine)
-                    rows = [{"database": name.database, "table": name.table, "partition": one} for one in found]
+                    rows = [{**name._asdict(), "partition": one} for one in found]
                     yield pyarrow.RecordBatch.from_pylist(rows, schema)
 
     return find
@@ -67,10 +76,11 @@ def _lacking(
     try:
         if partitions is None:
             answer = client.call(
-                "get_table_statistics_req", TableStatsRequest(name.database, name.table, columns, engine=engine)
+                "get_table_statistics_req",
+                TableStatsRequest(name.database, name.table, columns, name.catalog, engine=engine),
             )
             return [] if {one.colName for one in answer.tableStats} >= set(columns) else [None]
-        request = PartitionsStatsRequest(name.database, name.table, columns, partitions, engine=engine)
+        request = PartitionsStatsRequest(name.database, name.table, columns, partitions, name.catalog, engine=engine)
         found = client.call("get_partitions_statistics_req", request).partStats
     except NoSuchObjectException:
         return []  # dropped since it was listed

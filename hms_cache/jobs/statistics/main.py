@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql.pandas.types import to_arrow_schema
 from thrift.Thrift import TException
 
@@ -21,19 +21,29 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.origin import Origin
-from hms_cache.jobs.sources.scope import TableScope
+from hms_cache.jobs.sources.scope import TABLE_COLUMNS, TableScope
 from hms_cache.jobs.statistics import data_files, lacking, plan, table_level
 from hms_cache.jobs.statistics.changes import Changes, PlaceFile, changes_since, current_place
 from hms_cache.jobs.statistics.columns import passes
 from hms_cache.jobs.statistics.data_files import SAMPLED, UnitFiles
+from hms_cache.jobs.statistics.file_index import reads_files
 from hms_cache.jobs.statistics.histograms import histograms
 from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE, SLICES
 from hms_cache.jobs.statistics.parameters import spark_statistics
 from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, limit_work, tables_in
-from hms_cache.jobs.statistics.reading import PLACE, knows_files, no_rows, partition_numbers, portions, rows_of
+from hms_cache.jobs.statistics.reading import (
+    PLACE,
+    knows_files,
+    partition_numbers,
+    portions,
+    rows_of,
+    unreadable_partitions,
+    whole_table,
+)
 from hms_cache.jobs.statistics.recording import record_table
 from hms_cache.jobs.statistics.session import reading_tables
 from hms_cache.jobs.statistics.totals import TotalsOfColumns
+from hms_cache.jobs.statistics.transaction import Transaction
 from hms_cache.jobs.statistics.transform import transform
 from hms_cache.jobs.statistics.writing import Target, written
 from hms_cache.metadata.object_names import TableName
@@ -111,41 +121,49 @@ def _size(run: JobRun, option: str) -> int | None:
 
 
 def _choose(run: JobRun, work: list[TableWork], changes: dict[TableName, Changes]) -> None:
-    lacking_of: dict[tuple[str, str], set[str | None]] = {}
-    files_of: dict[tuple[str, str], dict[str | None, UnitFiles]] = {}
+    lacking_of: dict[TableName, set[str | None]] = {}
+    files_of: dict[TableName, dict[str | None, UnitFiles]] = {}
     if work:
         with run.progress.step("Looking at files"):
             sample_bytes = _size(run, "sample_above")
             for row in data_files.transform(_slices(run, work), run.options["metastore"], sample_bytes).collect():
-                units = files_of.setdefault((row["database"], row["table"]), {})
-                units[row["partition"]] = data_files.unit_files(row)
+                files_of.setdefault(_owner(row), {})[row["partition"]] = data_files.unit_files(row)
     if work and not run.options["all"]:
         with run.progress.step("Looking for partitions without statistics"):
             slices = _slices(run, work)
             for row in lacking.transform(slices, run.options["metastore"], run.options["engine"]).collect():
-                lacking_of.setdefault((row["database"], row["table"]), set()).add(row["partition"])
+                lacking_of.setdefault(_owner(row), set()).add(row["partition"])
     for one in work:
-        files = files_of.get((one.table.dbName, one.table.tableName), {})
+        if one.names and not reads_files(run.spark, one.table):
+            one.unreadable = frozenset(unreadable_partitions(one.table, one.names))
+        files = files_of.get(one.name, {})
         if any(found.sample is not None for found in files.values()) and not knows_files(run.spark, one.table):
             files = {unit: found._replace(sample=None) for unit, found in files.items()}
         one.choose(
             everything=run.options["all"],
             changes=changes.get(one.name),
-            lacking=lacking_of.get((one.table.dbName, one.table.tableName), set()),
+            lacking=lacking_of.get(one.name, set()),
             files=files,
         )
 
 
-def _slices(run: JobRun, work: Iterable[TableWork]) -> DataFrame:
+def _owner(row: Row) -> TableName:
+    return TableName(*(row[name] for name in TABLE_COLUMNS))
+
+
+def _slices(run: JobRun, work: Iterable[TableWork], *, chosen: bool = False) -> DataFrame:
+    """Of all partitions, or only of those that are chosen."""
     rows: list[dict[str, object]] = []
     for one in work:
         columns = [column.name for column in one.columns]
-        some: dict[str, object] = {"database": one.table.dbName, "table": one.table.tableName, "columns": columns}
+        snapshot = None if one.snapshot is None else one.snapshot._asdict()
+        some: dict[str, object] = {**one.name._asdict(), "columns": columns, "snapshot": snapshot}
         if one.names is None:
             rows.append(some | {"partitions": None})
             continue
-        for start in range(0, len(one.names), PARTITIONS_OF_A_SLICE):
-            rows.append(some | {"partitions": one.names[start : start + PARTITIONS_OF_A_SLICE]})
+        names = one.chosen if chosen else one.names
+        for start in range(0, len(names), PARTITIONS_OF_A_SLICE):
+            rows.append(some | {"partitions": names[start : start + PARTITIONS_OF_A_SLICE]})
     slices = run.spark.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(SLICES)), SLICES)
     return slices.repartition(max(1, min(len(rows), run.options["writers"])))
 
@@ -167,7 +185,7 @@ def _each(run: JobRun, work: Sequence[TableWork]) -> Iterator[tuple[TableWork, _
 
 def _work_on(run: JobRun, one: TableWork) -> _Done:
     done = _Done()
-    label = f"{one.table.dbName}.{one.table.tableName}"
+    label = one.label
     if one.unreadable:
         done.notes.append((label, f"{len(one.unreadable)} partitions left out: Spark reads others' values as theirs"))
     done.failures += ((label, unit, problem) for unit, problem in one.unlisted)
@@ -175,12 +193,10 @@ def _work_on(run: JobRun, one: TableWork) -> _Done:
     if one.has_work:
         began_s = time.monotonic()
         try:
-            together, totals = _compute(run, one, done)
-            is_whole = not one.postponed and not done.failures
-            if one.names is not None and not run.options["partitions_only"] and is_whole:
-                _merge(run, one, done, together, totals, done.rows)
-            if run.options["histograms"] and is_whole and not done.failures and not one.sampled:
-                _add_histograms(run, one, done)
+            with ExitStack() as stack:
+                if one.snapshot is not None:
+                    _begin(run, one, done, stack.enter_context(Transaction(run.options["metastore"], one.table)))
+                _write(run, one, done)
             if one.sampled:
                 what = "" if one.names is None else f" of {len(one.sampled)} partitions"
                 done.notes.append((label, f"statistics{what} are estimated from a sample (--sample-above)"))
@@ -194,6 +210,27 @@ def _work_on(run: JobRun, one: TableWork) -> _Done:
     return done
 
 
+def _begin(run: JobRun, one: TableWork, done: _Done, transaction: Transaction) -> None:
+    """Looks again at what is chosen of a transactional table, as the transaction sees it."""
+    one.snapshot, one.write_id = transaction.snapshot, transaction.write_id
+    chosen = data_files.transform(_slices(run, [one], chosen=True), run.options["metastore"])
+    found = {row["partition"]: data_files.unit_files(row) for row in chosen.collect()}
+    one.files = {**one.files, **found}
+    done.failures += ((one.label, unit, each.problem) for unit, each in found.items() if each.problem is not None)
+    readable = {unit for unit, each in found.items() if each.problem is None}
+    one.chosen = [name for name in one.chosen if name in readable]
+    one.is_chosen = one.is_chosen and None in readable
+
+
+def _write(run: JobRun, one: TableWork, done: _Done) -> None:
+    together, totals = _compute(run, one, done)
+    is_whole = not one.postponed and not done.failures
+    if one.names is not None and not run.options["partitions_only"] and is_whole:
+        _merge(run, one, done, together, totals, done.rows)
+    if run.options["histograms"] and is_whole and not done.failures and not one.sampled:
+        _add_histograms(run, one, done)
+
+
 def _compute(run: JobRun, one: TableWork, done: _Done) -> tuple[list[AggrStats], TotalsOfColumns]:
     """Statistics of all that was written together, for each pass over the columns, and the totals of all columns."""
     totals = TotalsOfColumns()
@@ -202,16 +239,14 @@ def _compute(run: JobRun, one: TableWork, done: _Done) -> tuple[list[AggrStats],
     done.tables += 1
     writing_tasks = _writing_tasks(run)
     target = _target(run, one)
-    label = f"{one.table.dbName}.{one.table.tableName}"
     groups = passes(one.columns)
     together: list[list[bytes]] = [[] for _ in groups]
-    for portion in portions(None if one.names is None else one.chosen, one.names, one.files):
+    by_directory = reads_files(run.spark, one.table)
+    chosen = None if one.names is None else one.chosen
+    for portion in portions(chosen, one.names, one.files, by_directory=by_directory):
         for number, columns in enumerate(groups):
             numbers = partition_numbers(run.spark, one.table, portion.names, one.files)
-            if one.has_files:
-                rows = rows_of(run.spark, one.table, columns, portion, numbers)
-            else:
-                rows = no_rows(run.spark, columns)
+            rows = rows_of(run.spark, one.table, columns, portion, numbers, one.files)
             tasks = max(writing_tasks, len(portion.names) // PARTITIONS_OF_A_TASK) if portion.names else 1
             statistics = transform(rows, columns, numbers, tasks).join(_broadcast(numbers), "partition")
             # In order: metastore and database keep neighbours together, and a call is for these.
@@ -221,7 +256,7 @@ def _compute(run: JobRun, one: TableWork, done: _Done) -> tuple[list[AggrStats],
                     together[number].append(bytes(outcome["together"]))
                     totals.add_encoded(outcome["totals"])
                 elif outcome["failure"] is not None:
-                    done.failures.append((label, outcome["partition"], outcome["failure"]))
+                    done.failures.append((one.label, outcome["partition"], outcome["failure"]))
                 elif number == len(groups) - 1:
                     done.partitions += outcome["written"] if one.names is not None else 0
                     done.rows += outcome["rows"]
@@ -251,7 +286,7 @@ def _merge(
     rows_now: int,
 ) -> None:
     """Statistics of the table as a whole, if all partitions have theirs. What this run wrote is not read again."""
-    label = f"{one.table.dbName}.{one.table.tableName}"
+    label = one.label
     count = len(one.names or ())
     if not count:
         statistics = [statistics_of(column.name, column.type, ColumnValues(column.kind)) for column in one.columns]
@@ -283,7 +318,10 @@ def _merge(
 
     with MetastoreClient(target.metastore) as client:
         target.write(client, [target.statistics(None, statistics)])
-        reason = record_table(client, one.table, change, lambda found: found.get(plan.MERGED) == one.digest())
+        reason = record_table(
+            *(client, one.table, change, lambda found: found.get(plan.MERGED) == one.digest()),
+            *(target.write_id, target.valid_write_ids),
+        )
     if reason is not None:
         done.failures.append((label, None, reason))
     done.merged += 1
@@ -291,7 +329,9 @@ def _merge(
 
 def _add_histograms(run: JobRun, one: TableWork, done: _Done) -> None:
     """After the table's statistics: those that are written anew take the histograms of before with them."""
-    found = histograms(run.spark, one.table, one.columns) if one.has_files else {}
+    has_files = any(unit.has_files for unit in one.files.values())
+    rows = whole_table(run.spark, one.table, one.names, one.files) if has_files else None
+    found = histograms(run.spark, rows, one.columns) if rows is not None else {}
     if not found:
         return
     with MetastoreClient(run.options["metastore"]) as client:
@@ -300,9 +340,10 @@ def _add_histograms(run: JobRun, one: TableWork, done: _Done) -> None:
             one.table,
             lambda parameters: {**parameters, **found},
             lambda parameters: found.items() <= parameters.items(),
+            *(one.write_id, None if one.snapshot is None else one.snapshot.write_ids),
         )
     if reason is not None:
-        done.failures.append((f"{one.table.dbName}.{one.table.tableName}", None, reason))
+        done.failures.append((one.label, None, reason))
 
 
 def _rows_of_all(one: TableWork, rows_now: int) -> int | None:
@@ -328,11 +369,12 @@ def _target(run: JobRun, one: TableWork) -> Target:
     options = run.options
     return Target(
         options["metastore"],
-        one.table.dbName,
-        one.table.tableName,
+        one.name,
         options["engine"],
         options["batch_partitions"],
         -(-options["writers"] // _writing_tasks(run)),
+        one.snapshot,
+        one.write_id,
         tuple(column.name for column in passes(one.columns)[-1]),
     )
 

@@ -7,17 +7,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hms_cache.client import MetastoreClient
+from hms_cache.jobs.sources.catalog_reader import tables_within
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
-from hms_cache.jobs.sources.scope import TableScope
+from hms_cache.jobs.sources.scope import TableScope, shown_name
+from hms_cache.jobs.statistics.acid import Snapshot
 from hms_cache.jobs.statistics.changes import Changes
 from hms_cache.jobs.statistics.columns import StatisticsColumn, statistics_columns
 from hms_cache.jobs.statistics.data_files import UnitFiles
-from hms_cache.jobs.statistics.reading import unreadable_partitions
+from hms_cache.jobs.statistics.file_index import format_of
+from hms_cache.jobs.statistics.transaction import snapshots
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.store.rows.table_kinds import is_transactional
-from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 MERGED = "hms_cache.statistics.partitions"
 """The parameter of a partitioned table: `TableWork.digest` as of its last merge."""
@@ -35,6 +38,8 @@ class TableWork:
     """All its partitions; None for a table without partition keys."""
 
     unreadable: frozenset[str] = frozenset()
+    """Partitions whose rows Spark cannot tell from those of others."""
+
     changed: int = 0
     lacking: int = 0
     chosen: list[str] = field(default_factory=list)
@@ -50,6 +55,12 @@ class TableWork:
     is_touched: bool = False
     """Partitions came, went or changed: the table as a whole has other statistics."""
 
+    snapshot: Snapshot | None = None
+    """What is seen of a transactional table."""
+
+    write_id: int | None = None
+    """Of the transaction in which its statistics are written."""
+
     files: Mapping[str | None, UnitFiles] = field(default_factory=dict)
     """Of each partition, or of the table without partitions, as the run found them at its beginning."""
 
@@ -58,16 +69,14 @@ class TableWork:
         return table_name(self.table.catName, self.table.dbName, self.table.tableName)
 
     @property
+    def label(self) -> str:
+        """Its name in reports."""
+        return shown_name(self.name)
+
+    @property
     def has_work(self) -> bool:
         """Whether something is to be computed or merged."""
         return bool(self.chosen) or self.is_chosen or (self.is_touched and not self.postponed)
-
-    @property
-    def has_files(self) -> bool:
-        """Whether there is something to read of what is chosen."""
-        units: Sequence[str | None] = [None] if self.names is None else self.chosen
-        found = (self.files[unit].figures for unit in units if unit in self.files)
-        return any(figures is not None and figures.files > 0 for figures in found)
 
     def choose(
         self,
@@ -148,7 +157,7 @@ class TableWork:
         partitions = None if self.names is None else len(self.names)
         chosen = int(self.is_chosen) if self.names is None else len(self.chosen)
         return (
-            f"{self.table.dbName}.{self.table.tableName}",
+            self.label,
             len(self.columns),
             partitions,
             self.changed,
@@ -194,35 +203,26 @@ def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[
     left_out: list[tuple[str, str]] = []
     reader = MetastoreReader(metastore)
     try:
-        with MetastoreClient(metastore) as client:
-            for table in _tables(reader, scope):
-                reason = refusal(table)
-                if reason is not None:
-                    left_out.append((f"{table.dbName}.{table.tableName}", f"left out: {reason}"))
-                    continue
-                columns = statistics_columns(table)
-                if not columns or table.tableType not in _WITH_ROWS:
-                    continue
-                names = _partition_names(client, table) if table.partitionKeys else None
-                unreadable = frozenset(unreadable_partitions(table, names)) if names else frozenset()
-                found.append(TableWork(table, columns, names, unreadable))
+        for table in tables_within(reader, scope):
+            name = table_name(table.catName, table.dbName, table.tableName)
+            reason = refusal(table)
+            if reason is not None:
+                left_out.append((shown_name(name), f"left out: {reason}"))
+                continue
+            columns = statistics_columns(table)
+            if not columns or table.tableType not in _WITH_ROWS:
+                continue
+            names = reader.partition_names(name) if table.partitionKeys else None
+            found.append(TableWork(table, columns, names))
     finally:
         reader.close()
+    transactional = [one for one in found if is_transactional(one.table)]
+    if transactional:
+        with MetastoreClient(metastore) as client:
+            seen = snapshots(client, [one.table for one in transactional])
+        for one in transactional:
+            one.snapshot = seen[one.name]
     return found, left_out
-
-
-def _tables(reader: MetastoreReader, scope: TableScope) -> Iterable[Table]:
-    # Spark reads the tables of one catalog of a metastore.
-    if not scope.admits(DEFAULT_CATALOG):
-        return
-    for database in reader.database_names(DEFAULT_CATALOG):
-        if scope.admits(DEFAULT_CATALOG, database):
-            names = [
-                name
-                for name in reader.table_names(DEFAULT_CATALOG, database)
-                if scope.admits(DEFAULT_CATALOG, database, name)
-            ]
-            yield from reader.tables(DEFAULT_CATALOG, database, names)
 
 
 def refusal(table: Table) -> str | None:
@@ -233,8 +233,10 @@ def refusal(table: Table) -> str | None:
     parameters: Mapping[str, str] = table.parameters or {}
     if table.tableType not in _WITH_ROWS:
         return None
-    if is_transactional(table):
-        return "it is transactional: Spark cannot read its deltas; ANALYZE TABLE of Hive does"
+    if is_transactional(table) and (table.catName or DEFAULT_CATALOG) != DEFAULT_CATALOG:
+        return "it is transactional, and Hive knows transactions of the default catalog only"
+    if is_transactional(table) and format_of(table) is None:
+        return "it is transactional, and neither ORC nor Parquet; ANALYZE TABLE of Hive reads it"
     for engine in (parameters.get("table_type"), parameters.get("spark.sql.sources.provider")):
         if engine is not None and engine.lower() not in _PROVIDERS:
             return f"{_ENGINES.get(engine.lower(), engine)} keeps statistics of its tables itself"
@@ -245,11 +247,3 @@ def refusal(table: Table) -> str | None:
 
 _ENGINES = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
 _PROVIDERS = frozenset({"hive", "parquet", "orc", "csv", "json", "text", "avro"})
-
-
-def _partition_names(client: MetastoreClient, table: Table) -> list[str]:
-    try:
-        names: Sequence[str] = client.call("get_partition_names", table.dbName, table.tableName, -1)
-    except NoSuchObjectException:
-        return []
-    return list(names)

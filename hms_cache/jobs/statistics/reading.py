@@ -1,4 +1,8 @@
-"""The rows of a table's partitions, as Spark reads them, each with the number of its partition."""
+"""The rows of a table's partitions, as Spark reads them, each with the number of its partition.
+
+Those of Parquet and ORC by directory (`file_index`); others by the session's own reading of the table, or in another
+catalog than the default one by a plan of ours (`hive_relation`), where a row's keys tell its partition.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,21 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from hms_cache.jobs.statistics.acid import is_insert_only
+from hms_cache.jobs.statistics.acid_rows import rows_not_deleted
 from hms_cache.jobs.statistics.columns import StatisticsColumn
 from hms_cache.jobs.statistics.data_files import Sample, UnitFiles
+from hms_cache.jobs.statistics.file_index import (
+    NUMBER,
+    format_of,
+    reads_files,
+    rows_of_directories,
+    schema_of,
+    spark_type,
+)
+from hms_cache.jobs.statistics.hive_relation import rows_of_partitions
+from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.object_names import table_name
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, values_of_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
@@ -21,6 +38,9 @@ if TYPE_CHECKING:
 
 PARTITIONS_OF_A_SCAN = 500
 """Partitions named in one reading, where not all are read: Spark turns them into one filter."""
+
+DIRECTORIES_OF_A_READING = 20_000
+"""Partitions read together by directory: Spark holds their files, some 1 KB each, while it reads them."""
 
 PLACE = ("name", "location", "files", "sample_bytes", "all_bytes")
 """Columns of `partition_numbers` that say what a partition is."""
@@ -45,11 +65,16 @@ class Portion:
 
 
 def portions(
-    chosen: Sequence[str] | None, names: Sequence[str] | None, files: Mapping[str | None, UnitFiles]
+    chosen: Sequence[str] | None,
+    names: Sequence[str] | None,
+    files: Mapping[str | None, UnitFiles],
+    *,
+    by_directory: bool = False,
 ) -> list[Portion]:
     """The partitions in portions: all at once if what need not be read of the table is next to nothing.
 
-    `names`: of all its partitions; None, as `chosen`, for a table without them.
+    `names`: of all its partitions; None, as `chosen`, for a table without them. `by_directory`: what is not chosen is
+    not read, whatever a portion holds.
     """
     if chosen is None or names is None:
         return [Portion(None, sample=files[None].sample)]
@@ -57,7 +82,10 @@ def portions(
     if sampled:
         whole = [name for name in chosen if files[name].sample is None]
         alone = [Portion((name,), is_whole=False, sample=files[name].sample) for name in sampled]
-        return (portions(whole, names, files) if whole else []) + alone
+        return (portions(whole, names, files, by_directory=by_directory) if whole else []) + alone
+    if by_directory:
+        starts = range(0, len(chosen), DIRECTORIES_OF_A_READING)
+        return [Portion(tuple(chosen[start : start + DIRECTORIES_OF_A_READING])) for start in starts]
     beside = set(names).difference(chosen)
     if _bytes(beside, files) <= READ_BESIDE * _bytes(chosen, files):
         return [Portion(tuple(chosen), is_whole=True)]
@@ -129,12 +157,19 @@ def _key_type(hive_type: str) -> str:
     return "string" if hive_type.lower().startswith(("char", "varchar")) else hive_type
 
 
+def _session_reads(table: Table) -> bool:
+    """Whether the table is one of the catalog that the session knows."""
+    return (table.catName or DEFAULT_CATALOG) == DEFAULT_CATALOG
+
+
 _FILE_NAME = "_metadata.file_name"
 
 
 def knows_files(spark: SparkSession, table: Table) -> bool:
     """Whether Spark can be asked for the rows of some files: of formats that it reads itself (Parquet, ORC), and not of
     those that it reads through Hive's classes."""
+    if reads_files(spark, table) or not _session_reads(table):
+        return reads_files(spark, table)
     spark.catalog.refreshTable(f"`{table.dbName}`.`{table.tableName}`")
     try:
         spark.table(f"`{table.dbName}`.`{table.tableName}`").select(_FILE_NAME)
@@ -146,25 +181,34 @@ def knows_files(spark: SparkSession, table: Table) -> bool:
 def no_rows(spark: SparkSession, columns: Sequence[StatisticsColumn]) -> DataFrame:
     """What `rows_of` answers of a table without files: in an object store its directory is gone with the last one, and
     Spark refuses to read what does not exist."""
-    types = (_key_type(column.type).replace("timestamp with local time zone", "timestamp") for column in columns)
+    types = (spark_type(column.type) for column in columns)
     fields = ["partition int", *(f"c{index} {name}" for index, name in enumerate(types))]
     return spark.createDataFrame([], StructType.fromDDL(", ".join(fields)))
 
 
 def rows_of(
-    spark: SparkSession, table: Table, columns: Sequence[StatisticsColumn], portion: Portion, numbers: DataFrame
+    spark: SparkSession,
+    table: Table,
+    columns: Sequence[StatisticsColumn],
+    portion: Portion,
+    numbers: DataFrame,
+    files: Mapping[str | None, UnitFiles],
 ) -> DataFrame:
     """``partition``, then ``c0``, ``c1``, … for `transform`. `numbers`: `partition_numbers` of the portion."""
     from pyspark.sql import functions as f
 
-    name = f"`{table.dbName}`.`{table.tableName}`"
-    # A session remembers files; those of a table that changed are others.
-    spark.catalog.refreshTable(name)
-    rows = spark.table(name)
+    units: Sequence[str | None] = [None] if portion.names is None else portion.names
+    found = [files[unit] for unit in units]
+    if not any(one.has_files for one in found):
+        return no_rows(spark, columns)
+    by_directory = reads_files(spark, table)
+    rows = _rows_of_directories(spark, table, found) if by_directory else _rows_of_table(spark, table, units, files)
     if portion.sample is not None:
         # Spark opens no other file: it knows their names from its listing.
         rows = rows.where(f.col(_FILE_NAME).isin(list(portion.sample.names)))
-    values = [rows[f"`{column.name}`"].alias(f"c{index}") for index, column in enumerate(columns)]
+    if by_directory:
+        return rows.select(f.col(NUMBER).alias("partition"), *_values(rows, columns))
+    values = _values(rows, columns)
     if portion.names is None:
         return rows.select(f.lit(0).cast("int").alias("partition"), *values)
     if not portion.is_whole:
@@ -175,6 +219,50 @@ def rows_of(
     for index, key in enumerate(keys):
         condition = condition & key.eqNullSafe(small[f"k{index}"])
     return rows.join(small, condition).select(small["partition"], *values)
+
+
+def whole_table(
+    spark: SparkSession, table: Table, names: Sequence[str] | None, files: Mapping[str | None, UnitFiles]
+) -> DataFrame:
+    """All rows of a table, with its columns under their names. Some files of it are known."""
+    units: Sequence[str | None] = [None] if names is None else names
+    if not reads_files(spark, table):
+        return _rows_of_table(spark, table, units, files)
+    return _rows_of_directories(spark, table, [files[unit] for unit in units if unit in files])
+
+
+def _rows_of_directories(spark: SparkSession, table: Table, units: Sequence[UnitFiles]) -> DataFrame:
+    """The rows of the units, each with its unit's number in `NUMBER`."""
+    file_format = format_of(table)
+    assert file_format is not None
+    plain = [(number, one.location) for number, one in enumerate(units) if one.has_files and one.layout is None]
+    layouts = [(number, one.layout) for number, one in enumerate(units) if one.layout is not None]
+    places = [(number, directory) for number, layout in layouts for directory in layout.rows]
+    columns = schema_of(table)
+    if not layouts or is_insert_only(table):
+        return rows_of_directories(spark, file_format, columns, plain + places)
+    deletes = [(number, directory) for number, layout in layouts for directory in layout.deletes]
+    hidden = {number: layout.hidden for number, layout in layouts if layout.hidden}
+    return rows_not_deleted(spark, columns, places, deletes, hidden)
+
+
+def _rows_of_table(
+    spark: SparkSession, table: Table, units: Sequence[str | None], files: Mapping[str | None, UnitFiles]
+) -> DataFrame:
+    """At least the rows of these partitions, with the keys."""
+    if _session_reads(table):
+        known_as = f"`{table.dbName}`.`{table.tableName}`"
+        # A session remembers files; those of a table that changed are others.
+        spark.catalog.refreshTable(known_as)
+        return spark.table(known_as)
+    having = (unit for unit in units if unit is not None and unit in files and files[unit].has_files)
+    places = {unit: files[unit].location for unit in having}
+    name = table_name(table.catName, table.dbName, table.tableName)
+    return rows_of_partitions(spark, table, name, places if table.partitionKeys else None)
+
+
+def _values(rows: DataFrame, columns: Sequence[StatisticsColumn]) -> list[Column]:
+    return [rows[f"`{column.name}`"].alias(f"c{index}") for index, column in enumerate(columns)]
 
 
 def _key_value(column: Column, hive_type: str) -> Column:

@@ -12,10 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
+from hms_cache.jobs.sources.metastore_reader import in_catalog
 from hms_cache.jobs.statistics.data_files import RECORDED, Figures
 from hms_cache.jobs.statistics.parameters import basic_statistics
+from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AlterPartitionsRequest,
+    AlterTableRequest,
     ColumnStatisticsObj,
     EnvironmentContext,
     MetaException,
@@ -50,9 +54,18 @@ class Unit:
     """What is kept of the sample that they are estimated from (`data_files.SAMPLED`)."""
 
 
-def record_partitions(client: MetastoreClient, read: Table, units: Sequence[Unit]) -> Failures:
-    """Row counts and files of partitions of a table as it was `read`, in one call. Raises what the metastore says."""
-    database, table = read.dbName, read.tableName
+def record_partitions(
+    client: MetastoreClient,
+    read: Table,
+    units: Sequence[Unit],
+    write_id: int | None = None,
+    valid_write_ids: str | None = None,
+) -> Failures:
+    """Row counts and files of partitions of a table as it was `read`, in one call. Raises what the metastore says.
+
+    `write_id`, `valid_write_ids`: of the writer of a transactional table.
+    """
+    database, table = _database(read), read.tableName
     by_name = {unit.name: unit for unit in units}
     keys = [key.name for key in read.partitionKeys or ()]
     for attempt in range(1, _ATTEMPTS + 1):
@@ -72,7 +85,13 @@ def record_partitions(client: MetastoreClient, read: Table, units: Sequence[Unit
         try:
             if altered:
                 context = EnvironmentContext(dict(_KEEP_STATISTICS))
-                client.call("alter_partitions_with_environment_context", database, table, altered, context)
+                if write_id is None:
+                    client.call("alter_partitions_with_environment_context", database, table, altered, context)
+                else:
+                    request = AlterPartitionsRequest(
+                        *(read.catName, read.dbName, table, altered, context, write_id, valid_write_ids)
+                    )
+                    client.call("alter_partitions_req", request)
             return failures
         except OutcomeUnknownError:
             # The connection broke: what was written is seen by what is there now.
@@ -86,14 +105,17 @@ def record_table(
     read: Table,
     change: Callable[[Mapping[str, str]], dict[str, str]],
     is_done: Callable[[Mapping[str, str]], bool],
+    write_id: int | None = None,
+    valid_write_ids: str | None = None,
 ) -> str | None:
     """Changes the parameters of a table that is still as it was `read`; or why not. Raises what the metastore says.
 
-    `is_done`: whether parameters are those that `change` makes, for an attempt whose outcome is not known.
+    `is_done`: whether parameters are those that `change` makes, for an attempt whose outcome is not known. `write_id`,
+    `valid_write_ids`: of the writer of a transactional table.
     """
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            table: Table = client.call("get_table", read.dbName, read.tableName)
+            table: Table = client.call("get_table", _database(read), read.tableName)
         except NoSuchObjectException:
             return GONE
         parameters = table.parameters or {}
@@ -106,10 +128,15 @@ def record_table(
         if _DDL_TIME in parameters:
             properties |= {"expected_parameter_key": _DDL_TIME, "expected_parameter_value": parameters[_DDL_TIME]}
         try:
-            client.call(
-                "alter_table_with_environment_context",
-                *(table.dbName, table.tableName, table, EnvironmentContext(properties)),
-            )
+            context = EnvironmentContext(properties)
+            if write_id is None:
+                client.call("alter_table_with_environment_context", *(_database(read), table.tableName, table, context))
+            else:
+                table.writeId = write_id
+                request = AlterTableRequest(
+                    *(read.catName, read.dbName, table.tableName, table, context, write_id, valid_write_ids)
+                )
+                client.call("alter_table_req", request)
             return None
         except MetaException as error:
             if "has been modified" in (error.message or "") or "expected_parameter" in (error.message or ""):
@@ -119,6 +146,10 @@ def record_table(
             if attempt == _ATTEMPTS:
                 raise
     raise AssertionError("not reached")
+
+
+def _database(table: Table) -> str:
+    return in_catalog(table.catName or DEFAULT_CATALOG, table.dbName)
 
 
 def _identity(table: Table) -> tuple[object, ...]:

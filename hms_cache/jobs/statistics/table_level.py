@@ -15,8 +15,8 @@ from thrift.TSerialization import deserialize, serialize
 
 from hms_cache.jobs.sources.catalog_reader import CatalogReader, PartitionRange, TableName
 from hms_cache.jobs.sources.origin import Origin
+from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 from hms_cache.jobs.statistics.totals import BoundsUs, TotalsOfColumns
-from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.statistics_merge import AggregationRules, aggregate
 from hms_cache.metadata.statistics_values import values_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics, ColumnStatisticsObj
@@ -82,7 +82,7 @@ def _merger(origin: Origin, engine: str) -> Callable[[Iterator[pa.RecordBatch]],
         with origin.reading() as reader:
             for batch in batches:
                 for row in batch.to_pylist():
-                    tables = reader.tables(DEFAULT_CATALOG, row["database"], [row["table"]])
+                    tables = reader.tables(row["catalog"], row["database"], [row["table"]])
                     names = row["partitions"]
                     found = list(reader.partition_statistics(tables[0], names, engine)) if tables else []
                     pairs = ((one.statsDesc.partName, column) for one in found for column in one.statsObj)
@@ -96,7 +96,7 @@ def _merger(origin: Origin, engine: str) -> Callable[[Iterator[pa.RecordBatch]],
 
 def _totals(reader: CatalogReader, row: dict[str, Any], found: Iterable[ColumnStatistics]) -> TotalsOfColumns:
     """Of partitions whose numbers of rows are recorded."""
-    part = PartitionRange(TableName(DEFAULT_CATALOG, row["database"], row["table"]), names=tuple(row["partitions"]))
+    part = PartitionRange(TableName(*(row[name] for name in TABLE_COLUMNS)), names=tuple(row["partitions"]))
     rows = {name: (partition.parameters or {}).get("numRows", "") for name, partition in reader.partitions(part)}
     totals = TotalsOfColumns()
     for one in found:

@@ -15,6 +15,7 @@ from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.frame.reasons import reason_of
+from hms_cache.jobs.statistics.acid import Snapshot
 from hms_cache.jobs.statistics.columns import StatisticsColumn
 from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures
 from hms_cache.jobs.statistics.parameters import basic_statistics, spark_statistics
@@ -22,6 +23,7 @@ from hms_cache.jobs.statistics.recording import Failures, Unit, record_partition
 from hms_cache.jobs.statistics.table_level import Together
 from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transform import bounds_us_of_row, estimated, statistics_of_row
+from hms_cache.metadata.object_names import TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
     ColumnStatisticsDesc,
@@ -62,20 +64,34 @@ class Target:
     """Whose statistics are written, and how. Travels to Spark's workers."""
 
     metastore: str
-    database: str
-    table: str
+    table: TableName
     engine: str
     batch_partitions: int
     writers: int = 1
     """Calls at the same time of one task."""
 
+    snapshot: Snapshot | None = None
+    """Of a transactional table, what the transaction sees in which its statistics are written."""
+
+    write_id: int | None = None
+    """Under which they are stored."""
+
     last_pass: tuple[str, ...] = ()
     """Columns of the last reading of a table that takes several: then a partition is recorded."""
+
+    @property
+    def valid_write_ids(self) -> str | None:
+        """Of the snapshot."""
+        return None if self.snapshot is None else self.snapshot.write_ids
 
     def statistics(self, partition: str | None, columns: list[ColumnStatisticsObj]) -> ColumnStatistics:
         """The struct of a partition, or of the table."""
         description = ColumnStatisticsDesc(
-            isTblLevel=partition is None, dbName=self.database, tableName=self.table, partName=partition
+            isTblLevel=partition is None,
+            dbName=self.table.database,
+            tableName=self.table.table,
+            partName=partition,
+            catName=self.table.catalog,
         )
         return ColumnStatistics(statsDesc=description, statsObj=columns, engine=self.engine)
 
@@ -84,7 +100,13 @@ class Target:
 
         Raises what the metastore says.
         """
-        request = SetPartitionsStatsRequest(colStats=list(statistics), needMerge=False, engine=self.engine)
+        request = SetPartitionsStatsRequest(
+            colStats=list(statistics),
+            needMerge=False,
+            writeId=-1 if self.write_id is None else self.write_id,
+            validWriteIdList=self.valid_write_ids,
+            engine=self.engine,
+        )
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 client.call("set_aggr_stats_for", request)
@@ -190,7 +212,7 @@ class _Calls:
     def _write(self, rows: list[dict[str, Any]]) -> _Answer:
         client, lister = place = self._free.get()
         try:
-            unchanged, outcomes = _unchanged(rows, lister)
+            unchanged, outcomes = _unchanged(rows, lister, self._target.snapshot)
             if not unchanged:
                 return outcomes, []
             unchanged = [_of_all_files(row) for row in unchanged]
@@ -212,11 +234,16 @@ def _outcome(**figures: Any) -> dict[str, Any]:
     return nothing | figures
 
 
-def _unchanged(rows: list[dict[str, Any]], lister: FigureLister) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _unchanged(
+    rows: list[dict[str, Any]], lister: FigureLister, snapshot: Snapshot | None = None
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Those whose files are still the ones that were read; and what to tell of the others."""
     kept, outcomes = [], []
     for row in rows:
-        figures, problem = lister.figures(row["location"])
+        if snapshot is None:
+            figures, problem = lister.figures(row["location"])
+        else:
+            figures, problem, _ = lister.seen(row["location"], snapshot)
         if figures is not None and str(figures) == row["files"]:
             kept.append(row)
         else:
@@ -267,7 +294,7 @@ def _record(
         sample = None if row["sample_bytes"] is None else f"{row['sample_bytes']}:{row['all_bytes']}"
         units.append(Unit(row["name"], row["rows"], row["location"], figures, one.statsObj, sample))
     if units[0].name is not None:
-        return record_partitions(client, table, units)
+        return record_partitions(client, table, units, target.write_id, target.valid_write_ids)
     [unit] = units
     totals = TotalsOfColumns()
     totals.add(unit.columns, unit.rows, bounds_us_of_row(rows[0], columns))
@@ -277,5 +304,8 @@ def _record(
         counted = None if unit.sample is not None else unit.rows
         return spark_statistics(basic, counted, unit.figures.bytes, unit.columns, totals)
 
-    reason = record_table(client, table, change, lambda found: found.get(RECORDED) == str(unit.figures))
+    reason = record_table(
+        *(client, table, change, lambda found: found.get(RECORDED) == str(unit.figures)),
+        *(target.write_id, target.valid_write_ids),
+    )
     return {} if reason is None else {None: reason}

@@ -134,7 +134,7 @@ class Tree:
 def found_by(report: dict[str, Any], tree: Tree) -> dict[str, set[str]]:
     """The names, relative to the table, of the differences by kind."""
     found: dict[str, set[str]] = {}
-    for _, _, kind, _, location, _ in report["tables"]["Differences"]:
+    for _, _, _, kind, _, location, _ in report["tables"]["Differences"]:
         found.setdefault(kind, set()).add(location.removeprefix(f"file:{tree.root}/"))
     return found
 
@@ -168,8 +168,8 @@ class Scene:
         files = 2 * (tree.count - to_drop - len(range(1, tree.count, 20))) - len(tree.damage["outdated"])
         [table] = planned["tables"]["Tables"]
         rule = tree.count * 2048 + tree.count * COLUMNS * 400 + files * 500 + files * 150
-        assert table[:9] == ["default", "sales", tree.count, COLUMNS, files, files * SIZE, files, files, rule]
-        assert table[9] > tree.count * 100
+        assert table[:10] == ["hive", "default", "sales", tree.count, COLUMNS, files, files * SIZE, files, files, rule]
+        assert table[10] > tree.count * 100
         assert self.names() == names
 
     def check_repair(self) -> None:
@@ -310,7 +310,7 @@ def test_what_cannot_be_read_of_a_table_is_a_row(make_scene: Callable[..., Scene
     table.tableName, table.sd.location = "broken", "hdfs://host.invalid:1/lake"
     client.call("create_table", table)
     report = scene.run(tables=[])
-    assert ["default", "broken"] in [row[:2] for row in report["tables"]["Differences"] if row[2] == "unreadable"]
+    assert ["default", "broken"] in [row[1:3] for row in report["tables"]["Differences"] if row[3] == "unreadable"]
     assert found_by(report, tree)["unregistered"] == tree.damage["unregistered"]
     assert report["exit_status"] == 3
 

@@ -9,6 +9,7 @@ import io
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyarrow import orc, parquet
@@ -49,11 +50,25 @@ _FORMATS = {
 Row = tuple[int | None, str | None]
 
 
+class KeptRow(NamedTuple):
+    """What is remembered of a row: of its text the length and a hash, since a month has gigabytes of texts."""
+
+    number: int | None
+    length: int | None
+    text: int | None
+
+    @classmethod
+    def of(cls, row: Row) -> KeptRow:
+        """Of a row as it is written."""
+        number, text = row
+        return cls(number, None, None) if text is None else cls(number, len(text), hash(text))
+
+
 @dataclass
 class DataFile:
     """An object with rows of a table."""
 
-    rows: list[Row]
+    rows: list[KeptRow]
     size_bytes: int
 
 
@@ -197,8 +212,8 @@ class Lake:
         unit = self._unit(table)
         for key, one in table.units.get(unit, {}).items():
             rows: list[Row] = [
-                (None if number is None else number ^ 1, None if text is None else self._text(len(text)))
-                for number, text in one.rows
+                (None if row.number is None else row.number ^ 1, None if row.length is None else self._text(row.length))
+                for row in one.rows
             ]
             self._write(table, unit, key, rows)
 
@@ -231,7 +246,7 @@ class Lake:
     def _write(self, table: LakeTable, unit: str | None, key: str, rows: list[Row]) -> None:
         content = _encoded(table.kind, rows)
         self._store.write(BUCKET, key, content)
-        table.units.setdefault(unit, {})[key] = DataFile(rows, len(content))
+        table.units.setdefault(unit, {})[key] = DataFile(list(map(KeptRow.of, rows)), len(content))
         self.changed.add((table.name, unit))
 
     def _remove_file(self, table: LakeTable, unit: str | None, key: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
 
 from hms_cache.jobs.frame.session import job_session
@@ -26,9 +27,17 @@ def main() -> None:
         for line in iter(sys.stdin.readline, ""):
             for name, options in json.loads(line):
                 _say(begin=name)
+                began_s = time.monotonic()
                 result = JOBS[name].run(spark, options)
+                seconds = round(time.monotonic() - began_s)
                 tables = {table.title: [list(row) for row in table.rows] for table in result.tables}
-                _say(end=name, summary=dict(result.summary), tables=tables, exit_status=result.exit_status)
+                _say(
+                    end=name,
+                    seconds=seconds,
+                    summary=dict(result.summary),
+                    tables=tables,
+                    exit_status=result.exit_status,
+                )
             _say(end="night")
 
 

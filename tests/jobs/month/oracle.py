@@ -12,7 +12,7 @@ from typing import Any
 from pyarrow import dataset, fs
 from sqlalchemy import Connection, text
 
-from tests.jobs.month.lake import BUCKET, DATABASE, KEY, DataFile, Lake, Row
+from tests.jobs.month.lake import BUCKET, DATABASE, KEY, DataFile, KeptRow, Lake
 
 DISTINCT_ERROR = 0.15
 """Of the estimated number of distinct values, of the real one."""
@@ -85,26 +85,26 @@ def _wrong_parameters(label: str, parameters: Mapping[str, str], files: Mapping[
     ]
 
 
-def _wrong_columns(label: str, columns: Mapping[str, Any], rows: list[Row], is_merged: bool = False) -> list[str]:
+def _wrong_columns(label: str, columns: Mapping[str, Any], rows: list[KeptRow], is_merged: bool = False) -> list[str]:
     """`is_merged`: then the average length is the largest of a partition's, as Hive aggregates it."""
     if set(columns) != {"number", "text"}:
         return [f"{label}: statistics of {sorted(columns)}"]
-    numbers = [number for number, _ in rows if number is not None]
-    texts = [value for _, value in rows if value is not None]
+    numbers = [row.number for row in rows if row.number is not None]
+    lengths = [row.length for row in rows if row.length is not None]
+    texts = {row.text for row in rows if row.text is not None}
     number, string = columns["number"], columns["text"]
     wanted: list[tuple[str, object, object]] = [
         ("low", number.LONG_LOW_VALUE, min(numbers, default=None)),
         ("high", number.LONG_HIGH_VALUE, max(numbers, default=None)),
         ("nulls of number", number.NUM_NULLS, len(rows) - len(numbers)),
-        ("nulls of text", string.NUM_NULLS, len(rows) - len(texts)),
-        ("longest", string.MAX_COL_LEN, max(map(len, texts), default=0)),
+        ("nulls of text", string.NUM_NULLS, len(rows) - len(lengths)),
+        ("longest", string.MAX_COL_LEN, max(lengths, default=0)),
     ]
     if not is_merged:
-        average = sum(map(len, texts)) / len(rows) if rows else 0
+        average = sum(lengths) / len(rows) if rows else 0
         wanted.append(("average length", round(float(string.AVG_COL_LEN), 3), round(average, 3)))
     wrong = [f"{label}: {what} is {found}, not {right}" for what, found, right in wanted if found != right]
-    for what, found, values in (("number", number, numbers), ("text", string, texts)):
-        distinct = len(set(values))
+    for what, found, distinct in (("number", number, len(set(numbers))), ("text", string, len(texts))):
         if abs(found.NUM_DISTINCTS - distinct) > DISTINCT_ERROR * distinct + 1:
             wrong.append(f"{label}: {found.NUM_DISTINCTS} distinct values of {what}, not {distinct}")
     return wrong

@@ -203,7 +203,7 @@ def test_which_tables_and_which_of_them_not_at_all(lake: Lake) -> None:
         ("default.discovered", "add", "day=1/region=a", f"file:{lake.directory('discovered', 'day=1/region=a')}")
     ]
     rest = lake.run()
-    assert [row[0] for row in rest["tables"]["Plan"]] == ["d2.other", "default.plain"]
+    assert [row[0] for row in rest["tables"]["Plan"]] == ["c2.d2.other", "default.plain"]
     assert {(row[0], row[1]) for row in rest["tables"]["Notes"]} == {
         ("default.ice", "left alone"),
         ("default.unmounted", "no directory"),

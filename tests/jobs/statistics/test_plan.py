@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hms_cache.jobs.statistics.data_files import Figures, UnitFiles
 from hms_cache.jobs.statistics.plan import TableWork, limit_work, refusal
 from hms_cache.jobs.statistics.reading import PARTITIONS_OF_A_SCAN, portions
-from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
 
 
 def work_of(sizes: list[int] | None, number: int) -> TableWork:
@@ -79,6 +79,37 @@ def test_what_need_not_be_read_is_not(sizes: list[int], chosen: int, whole: bool
     assert [name for portion in found for name in portion.names or ()] == names
     assert all(portion.is_whole == whole for portion in found)
     assert all(len(portion.names or ()) <= PARTITIONS_OF_A_SCAN for portion in found if not portion.is_whole)
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.data())
+def test_by_directory_nothing_else_is_read(sizes: list[int], data: st.DataObject) -> None:
+    one = work_of(sizes, 0)
+    chosen = data.draw(st.lists(st.sampled_from(one.names or []), unique=True, min_size=1))
+    [portion] = portions(chosen, one.names, one.files, by_directory=True)
+    assert portion.names == tuple(chosen) and portion.is_whole, "no filter is needed"
+
+
+def of_format(library: str) -> StorageDescriptor:
+    return StorageDescriptor(serdeInfo=SerDeInfo(serializationLib=library))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "library", "catalog", "told"),
+    [
+        ({}, "org.apache.hadoop.hive.ql.io.orc.OrcSerde", "hive", None),
+        ({"transactional_properties": "insert_only"}, "org.apache…ParquetHiveSerDe", None, None),
+        ({"transactional_properties": "insert_only"}, "…LazySimpleSerDe", "hive", "neither ORC nor Parquet"),
+        ({}, "org.apache.hadoop.hive.ql.io.orc.OrcSerde", "c2", "of the default catalog only"),
+    ],
+)
+def test_transactional_tables_that_are_left_alone(
+    parameters: dict[str, str], library: str, catalog: str | None, told: str | None
+) -> None:
+    parameters = {"transactional": "true"} | parameters
+    table = Table(tableName="t", dbName="d", tableType="MANAGED_TABLE", parameters=parameters, catName=catalog)
+    table.sd = of_format(library)
+    reason = refusal(table)
+    assert reason is None if told is None else told in (reason or "")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,127 @@
+"""Where the files of the measured tables are: local directories, or moto's S3."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol
+
+_LINKS_OF_A_FILE = 30_000
+"""Ext4 allows 65,000."""
+
+BUCKET = "bench"
+
+
+class Lake(Protocol):
+    """A tree of files."""
+
+    name: str
+    """Of one letter: what the names of its tables begin with."""
+
+    root: str
+    """Its location."""
+
+    def write(self, location: str, content: bytes) -> None:
+        """A new file."""
+        ...
+
+    def delete(self, location: str) -> None:
+        """A directory with all that is in it."""
+        ...
+
+
+class LocalLake:
+    """In a directory. Files of one content are links to one, since there are a million of them."""
+
+    name = "s"
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.root = f"file:{directory}"
+        self._links = 0
+        self._source: Path | None = None
+
+    def write(self, location: str, content: bytes) -> None:
+        """See `Lake`."""
+        if self._source is None or self._links % _LINKS_OF_A_FILE == 0:
+            self._directory.mkdir(parents=True, exist_ok=True)
+            self._source = self._directory / f"data-{self._links}"
+            self._source.write_bytes(content)
+        self._links += 1
+        path = location.removeprefix("file:")
+        os.makedirs(path.rpartition("/")[0], exist_ok=True)
+        os.link(self._source, path)
+
+    def delete(self, location: str) -> None:
+        """See `Lake`."""
+        shutil.rmtree(location.removeprefix("file:"))
+
+
+class S3Lake:
+    """In a bucket of moto's server."""
+
+    name = "o"
+    root = f"s3a://{BUCKET}"
+
+    def __init__(self, endpoint: str) -> None:
+        from tests.moto_server import ObjectStore
+
+        self._store = ObjectStore(int(endpoint.rpartition(":")[2]))
+        self._store.make_bucket(BUCKET)
+
+    def write(self, location: str, content: bytes) -> None:
+        """See `Lake`."""
+        self._store.write(BUCKET, location.removeprefix(f"{self.root}/"), content)
+
+    def delete(self, location: str) -> None:
+        """See `Lake`."""
+        prefix = location.removeprefix(f"{self.root}/")
+        for key in self._store.keys(BUCKET):
+            if key.startswith(f"{prefix}/"):
+                self._store.delete(BUCKET, key)
+
+
+def s3_class_path() -> dict[str, str]:
+    """Setting of Spark's first session in a process: the JVM stays."""
+    from tests.jobs.month.hadoop_aws import fetch
+
+    return {"spark.driver.extraClassPath": os.pathsep.join(map(str, fetch()))}
+
+
+@contextmanager
+def s3_lake(directory: Path) -> Iterator[tuple[S3Lake, Mapping[str, str]]]:
+    """A lake on a server of its own, and the settings with which Spark reads it. Servers and jobs that are started
+    meanwhile find it by the environment."""
+    from tests.moto_server import object_store
+
+    with object_store(directory) as store:
+        found = {
+            "AWS_ENDPOINT_URL": store.endpoint,
+            "AWS_ACCESS_KEY_ID": "any",
+            "AWS_SECRET_ACCESS_KEY": "any",
+            "AWS_DEFAULT_REGION": "us-east-1",
+        }
+        before = {name: os.environ.get(name) for name in found}
+        os.environ.update(found)
+        try:
+            s3a = "spark.hadoop.fs.s3a"
+            yield (
+                S3Lake(store.endpoint),
+                {
+                    **s3_class_path(),
+                    f"{s3a}.endpoint": store.endpoint,
+                    f"{s3a}.path.style.access": "true",
+                    f"{s3a}.access.key": "any",
+                    f"{s3a}.secret.key": "any",
+                    f"{s3a}.endpoint.region": "us-east-1",
+                },
+            )
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value

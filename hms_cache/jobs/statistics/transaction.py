@@ -1,0 +1,108 @@
+"""Transactions in which statistics of transactional tables are computed and written, as Hive's ANALYZE does.
+
+While it is open, the cleaner deletes none of the files that it sees. Statistics are stored under its write id, and are
+valid for whoever sees that id.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from types import TracebackType
+
+from thrift.Thrift import TException
+
+from hms_cache.client import MetastoreClient
+from hms_cache.config.quantities import parse_duration_s
+from hms_cache.jobs.statistics.acid import Snapshot, is_insert_only
+from hms_cache.metadata.object_names import TableName, table_name
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AbortTxnRequest,
+    AllocateTableWriteIdsRequest,
+    CommitTxnRequest,
+    GetValidWriteIdsRequest,
+    HeartbeatRequest,
+    OpenTxnRequest,
+    Table,
+)
+from hms_cache.txn import ValidTxnList, ValidWriteIdList
+
+_TABLES_OF_A_CALL = 500
+_TIMEOUT_S = 300.0
+"""Hive's `metastore.txn.timeout`, where the metastore does not tell its own."""
+
+
+def snapshots(client: MetastoreClient, tables: Iterable[Table], transaction: int = 0) -> dict[TableName, Snapshot]:
+    """What a transaction (0: whoever begins now) sees of these transactional tables of the default catalog."""
+    tables = list(tables)
+    if not tables:
+        return {}
+    transactions = ValidTxnList.from_open_txns(client.call("get_open_txns"), transaction).to_text()
+    found: dict[str, str] = {}
+    for start in range(0, len(tables), _TABLES_OF_A_CALL):
+        names = [f"{table.dbName}.{table.tableName}" for table in tables[start : start + _TABLES_OF_A_CALL]]
+        request = GetValidWriteIdsRequest(fullTableNames=names, validTxnList=transactions)
+        for one in client.call("get_valid_write_ids", request).tblValidWriteIds:
+            found[one.fullTableName.lower()] = ValidWriteIdList.from_thrift(one).to_text()
+    return {
+        table_name(table.catName, table.dbName, table.tableName): Snapshot(
+            transactions, found[f"{table.dbName}.{table.tableName}".lower()], not is_insert_only(table)
+        )
+        for table in tables
+    }
+
+
+class Transaction:
+    """A transaction with a write id of one table. Committed at the end of the block, aborted if that fails.
+
+    A thread says that it is alive, over a connection of its own.
+    """
+
+    def __init__(self, metastore: str, table: Table) -> None:
+        """Begins it. Raises what the metastore says."""
+        self._metastore = metastore
+        self._ended = threading.Event()
+        self._client = MetastoreClient(metastore)
+        try:
+            timeout = self._client.call("get_config_value", "metastore.txn.timeout", f"{_TIMEOUT_S}s")
+            self._interval_s = max(1.0, parse_duration_s(timeout, "s") / 6)
+            opened = OpenTxnRequest(1, getpass.getuser(), socket.gethostname(), agentInfo="hms-cache jobs statistics")
+            [self._id] = self._client.call("open_txns", opened).txn_ids
+            [(_, self.snapshot)] = snapshots(self._client, [table], self._id).items()
+            allocation = AllocateTableWriteIdsRequest(table.dbName, table.tableName, txnIds=[self._id])
+            [allocated] = self._client.call("allocate_table_write_ids", allocation).txnToWriteIds
+        except BaseException:
+            self._client.close()
+            raise
+        self.write_id: int = allocated.writeId
+        self._thread = threading.Thread(target=self._live, name="statistics-transaction", daemon=True)
+
+    def __enter__(self) -> Transaction:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        try:
+            if error is None:
+                self._client.call("commit_txn", CommitTxnRequest(self._id))
+            else:
+                # If it cannot be aborted it times out; what is told is why the work failed.
+                with suppress(TException):
+                    self._client.call("abort_txn", AbortTxnRequest(self._id))
+        finally:
+            self._client.close()
+
+    def _live(self) -> None:
+        with MetastoreClient(self._metastore) as client:
+            while not self._ended.wait(self._interval_s):
+                try:
+                    client.call("heartbeat", HeartbeatRequest(txnid=self._id))
+                except TException:
+                    return  # it was aborted: what is written next, or the commit, says so
