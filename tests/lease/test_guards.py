@@ -168,7 +168,7 @@ def members_read_before_the_lock(patch: pytest.MonkeyPatch) -> None:
             early[found.key] = members.read(connection)
         return found
 
-    def gather_of_then(self: LeaseWrites, write: Any, connection: Any) -> None:
+    def gather_of_then(self: LeaseWrites, write: Any, connection: Any, _answers: Any = None) -> None:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(members, "read", lambda _: early[write.key])
             gather(self, write, connection)
