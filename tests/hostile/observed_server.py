@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -13,6 +13,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.servers import PATIENCE_S, ServerProcess, server_process
 
 MiB = 1024 * 1024
+
+LISTENING = "0A"
+"""A state in /proc/net/tcp."""
 
 LIMITS: dict[str, object] = {
     "server.max_connections": 256,
@@ -61,15 +64,23 @@ class ObservedServer:
         assert found is not None
         return int(found[1]) * 1024
 
-    def open_sockets(self) -> int:
-        """Of the process."""
-        count = 0
-        for path in Path(f"/proc/{self.process.process_id}/fd").iterdir():
-            try:
-                count += str(path.readlink()).startswith("socket:")
-            except FileNotFoundError:
-                continue
-        return count
+    def client_sockets(self) -> int:
+        """Those of the process that neither listen nor are a pipe of its own event loops, which are made when they are
+        first needed. One that is closed at both ends but still held counts, too."""
+        own = Path(f"/proc/{self.process.process_id}")
+        held = set()
+        for path in (own / "fd").iterdir():
+            with suppress(FileNotFoundError):
+                held.add(str(path.readlink()))
+        # After the descriptors: what was opened meanwhile is in none of them.
+        for table in ("tcp", "tcp6"):
+            for line in (own / "net" / table).read_text().splitlines()[1:]:
+                fields = line.split()
+                if fields[3] == LISTENING:
+                    held.discard(f"socket:[{fields[9]}]")
+        for line in (own / "net" / "unix").read_text().splitlines()[1:]:
+            held.discard(f"socket:[{line.split()[6]}]")
+        return sum(name.startswith("socket:") for name in held)
 
 
 def memory_bound(limits: dict[str, object], quiet_bytes: int) -> int:
