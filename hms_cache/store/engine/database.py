@@ -44,6 +44,7 @@ from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine import mysql_driver
+from hms_cache.store.engine.connection_pool import RenewablePool
 from hms_cache.store.engine.dialects import DialectName, dialect_name, translate_error
 from hms_cache.store.engine.driver_sockets import interrupt
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
@@ -359,7 +360,7 @@ class Database:
         engine = create_engine(
             self.url,
             connect_args=arguments,
-            poolclass=QueuePool,
+            poolclass=RenewablePool,
             pool_size=pool_size,
             max_overflow=0,
             pool_timeout=self.settings.pool_timeout_s,

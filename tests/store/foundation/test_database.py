@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -104,6 +105,31 @@ def test_who_waits_too_long_for_a_connection_is_told(initialized_database_url: s
         holder.join(60)
         assert run_read(database, lambda connection: 1) == 1
         assert database.connections_in_use() == 0
+
+
+@pytest.mark.parametrize("kind", ["check", "load", "write"])
+def test_nobody_waits_for_a_connection_that_renewing_has_closed(initialized_database_url: str, kind: str) -> None:
+    options = DatabaseSettings(pool_size=1, check_pool_size=2, pool_timeout_s=60)
+    with closing(Database(initialized_database_url, options)) as database, ThreadPoolExecutor(3) as threads:
+        engine = {"check": database.check_engine, "load": database.load_engine, "write": database.write_engine}[kind]
+        held = [engine.connect() for _ in range(engine.pool.size())]  # type: ignore[attr-defined]
+        waiting = [threads.submit(lambda: engine.connect().close()) for _ in range(3)]
+        # SQLAlchemy's own queue: who waits is in no public list of it.
+        in_line = engine.pool._pool.not_empty._waiters  # type: ignore[attr-defined]
+        end_s = time.monotonic() + 60
+        while len(in_line) < 3:
+            assert time.monotonic() < end_s
+            time.sleep(0.001)
+        database.renew()
+        database.renew()
+        try:
+            for one in waiting:
+                one.result(timeout=30)
+        finally:
+            for connection in held:
+                connection.close()
+        with closing(engine.connect()) as connection:
+            assert connection.scalar(select(1)) == 1
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"])
