@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from hms_cache.admin.sources import AdminSources
 from hms_cache.clock import Clock
 from hms_cache.errors import DatabaseUnavailableError
+from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ PROBE_VALID_S = 1.0
 PROBE_TIMEOUT_S = 3.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Readiness:
     """Whether clients shall be sent here, and why not (or why all the same)."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from dataclasses import dataclass
 
 from hms_cache.admin.health import DatabaseProbe
 from hms_cache.admin.sources import AdminSources
 from hms_cache.admin.status import known_log_end
 from hms_cache.metrics import quantile_s
 from hms_cache.metrics.sharded import DURATION_BOUNDS_S
+from hms_cache.values import frozen
 
 SAMPLE_INTERVAL_S = 10.0
 
@@ -18,7 +18,7 @@ SAMPLE_INTERVAL_S = 10.0
 KEPT_SAMPLES = 360
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sample:
     """What was seen in one interval. ``hit_rate`` and ``p99_s`` are None without reads, and without decoded calls."""
 
@@ -32,7 +32,7 @@ class Sample:
     lag: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Totals:
     at_s: float
     calls: float

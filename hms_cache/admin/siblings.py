@@ -11,7 +11,6 @@ import http.client
 import json
 import socket
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from hms_cache.admin.access import who
+from hms_cache.values import frozen
 
 #: A sibling that does not take a connection or answer a page by then is called unreached.
 ANSWER_TIMEOUT_S = 10.0
@@ -30,7 +30,7 @@ SILENCE_TIMEOUT_S = 600.0
 PASSED_ON = "x-passed-on"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sibling:
     """A worker by its place among them, and the socket file where it answers; None when none could be made."""
 
@@ -38,7 +38,7 @@ class Sibling:
     path: Path | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Siblings:
     """This worker and the others. Alone, it is number 0 of 1."""
 

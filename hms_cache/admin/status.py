@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
 from hms_cache.admin.health import DatabaseProbe
@@ -15,12 +15,13 @@ from hms_cache.metrics.ports import PortState
 from hms_cache.metrics.sharded import DURATION_BOUNDS_S
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.store.members.members import MemberRow
+from hms_cache.values import frozen
 
 #: Our names of the statuses in Impala's words, under which its administrators know them.
 IMPALA_STATUS = {PollerStatus.NEEDS_RESYNC: "NEEDS_INVALIDATE"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CallStatus:
     """Calls of one method. Times are those of the decoded ones, None when there are none."""
 
@@ -33,7 +34,7 @@ class CallStatus:
     p99_s: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventStatus:
     """How this server follows the notification log."""
 
@@ -55,7 +56,7 @@ class EventStatus:
     received_per_s_15min: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheStatus:
     """What is held, and how reads were answered."""
 
@@ -73,7 +74,7 @@ class CacheStatus:
     hit_rate: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MemberStatus:
     """A member of the set, as the database had it last."""
 
@@ -87,7 +88,7 @@ class MemberStatus:
     lease_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseReason:
     """Why this server held no lease from then on."""
 
@@ -96,7 +97,7 @@ class LeaseReason:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseStatus:
     """Exact reads by lease."""
 
@@ -116,7 +117,7 @@ class LeaseStatus:
     """The last first."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServerStatus:
     """Everything, at one moment."""
 

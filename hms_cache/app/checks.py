@@ -11,7 +11,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from typing import Literal
 
 from sqlalchemy import func, select
@@ -33,6 +32,7 @@ from hms_cache.store.installation.foreign_key_indexes import missing_indexes
 from hms_cache.store.schema import DBS, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, SEQUENCE_TABLE, TBLS
 from hms_cache.store.warehouse import Warehouse
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.values import frozen
 
 #: Clocks further apart than this confuse people who compare logs; the servers of a set time by the database's.
 _CLOCK_SKEW_S = 5.0
@@ -46,7 +46,7 @@ _NEWEST_TABLES = 200
 _SEQUENCE_PACKAGE = "org.apache.hadoop.hive.metastore.model."
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One thing that is not as it should be."""
 

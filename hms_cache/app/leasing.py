@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from hms_cache.app.caching import Caching
 from hms_cache.config import Settings
@@ -12,6 +11,7 @@ from hms_cache.lease.unannounced import UnannouncedWrites
 from hms_cache.metrics.registry import LeaseMetrics
 from hms_cache.notifications.event_log import History
 from hms_cache.store.engine.database import Database
+from hms_cache.values import frozen
 
 #: A renewal that takes longer than a lease is worth nothing, and a revocation that waits is tried again.
 _STATEMENT_S = 5.0
@@ -22,7 +22,7 @@ _STATEMENT_S = 5.0
 _LEAST_WAIT_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheMemory:
     """The cache, as a member sees it."""
 

@@ -8,7 +8,6 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 import uvicorn
 
@@ -24,6 +23,7 @@ from hms_cache.app.security.certificates import server_context
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import StartupError
 from hms_cache.server.transports.tls import TlsPort
+from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ _PLAIN_REFUSAL = (
 """What a client is told that speaks plain HTTP to a port with TLS."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Management:
     """The port as it runs."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +11,7 @@ from thrift.transport.TTransport import TBufferedTransport
 from hms_cache.authentication.servers import SCHEMES, TLS_SCHEME, thrift_socket
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
+from hms_cache.values import frozen
 
 _TIMEOUT_MS = 10_000
 
@@ -19,7 +19,7 @@ _TIMEOUT_MS = 10_000
 _LISTENER = "NotificationListener"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PeerSettings:
     """Settings of a peer that we must know; times are None where it does not tell."""
 

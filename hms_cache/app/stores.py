@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-from dataclasses import dataclass
 
 from hms_cache.config import Settings
 from hms_cache.metrics.registry import WarehouseMetrics
@@ -16,9 +15,10 @@ from hms_cache.store.events.notification_log import EventCleaner, NotificationLo
 from hms_cache.store.object_store import ObjectStore
 from hms_cache.store.txn_store import TxnStore
 from hms_cache.store.warehouse import Warehouse
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DatabaseStores:
     """What answers from the database."""
 

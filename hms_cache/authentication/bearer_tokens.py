@@ -11,13 +11,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hms_cache.authentication.key_set import IssuerKey, KeySet, KeySetError
 from hms_cache.authentication.local_names import MAX_PRINCIPAL_CHARACTERS
 from hms_cache.authentication.mechanism import AuthenticationError, Identity
 from hms_cache.input_limits import exceeded, input_limits
+from hms_cache.values import frozen
 
 MECHANISM = "JWT"
 
@@ -28,7 +28,7 @@ _MAX_KEYS_TRIED = 16
 """For a token that names no key."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BearerOptions:
     """What a token must say."""
 

@@ -6,7 +6,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar
 
 from hms_cache.authentication.directory_filters import (
@@ -17,6 +17,7 @@ from hms_cache.authentication.directory_filters import (
     search,
 )
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ _WRONG = "wrong name or password"
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DirectoryOptions:
     """Where the directory is and what users are called there. One of the three ways of names is given."""
 

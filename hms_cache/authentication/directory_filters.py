@@ -8,10 +8,10 @@ says is escaped wherever it becomes a part of a filter (RFC 4515).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.values import frozen
 
 USER, USER_DN = "{0}", "{1}"
 """In search filters: the user's name, and its distinguished name."""
@@ -21,7 +21,7 @@ _FOUND = (0, 4, 32)
 """Results of a search that say something: success, size limit exceeded (there are more), no such object (RFC 4511)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilterOptions:
     """What a user must satisfy. Nothing set: whoever can bind is let in."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hms_cache.authentication.local_names import LocalNames
 from hms_cache.authentication.mechanism import AuthenticationError, Mechanism
+from hms_cache.values import frozen
 
 QUALITIES = {"auth": 1, "auth-int": 2, "auth-conf": 4}
 """Bits of the layers that are offered and chosen (RFC 4752, 3.3)."""
@@ -20,7 +20,7 @@ _PIECE_BYTES = 64 * 1024
 """Of a reply that is wrapped at once: what Java's clients say that they take."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KerberosOptions:
     """The server's name and key, and how clients become users."""
 

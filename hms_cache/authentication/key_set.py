@@ -10,9 +10,10 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from hms_cache.values import frozen
 
 MAX_BYTES = 1024 * 1024
 """Of the document: a hundred keys have some 100 kB."""
@@ -30,7 +31,7 @@ class KeySetError(Exception):
     """The keys cannot be had."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeySetOptions:
     """Where the keys are, and how often they are looked for."""
 
@@ -45,7 +46,7 @@ class KeySetOptions:
     clients cannot make the server ask more often."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IssuerKey:
     """One entry of the document."""
 

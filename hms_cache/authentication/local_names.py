@@ -7,9 +7,9 @@ applies to is refused.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.values import frozen
 
 MAX_PRINCIPAL_CHARACTERS = 1024
 
@@ -18,7 +18,7 @@ _PRINCIPAL = re.compile(r"([^/@]++)(?:/([^/@]++))?(?:@([^/@]++))?")
 _PARAMETER = re.compile(r"\$(\d)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rule:
     components: int
     """0: the rule DEFAULT."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import itertools
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
 from hms_cache.authorization.decisions import METASTORE, Action, Question, SecuredObject
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
+from hms_cache.values import frozen
 
 EVERYBODY = "*"
 """As a user: every principal."""
@@ -90,7 +90,7 @@ class Names:
         return name.isascii() and any(pattern.matches(name) for pattern in self._patterns)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grant:
     """To whom, what, and on what."""
 

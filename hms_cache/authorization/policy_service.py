@@ -18,11 +18,12 @@ import threading
 import time
 import urllib.parse
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Question, SecuredObject, UndecidedError
 from hms_cache.authorization.known_groups import GroupsOf, nobody_knows
+from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
@@ -40,7 +41,7 @@ SHOW = "show"
 """In place of an action: may it be known that a database or catalog exists?"""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServiceOptions:
     """Where it is, and how long it is waited for."""
 

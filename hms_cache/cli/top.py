@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +12,7 @@ import click
 
 from hms_cache.cli.management_port import ask, management_option, reading_token_of, reading_token_option
 from hms_cache.errors import HmsCacheError
+from hms_cache.values import frozen
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -27,7 +27,7 @@ _LOADS = (("user", "users"), ("address", "addresses"), ("table", "tables"))
 _COUNTS = ("busy_s", "calls", "loads", "sent_bytes", "reads")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reading:
     """What all workers told at one moment. ``problem`` is why some could not be asked."""
 

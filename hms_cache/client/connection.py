@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -13,6 +12,7 @@ from thrift.transport.TTransport import TBufferedTransport, TTransportException
 from hms_cache.authentication.servers import PLAIN_SCHEME, SCHEMES, TLS_SCHEME, thrift_socket
 from hms_cache.errors import ConfigurationError, HmsCacheError
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
+from hms_cache.values import frozen
 
 DEFAULT_PORT = 9083
 """The port that Hive's metastore listens on if nothing else is said."""
@@ -28,7 +28,7 @@ class OutcomeUnknownError(HmsCacheError):
     """The connection broke after a write was sent: it may have happened or not. It is not sent again by the client."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """Where a metastore listens."""
 

@@ -12,7 +12,7 @@ import getpass
 import logging
 import socket
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -43,6 +43,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     TxnType,
 )
 from hms_cache.txn import ValidTxnList, ValidWriteIdList
+from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ CAPABILITIES = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
 """Without it a metastore refuses insert-only tables; it fears for their files, which this client never reads."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableVersion:
     """What a transaction knows of a table it named at its begin; it changes only by the transaction's own writes."""
 

@@ -7,10 +7,11 @@ has beside them, under both spellings.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Literal, cast
+
+from hms_cache.values import frozen
 
 Action = Literal["mapped", "harmless", "ignored", "insecure"]
 """mapped: a setting of ours stands for it. harmless: it says nothing that a client of this server could notice.
@@ -27,7 +28,7 @@ _PREFIXES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HiveKey:
     """A setting of Hive's. ``note`` is the setting it is mapped to, or why it is not honoured and what to do."""
 

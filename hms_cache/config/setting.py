@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.fields import FieldInfo
 
+from hms_cache.values import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class SettingFacts:
     """What a declaration says beside type and default.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
@@ -33,6 +33,7 @@ from hms_cache.config.sections import (
 from hms_cache.config.sections.authentication import problem_of_qualities
 from hms_cache.config.setting import Section, facts_of
 from hms_cache.config.unhonoured import SiteReview, Unhonoured
+from hms_cache.values import frozen
 
 #: Before a setting's name in the environment: HMS_CACHE__SERVER__PORT.
 ENVIRONMENT_PREFIX = "HMS_CACHE__"
@@ -107,7 +108,7 @@ class Settings(BaseModel):
         return self
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SettingReference:
     """One setting of the tree by name: what the documents, ``config print`` and the site file need to know of it."""
 
@@ -168,7 +169,7 @@ def shown(value: object, name: str = "") -> str:
     return redacted(masked(str(value)) if name == "database.url" else str(value))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Configuration:
     """Settings as loaded.
 

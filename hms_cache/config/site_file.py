@@ -6,12 +6,12 @@ import os
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from hms_cache.config.setting import facts_of
 from hms_cache.config.settings import SettingReference, all_settings
 from hms_cache.errors import ConfigurationError
+from hms_cache.values import frozen
 
 _VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
 #: Hadoop gives up at this depth too: a property that refers to itself would never end.
@@ -21,7 +21,7 @@ _PROXY_USERS = "hadoop.proxyuser."
 _MOST_CHARACTERS = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SiteProperty:
     """A property of a site file, variables replaced."""
 

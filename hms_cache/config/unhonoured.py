@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from hms_cache.values import frozen
 
 #: With which setting protection that was asked for and is not there is accepted.
 ACCEPT_SETTING = "security.accept_insecure"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unhonoured:
     """Something that was asked for and is not done. ``value`` is fit to be shown; ``note`` says why and the remedy."""
 
@@ -21,7 +21,7 @@ class Unhonoured:
         return f"{self.origin}: {self.name} = {self.value}: {self.note}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SiteReview:
     """Every metastore key of the site files that no setting stands for, in the order of the files."""
 

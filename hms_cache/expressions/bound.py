@@ -7,13 +7,13 @@ is true. Leaves name keys by index.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, KeyKind, KeyValue, PartitionKey
 from hms_cache.expressions.like_pattern import LikePattern
 from hms_cache.expressions.tree import ComparisonOperator
+from hms_cache.values import frozen
 
 
 class Undecided(Enum):
@@ -28,7 +28,7 @@ TruthValue: TypeAlias = bool | Undecided | None
 """True, False, NULL because of the default partition, or not known here."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundComparison:
     """`key operator value`, of one kind."""
 
@@ -38,7 +38,7 @@ class BoundComparison:
     value: KeyValue
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundIn:
     """`key [NOT] IN (values)`, of one kind; no NULL among the values."""
 
@@ -48,7 +48,7 @@ class BoundIn:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundLike:
     """`key [NOT] LIKE pattern` on the key's text."""
 
@@ -57,7 +57,7 @@ class BoundLike:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundNullTest:
     """`key IS [NOT] NULL`."""
 
@@ -66,7 +66,7 @@ class BoundNullTest:
     negated: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundFunction:
     """Any predicate over the texts of some keys, asked once per distinct combination of them."""
 
@@ -74,26 +74,26 @@ class BoundFunction:
     test: Callable[[tuple[str, ...]], TruthValue]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundTruth:
     """The same for every row."""
 
     truth: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundUnknown:
     """Nothing is known of any row."""
 
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundAnd:
     children: tuple[BoundNode, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BoundOr:
     children: tuple[BoundNode, ...]
 
@@ -111,7 +111,7 @@ BoundNode: TypeAlias = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bound:
     """A predicate over the rows of a table with these keys.
 

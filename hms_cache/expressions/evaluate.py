@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -24,9 +23,10 @@ from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, FilterLimits
 from hms_cache.expressions.key_columns import Codes, KeyColumn, KeyColumns, Mask
 from hms_cache.expressions.key_types import MAX_LONG, KeyKind, KeyValue
 from hms_cache.expressions.tree import ComparisonOperator
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExpressionResult:
     """The rows that satisfy an expression or might, and whether there are any of the second sort.
 
@@ -38,7 +38,7 @@ class ExpressionResult:
     has_unknown: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Masks:
     """`possible` is `true` itself (the same array) where everything is decided."""
 

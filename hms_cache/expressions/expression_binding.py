@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeAlias
 
@@ -34,6 +33,7 @@ from hms_cache.expressions.key_types import (
     read_text,
 )
 from hms_cache.expressions.like_pattern import sql_pattern
+from hms_cache.values import frozen
 
 _Scalar: TypeAlias = KeyValue | nodes.Undecided | None
 """A value, NULL of the default partition, or undecided."""
@@ -47,7 +47,7 @@ def bind_expression(
     return Bound(binder.bind(predicate, negated=False), tuple(keys), True, default_partition_name)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Compiled:
     """An operand: its kind, the keys it reads, and its value from the texts of all keys of a row."""
 

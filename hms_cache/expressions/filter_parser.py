@@ -19,7 +19,7 @@ import functools
 import re
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.resources import files
 from typing import Any, NoReturn
 
@@ -29,6 +29,7 @@ from lark.exceptions import VisitError
 from hms_cache.config.sections import CatalogSettings
 from hms_cache.expressions import tree
 from hms_cache.expressions.errors import FilterLimitError, FilterSyntaxError
+from hms_cache.values import frozen
 
 ERROR_PREFIX = "Error parsing partition filter: "
 DEFAULT_MAX_CHARACTERS = 1_048_576
@@ -66,7 +67,7 @@ def _uncounted() -> None:
     """Refusals that nobody counts."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FilterLimits:
     """How long (characters) and how deep (nested parentheses and NOTs) a filter may be, and how much it may compare.
 

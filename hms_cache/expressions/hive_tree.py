@@ -15,7 +15,7 @@ from __future__ import annotations
 import datetime
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
 from hms_cache.expressions import tree
@@ -27,6 +27,7 @@ from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, ERROR_PREFIX, Fi
 from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
 from hms_cache.expressions.kryo import KryoError, KryoObject, LocalMoment, Value, read_expression
 from hms_cache.input_limits import exceeded, input_limits
+from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
@@ -53,7 +54,7 @@ _GENERIC_CASTS = {"ToDate", "Timestamp", "ToVarchar", "ToChar", "ToDecimal", "To
 _BRIDGED_CASTS = {"ToBoolean", "ToByte", "ToShort", "ToInteger", "ToLong", "ToFloat", "ToDouble", "ToString"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParsedExpression:
     """The `expr` of a request. `is_filter_text` tells an MSCK connection's text from Hive's expressions."""
 

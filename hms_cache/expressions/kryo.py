@@ -29,6 +29,7 @@ from importlib.resources import files
 from typing import Any, TypeAlias
 
 from hms_cache.input_limits import exceeded, input_limits
+from hms_cache.values import frozen
 
 MAX_DEPTH = 150
 """Deepest nesting of objects. A function is two deep (itself and its list of arguments), so 75 functions may nest; each
@@ -71,7 +72,7 @@ class KryoObject:
     fields: dict[str, Value] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnumConstant:
     """A constant of a Java enum, by its position."""
 
@@ -79,7 +80,7 @@ class EnumConstant:
     ordinal: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocalMoment:
     """A java.sql.Date or Timestamp: milliseconds since 1970-01-01 UTC of a local time in an unknown zone."""
 
@@ -94,7 +95,7 @@ Value: TypeAlias = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KryoClass:
     """How a class is written: the name of its serializer and, for `FieldSerializer`, its fields in order."""
 
@@ -103,7 +104,7 @@ class KryoClass:
     fields: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Dialect:
     """The Kryo of a Hive."""
 

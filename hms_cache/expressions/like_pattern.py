@@ -17,14 +17,15 @@ Matching takes time linear in the text (`WildcardPattern`), whatever the pattern
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
+from hms_cache.values import frozen
 
 _ANY_CASE = "(?i)"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LikePattern:
     """A compiled pattern; `prefix` is a literal text that every match begins with."""
 

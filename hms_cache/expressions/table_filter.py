@@ -16,7 +16,6 @@ case, as in Hive; other names with dots can be given in backticks. LIKE takes `.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from hms_cache.expressions import tree
@@ -24,6 +23,7 @@ from hms_cache.expressions.errors import FilterBindError, FilterLimitError
 from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, FilterLimits
 from hms_cache.expressions.like_pattern import expression_pattern
 from hms_cache.input_limits import exceeded, input_limits
+from hms_cache.values import frozen
 
 FIELD_TABLE_NAME = "hive_filter_field_tableName__"
 FIELD_TABLE_TYPE = "hive_filter_field_tableType__"
@@ -32,7 +32,7 @@ FIELD_LAST_ACCESS = "hive_filter_field_last_access__"
 FIELD_PARAMETERS = "hive_filter_field_params__"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableProperties:
     """What a filter can ask of a table."""
 
@@ -46,7 +46,7 @@ class TableProperties:
 _Test: TypeAlias = Callable[[TableProperties], bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableFilter:
     """A checked filter. `parameter_keys` are the table parameters it reads: no others need be fetched."""
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import datetime
 import operator
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from decimal import Decimal
 from enum import Enum
 from typing import Any, TypeAlias
+
+from hms_cache.values import frozen
 
 Literal: TypeAlias = bool | int | float | Decimal | str | datetime.date | datetime.datetime | None
 """A constant's value. `datetime.datetime` has no zone; `None` is SQL NULL."""
@@ -73,14 +74,14 @@ _FUNCTIONS: dict[ComparisonOperator, Callable[[Any, Any], Any]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Column:
     """A partition key, by name; names match without regard to case."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constant:
     """A literal. `type_name` is Hive's name of its type where the source tells it (expression trees), else ""."""
 
@@ -88,7 +89,7 @@ class Constant:
     type_name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cast:
     """`operand` converted to Hive's primitive type `type_name`, for instance `int` or `decimal(10,2)`."""
 
@@ -96,7 +97,7 @@ class Cast:
     type_name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unknown:
     """Something that cannot be evaluated here; `reason` says what. True, false and NULL are all possible."""
 
@@ -106,28 +107,28 @@ class Unknown:
 Operand: TypeAlias = Column | Constant | Cast | Unknown
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class And:
     """True if all are; with no children it is true (the empty filter)."""
 
     children: tuple[Predicate, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Or:
     """True if any is; with no children it is false."""
 
     children: tuple[Predicate, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Not:
     """SQL's NOT: NULL stays NULL."""
 
     child: Predicate
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """`left operator right`. A filter's literal on the left keeps its place; binding mirrors it."""
 
@@ -136,7 +137,7 @@ class Comparison:
     right: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class In:
     """`operand IN (values)`; NULL if it equals none and one of them is NULL."""
 
@@ -144,7 +145,7 @@ class In:
     values: tuple[Operand, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Between:
     """`operand BETWEEN lower AND upper`, both ends included."""
 
@@ -153,7 +154,7 @@ class Between:
     upper: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Like:
     """`operand LIKE pattern`; `like_pattern` says what patterns mean."""
 
@@ -161,14 +162,14 @@ class Like:
     pattern: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IsNull:
     """`operand IS NULL`: the default partition, or a cast that failed."""
 
     operand: Operand
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Truth:
     """A boolean operand used as a predicate: a boolean key, a constant, a cast to boolean."""
 

@@ -10,8 +10,9 @@ import calendar
 import re
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+
+from hms_cache.values import frozen
 
 _FIRST_YEAR, _LAST_YEAR = 1970, 2099
 """What Quartz allows."""
@@ -29,7 +30,7 @@ DayRule = Callable[[int, int], set[int]]
 """Days of a (year, month)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class QuartzSchedule:
     """A parsed expression. Times are of the server's own time zone, as in Hive."""
 

@@ -22,11 +22,12 @@ from decimal import Decimal
 from hms_cache.metadata.statistics_sketches import Sketch, empty_like, merged_at_once, read_sketch
 from hms_cache.metadata.statistics_values import Bound, ColumnValues, StatisticsKind, statistics_of, values_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatisticsObj, InvalidObjectException
+from hms_cache.values import frozen
 
 _MAX_LONG = (1 << 63) - 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AggregationRules:
     """How numbers of distinct values are aggregated; the defaults are Hive's."""
 

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Literal
 
 from hms_cache.clock import Clock, SystemClock
+from hms_cache.values import frozen
 
 #: Finished operations that are remembered: some screens full, about 100 KB.
 REMEMBERED_OPERATIONS = 200
@@ -22,7 +23,7 @@ _LONGEST_SUBJECT = 300
 Kind = Literal["command", "call"]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StartedOperation:
     """What is known of an operation from its start."""
 
@@ -49,7 +50,7 @@ class Operation:
     """Set when nobody waits for the outcome any more; long work looks at it between its steps."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FinishedOperation(StartedOperation):
     """What is remembered of an operation. ``outcome`` is `ok` or what went wrong."""
 
@@ -57,7 +58,7 @@ class FinishedOperation(StartedOperation):
     outcome: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RunningOperation(StartedOperation):
     """What is seen of an operation on its way. ``total`` is None while nobody knows it."""
 

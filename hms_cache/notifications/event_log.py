@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from hms_cache.notifications.events import NotificationRow
+from hms_cache.values import frozen
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +83,7 @@ class FollowedLog(EventLog, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LogPosition:
     """A place in a log: everything up to ``event_id`` is applied.
 

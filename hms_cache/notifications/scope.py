@@ -8,15 +8,16 @@ catalog: Hive's direct-SQL listener path leaves the column empty (hive 4.0 ``DbN
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.metadata.partition_name_codec import PartitionValues as PartitionValues
+from hms_cache.values import frozen
 
 _NO_PARTITIONS: Mapping[TableName, frozenset[PartitionValues]] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """The objects an event may concern.
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from hms_cache.store.engine.database import Database
@@ -28,6 +27,7 @@ from hms_cache.store.transactions import committing, opening
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.write_ids import allocation
 from hms_cache.thrift_gen.hive_metastore import ttypes
+from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ Outcomes = Sequence[Any]
 """Of each call, in their order, what it is answered: a value, or an exception to be raised to its client."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CombinedCalls:
     """Calls of one kind."""
 

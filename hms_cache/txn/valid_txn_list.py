@@ -6,7 +6,7 @@ ids as `a-b`; 3.1 cannot read that, so ranges are read always and printed only w
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import GetOpenTxnsResponse
 from hms_cache.txn.id_lists import (
@@ -21,9 +21,10 @@ from hms_cache.txn.id_lists import (
     parse_number,
     split_fields,
 )
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValidTxnList:
     """A snapshot of transactions; a value, never changed.
 

@@ -5,13 +5,14 @@ by reading them.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hms_cache.txn.id_lists import IdListFormatError, parse_number, split_fields
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValidTxnWriteIdList:
     """A transaction's id and its list per table (`db.table` as given); a value, never changed."""
 

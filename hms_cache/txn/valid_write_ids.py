@@ -13,7 +13,6 @@ The last part are the rules by which a tag follows the event log: `after_allocat
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
@@ -33,6 +32,7 @@ from hms_cache.txn.id_lists import (
     remove_bit,
     split_fields,
 )
+from hms_cache.values import frozen
 
 
 class RangeAnswer(Enum):
@@ -47,7 +47,7 @@ class WriteIdGapTooLargeError(ValueError):
     """Raising a list would name more invalid ids than a list may hold; the caller should forget the list instead."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ValidWriteIdList:
     """A snapshot of one table's write ids; a value, never changed.
 

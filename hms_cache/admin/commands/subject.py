@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.verification.verify import KeptReplies
@@ -14,13 +13,14 @@ from hms_cache.metadata.object_names import DatabaseName, TableName, database_na
 from hms_cache.metadata.partition_name_codec import values_of_partition_name
 from hms_cache.notifications.poller import Poller
 from hms_cache.store.snapshots import StoreReads
+from hms_cache.values import frozen
 
 
 class CommandError(HmsCacheError):
     """The command cannot be carried out as it was given."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandParts:
     """The parts of a server that commands work on."""
 
@@ -33,7 +33,7 @@ class CommandParts:
     """Asks the database what is kept encoded."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommandResult:
     """``summary`` is a sentence for people; ``details`` are lines below it, ``numbers`` the same for programs."""
 
@@ -43,7 +43,7 @@ class CommandResult:
     details: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Subject:
     """Everything, a database, a table, or a partition of one, by normalized names."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from hms_cache.admin.feed.positions import EndReason, FeedPosition
 from hms_cache.metadata.names import normalize_identifier
@@ -13,12 +12,13 @@ from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.scope import Scope
 from hms_cache.notifications.visibility import Needed, questions_of
+from hms_cache.values import frozen
 
 _OVERHEAD_BYTES = 1_000
 """What an event weighs beside its texts: objects and the frame."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FeedEvent:
     """One event, encoded once for all listeners."""
 
@@ -53,7 +53,7 @@ class FeedEvent:
         return _frame(self.position, _columns(self.row) | message)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FeedFilter:
     """What a listener wants: empty fields want all. Names are normalized."""
 

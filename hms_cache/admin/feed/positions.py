@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from hms_cache.errors import HmsCacheError
 from hms_cache.notifications.event_log import digest_of
 from hms_cache.notifications.events import NotificationRow
+from hms_cache.values import frozen
 
 ReadRows = Callable[[int], Sequence[NotificationRow]]
 """Rows after an event, by id: two at least if the log holds two."""
@@ -44,7 +44,7 @@ class FeedEndedError(HmsCacheError):
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FeedPosition:
     """After the event with this id; as text the `id` of a server-sent event."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.policy import CACHEABLE_WITH
 from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CachedKind:
     """A kind of thing, and whether it may be cached beside the writers that `cache.peers` names."""
 
@@ -19,7 +18,7 @@ class CachedKind:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BlindSpot:
     """A change without an event."""
 
@@ -30,7 +29,7 @@ class BlindSpot:
     remedy: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BlindSpots:
     """The page."""
 

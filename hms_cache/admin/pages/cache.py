@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.status import CacheStatus, cache_status
@@ -13,11 +12,12 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import TableName
+from hms_cache.values import frozen
 
 MOST_TABLES = 25
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CachedTable:
     """One table as it is held. ``partitions_complete`` is None for a table whose partitions are not held."""
 
@@ -36,7 +36,7 @@ class CachedTable:
     write_id_tag: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CachePage:
     """The page."""
 

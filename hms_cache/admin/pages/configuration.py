@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.config.setting import facts_of
 from hms_cache.config.settings import DEFAULT_ORIGIN, all_settings
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SettingInForce:
     """A setting. ``reloadable``: SIGHUP takes a new value; ``pending``: a new value waits for a restart."""
 
@@ -22,7 +22,7 @@ class SettingInForce:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigurationPage:
     """The page, by ``section.key`` in the order of the documents."""
 

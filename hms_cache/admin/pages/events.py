@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hms_cache.admin.history import Sample
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.status import EventStatus, event_status
 from hms_cache.notifications.poller_statistics import Durations
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DurationSummary:
     """In seconds; quantiles of the last thousand runs."""
 
@@ -24,7 +23,7 @@ class DurationSummary:
     last_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BatchNow:
     """Events that are being applied."""
 
@@ -34,7 +33,7 @@ class BatchNow:
     began_at_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FailedEvent:
     """An event that could not be understood or applied; what it may concern was dropped."""
 
@@ -45,7 +44,7 @@ class FailedEvent:
     at_s: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Events:
     """The page; without a cache, ``off_reason`` says why there is nothing to show."""
 

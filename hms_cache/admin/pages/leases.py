@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.status import LeaseStatus, lease_status
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeasesPage:
     """The page."""
 

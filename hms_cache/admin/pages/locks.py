@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hms_cache.admin.pages.context import PageContext, PageError
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.store.locks.owners import MOST_LISTED_LOCKS, OwnedLock
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LocksPage:
     """The page: by id. `is_complete`: there are no more than the list holds."""
 

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from hms_cache.admin.pages.cache import shown_name
 from hms_cache.admin.pages.context import PageContext
@@ -14,12 +13,13 @@ from hms_cache.cache.reads.assembly import Cache
 from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Load, Traffic
 from hms_cache.metrics.operations import FinishedOperation, RunningOperation
+from hms_cache.values import frozen
 
 MOST_ROWS = 25
 """Of each list of loads."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClientLoad:
     """A user or a client address: its calls since the start, and what its open connections have carried.
 
@@ -37,7 +37,7 @@ class ClientLoad:
     sent_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableLoad:
     """A table: calls about it, as of a client, and ``reads`` from memory since it is held."""
 
@@ -49,7 +49,7 @@ class TableLoad:
     reads: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OperationsPage:
     """The page: the oldest running first, the latest finished first."""
 

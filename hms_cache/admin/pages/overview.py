@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from hms_cache.admin.health import readiness
 from hms_cache.admin.history import Sample, resident_bytes
@@ -11,6 +10,7 @@ from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.status import CacheStatus, CallStatus, ServerStatus, server_status
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metrics import quantile_s
+from hms_cache.values import frozen
 
 MOST_METHODS = 30
 
@@ -28,7 +28,7 @@ MEANINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OutcomeShare:
     """How often reads were answered in this way."""
 
@@ -38,7 +38,7 @@ class OutcomeShare:
     share: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Latency:
     """Of all decoded calls since the start: upper bounds of the histogram's buckets; None without calls."""
 
@@ -47,7 +47,7 @@ class Latency:
     p99_s: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overview:
     """The page."""
 

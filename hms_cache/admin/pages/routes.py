@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -25,9 +25,10 @@ from hms_cache.admin.pages.overview import Overview, overview
 from hms_cache.admin.pages.rendering import respond
 from hms_cache.admin.pages.table import TablePage, table_page
 from hms_cache.admin.worker_choice import Endpoint, on_chosen_worker
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """A page: its path, its dataclass, what makes it, and its template."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+from hms_cache.values import frozen
 
 #: Bytes of one of each in Impala's catalog, compressed: its own rule of thumb for a table of files.
 IMPALA_PARTITION_BYTES = 2048
@@ -32,7 +32,7 @@ _BLOCK_BYTES = 128 * 1024 * 1024
 _MOST_DECODED = 1_000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ImpalaSize:
     """What Impala's rule of thumb says of the table: 2048 a partition, 400 a column of one, 500 a file, 150 a block.
 
@@ -48,7 +48,7 @@ class ImpalaSize:
     """Partitions that were looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartBytes:
     """A part of the entry and what it is charged with."""
 
@@ -56,7 +56,7 @@ class PartBytes:
     bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """What a comparison with the database found."""
 
@@ -65,7 +65,7 @@ class Comparison:
     differences: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TablePage:
     """The page. ``entry`` is None when nothing of the table is held; ``state`` says in words what is and why."""
 

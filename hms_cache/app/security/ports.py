@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from hms_cache.app.security.authentication import mechanisms
 from hms_cache.app.security.certificates import server_context
@@ -20,6 +19,7 @@ from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.port import Port
 from hms_cache.server.transports.sasl import SaslPort
 from hms_cache.server.transports.tls import TlsPort
+from hms_cache.values import frozen
 
 _SETTINGS = {
     "kerberos": "authentication.kerberos_enabled",
@@ -89,7 +89,7 @@ def _only(section: AuthenticationSettings, chosen: frozenset[str]) -> Authentica
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ports:
     """All of them, the main one first."""
 

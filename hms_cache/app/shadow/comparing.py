@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from hms_cache.app.shadow.reads import has_order, returns_wrapper
+from hms_cache.values import frozen
 
 #: Set by the clock of whoever made the object; two catalogs that were filled separately differ in them.
 TIMES: Final = frozenset(
@@ -25,7 +25,7 @@ _UNSET: Final = (None, "", 0, False, -1)
 _SHOWN: Final = 300
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """What a metastore said to a call, in plain values.
 
@@ -39,7 +39,7 @@ class Answer:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """A place where two answers are not the same."""
 
@@ -48,7 +48,7 @@ class Difference:
     other: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rules:
     """What is left out of the comparison."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ from hms_cache.app.shadow.comparing import Answer, Rules
 from hms_cache.app.shadow.reply_reader import ReplyReader
 from hms_cache.authentication.servers import PLAIN_SCHEME, SCHEMES, TLS_SCHEME, protected
 from hms_cache.errors import ConfigurationError, HmsCacheError
+from hms_cache.values import frozen
 from hms_cache.wire import CALL, METHODS, WireError
 from hms_cache.wire.encodings import BINARY, write_header
 
@@ -27,7 +27,7 @@ class NoAnswer(HmsCacheError):
     retriable = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """Where a metastore listens."""
 

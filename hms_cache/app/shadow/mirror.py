@@ -6,13 +6,13 @@ import queue
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 from hms_cache.app.shadow.comparing import Answer, Difference, Rules, differences
 from hms_cache.app.shadow.metastore import Address, Metastore, NoAnswer
 from hms_cache.app.shadow.reads import summary
 from hms_cache.app.shadow.report import Report
+from hms_cache.values import frozen
 
 #: Calls that wait to be mirrored. At 10 ms a call, 4 threads are behind by less than three seconds.
 MOST_WAITING: Final = 1000
@@ -31,7 +31,7 @@ _FINISH_S: Final = 600.0
 ROOM_TIMEOUT_S: Final = 900.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Read:
     """One read: its method, its arguments, and the primary's answer if it was seen."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from hms_cache.app.shadow.comparing import Difference
+from hms_cache.values import frozen
 
 #: Differences kept in full. Some hundred of them tell what is wrong; all are counted.
 MOST_KEPT: Final = 1000
@@ -22,7 +23,7 @@ metastores did not answer. ``dropped``: the queue was full, nothing was compared
 OUTCOMES: Final[tuple[Outcome, ...]] = ("equal", "different", "passing", "unanswered", "dropped")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DifferentCall:
     """One call that the two metastores answered differently, every time they were asked."""
 

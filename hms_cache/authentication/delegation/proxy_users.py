@@ -8,7 +8,8 @@ from __future__ import annotations
 import ipaddress
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from hms_cache.values import frozen
 
 _PARTS = ("users", "groups", "hosts")
 
@@ -20,7 +21,7 @@ class GroupsUnknownError(Exception):
     """Whoever knows the groups of users does not answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Rule:
     users: frozenset[str] = frozenset()
     groups: frozenset[str] = frozenset()

@@ -13,7 +13,6 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from hms_cache.authentication.delegation.proxy_users import ProxyUsers
@@ -29,6 +28,7 @@ from hms_cache.authentication.delegation.token_format import (
 )
 from hms_cache.authentication.local_names import LocalNames
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.values import frozen
 
 SECRET_BYTES = 32
 """Of a new key: HMAC-SHA1 gains nothing from more than its block of 64, and half of it cannot be guessed."""
@@ -72,7 +72,7 @@ class TokenStore(Protocol):
         """(number, key), ascending."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TokenOptions:
     """How long tokens and keys are good; Hive's defaults."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from hms_cache.cache.entries import Entry, Facet, Key
@@ -18,6 +17,7 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.statistics_by_column import StatisticsHeld
 from hms_cache.notifications.event_log import LogPosition
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.values import frozen
 
 AT_ONCE: Final = 100
 """Entries copied under the lock at once: some tenths of a millisecond."""
@@ -30,7 +30,7 @@ CONFIRM_PAUSE_S: Final = 0.02
 """The poller notes its position after the cache has taken it; between the two there is the end of one step."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CapturedEntry:
     """One subject: values that nobody changes any more."""
 
@@ -48,7 +48,7 @@ class CapturedEntry:
     version: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Capture:
     """What was held at a position. Tables: the least recently used first."""
 

@@ -16,11 +16,11 @@ import stat
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from hms_cache.cache.dump.values import UNREADABLE, BadDump
+from hms_cache.values import frozen
 
 HEAD: Final = b"HMSD"
 ENTRIES: Final = b"ENTR"
@@ -40,7 +40,7 @@ class NotADump(BadDump):
     """Somebody else's file: it must not be replaced."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Section:
     """Where a section stands in the file."""
 

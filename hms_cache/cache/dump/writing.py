@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from hms_cache.cache.dump.values import NotDumpable, encode_value
 from hms_cache.cache.entries import Facet, Key
 from hms_cache.cache.partitions.partition_set import SetParts
 from hms_cache.metadata.object_names import TableName
+from hms_cache.values import frozen
 
 FORMAT: Final = 2
 """Of the file. Another one is not read."""
@@ -23,7 +23,7 @@ SECTION_BYTES: Final = 1024 * 1024
 """Small entries are gathered up to this; a table's partitions that take more have a section of their own."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """What a dump must agree with to be read: all of it decides what an answer looks like."""
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import copy
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -27,6 +26,7 @@ from hms_cache.cache.partitions.block_records import (
 )
 from hms_cache.expressions import KeyColumns, PartitionKey
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
+from hms_cache.values import frozen
 
 Rows: TypeAlias = slice | npt.NDArray[Any]
 """Some rows of a block: a slice with start, stop and no step, or indexes in the order that is wanted."""
@@ -75,7 +75,7 @@ def smallest_unsigned(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return values.astype(np.min_scalar_type(largest))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BlockParts:
     """What a block is made of; all arrays have a row for each partition but `starts` and `name_starts`, with one more.
 

@@ -12,12 +12,12 @@ with: keys, equal values, catalog, write id.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from thrift.protocol import fastbinary
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, StorageDescriptor
+from hms_cache.values import frozen
 from hms_cache.wire.codec import ENCODING_FAULTS, decode_with
 from hms_cache.wire.errors import UnencodableReply
 
@@ -106,7 +106,7 @@ def is_regular(partition: Partition, key_count: int) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RecordTemplate:
     """What partitions of one kind have in common."""
 

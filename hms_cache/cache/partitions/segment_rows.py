@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -18,6 +17,7 @@ from hms_cache.cache.partitions.block import PIECES, PartitionBlock, Rows, index
 from hms_cache.cache.partitions.block_records import decode_partition
 from hms_cache.expressions import KeyColumns
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
+from hms_cache.values import frozen
 
 T = TypeVar("T")
 
@@ -25,7 +25,7 @@ ROWS_AT_ONCE: Final = 16_384
 """Partitions whose pieces are held at once: some 130,000 short-lived objects, 10 MB."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tail:
     """Partitions that changed since their block was made, by name."""
 
@@ -36,7 +36,7 @@ class Tail:
     """For each, how many rows of the block have a smaller name."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SegmentRows:
     """Partitions by name. `rows` from the size of the block on are rows of the tail."""
 

@@ -6,7 +6,6 @@ Needs no lock: an answer is encoded, or its structs are made, after the lock is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
@@ -17,9 +16,10 @@ from thrift.Thrift import TType
 from hms_cache.cache.encoded_lists import EncodedList
 from hms_cache.cache.partitions.segment_rows import ROWS_AT_ONCE, SegmentRows
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SelectedPartitions:
     """Partitions in the order of their names. No part is empty."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -38,6 +37,7 @@ from hms_cache.store.contract.partitions import (
     PartitionSelection,
 )
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition, StorageDescriptor
+from hms_cache.values import frozen
 
 MOST_JUDGED = 500
 """Missing partitions that a selection is tried on, under the cache's lock: some milliseconds."""
@@ -52,7 +52,7 @@ class SelectionError(Exception):
     """The selection does not fit the table; the store has the exception and the text for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selected:
     """Partitions by name; `has_unknown` when an expression could not be decided exactly."""
 

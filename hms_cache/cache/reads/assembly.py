@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hms_cache.cache.freshness import Follower, Freshness
 from hms_cache.cache.policy import CachePolicy
@@ -20,9 +20,10 @@ from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.clock import Clock
 from hms_cache.expressions import FilterLimits
 from hms_cache.store.snapshots import StoreReads
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CacheOptions:
     """The settings of the `cache` section, in its own words."""
 
@@ -41,7 +42,7 @@ class CacheOptions:
     """Of these two, 0 is no limit."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cache:
     """All parts of a cache, for those who run, watch and command it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from hms_cache.cache.entries import Facet, has_commit_parameters
@@ -25,6 +25,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Table,
 )
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.values import frozen
 from hms_cache.wire import encode_struct
 
 _STATISTICS = (Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS)
@@ -33,7 +34,7 @@ Statistics = Mapping[Facet, Mapping[tuple[Any, ...], Any]]
 """By facet and question: statistics by column, or an aggregate, as in the entry."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Held:
     """A copy of an entry."""
 
@@ -58,7 +59,7 @@ class Held:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stored:
     """A table as the database has it; what is not held is not read."""
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 from hms_cache.metadata.object_names import TableName, database_name, table_name
 from hms_cache.notifications import tjson
 from hms_cache.notifications.events.rows import EventHeader
 from hms_cache.notifications.scope import EVERYTHING, Scope, scope_of_tables
+from hms_cache.values import frozen
 
 _Struct = TypeVar("_Struct")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """One event of the log."""
 

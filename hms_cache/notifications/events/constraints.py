@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from hms_cache.metadata.object_names import TableName
@@ -10,9 +9,10 @@ from hms_cache.notifications import tjson
 from hms_cache.notifications.events.base import Event, scope_of_row
 from hms_cache.notifications.scope import EVERYTHING, Scope, scope_of_tables
 from hms_cache.thrift_gen.hive_metastore import ttypes
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConstraintsAdded(Event):
     """Base of the six kinds; ``constraint_jsons`` are the added constraints (one for each column of each)."""
 
@@ -32,13 +32,13 @@ class ConstraintsAdded(Event):
         return [tjson.read_struct(text, self.constraint_class) for text in self.constraint_jsons]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PrimaryKeyAdded(ConstraintsAdded):
     constraint_class: ClassVar[Any] = ttypes.SQLPrimaryKey
     is_key: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForeignKeyAdded(ConstraintsAdded):
     """The row names the parent (the table with the primary key); ``tables`` has both ends of every key."""
 
@@ -54,28 +54,28 @@ class ForeignKeyAdded(ConstraintsAdded):
         return scope_of_tables(self.tables if table is None else {*self.tables, table})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UniqueConstraintAdded(ConstraintsAdded):
     constraint_class: ClassVar[Any] = ttypes.SQLUniqueConstraint
     is_key: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NotNullConstraintAdded(ConstraintsAdded):
     constraint_class: ClassVar[Any] = ttypes.SQLNotNullConstraint
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DefaultConstraintAdded(ConstraintsAdded):
     constraint_class: ClassVar[Any] = ttypes.SQLDefaultConstraint
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CheckConstraintAdded(ConstraintsAdded):
     constraint_class: ClassVar[Any] = ttypes.SQLCheckConstraint
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConstraintDropped(Event):
     """A foreign key may be dropped under the name of either of its tables; the other one is not named."""
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.object_names import database_name, function_name
 from hms_cache.notifications.events.base import Event, scope_of_row, struct_of
 from hms_cache.notifications.events.rows import EventHeader
 from hms_cache.notifications.scope import EVERYTHING, NOTHING, Scope
 from hms_cache.thrift_gen.hive_metastore import ttypes
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DatabaseCreated(Event):
     database_json: str | None = None
 
@@ -24,7 +23,7 @@ class DatabaseCreated(Event):
         return struct_of(self.database_json, ttypes.Database)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DatabaseAltered(Event):
     """``scope`` names the database object alone: its tables stay as they are."""
 
@@ -42,7 +41,7 @@ class DatabaseAltered(Event):
         return struct_of(self.after_json, ttypes.Database)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DatabaseDropped(Event):
     """``scope`` is the database with all that was in it. ``database_json`` is missing before Hive 4."""
 
@@ -58,7 +57,7 @@ def database_scope(header: EventHeader) -> Scope:
     return Scope(databases=frozenset([database_name(header.catalog, header.database)]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CatalogEvent(Event):
     """Hive defines the three catalog messages but never logs them; this project's servers do."""
 
@@ -69,12 +68,12 @@ class CatalogEvent(Event):
         return Scope(catalogs=frozenset([normalize_identifier(self.catalog_name)])) if self.catalog_name else EVERYTHING
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CatalogCreated(CatalogEvent):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CatalogAltered(CatalogEvent):
     before_json: str | None = None
     after_json: str | None = None
@@ -86,7 +85,7 @@ class CatalogAltered(CatalogEvent):
         return struct_of(self.after_json, ttypes.Catalog)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CatalogDropped(CatalogEvent):
     @property
     def scope(self) -> Scope:
@@ -95,7 +94,7 @@ class CatalogDropped(CatalogEvent):
         return Scope(whole_catalogs=frozenset([normalize_identifier(self.catalog_name)]), foreign_keys=True)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FunctionEvent(Event):
     function_name: str | None = None
 
@@ -107,7 +106,7 @@ class FunctionEvent(Event):
         return Scope(functions=frozenset([name]))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FunctionCreated(FunctionEvent):
     function_json: str | None = None
 
@@ -115,12 +114,12 @@ class FunctionCreated(FunctionEvent):
         return struct_of(self.function_json, ttypes.Function)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FunctionDropped(FunctionEvent):
     pass
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GrantsChanged(Event):
     """What somebody may do has changed (`GRANTS_CHANGED`); what is in the catalog has not, so ``scope`` is empty."""
 
@@ -129,7 +128,7 @@ class GrantsChanged(Event):
         return NOTHING
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OtherObjectChanged(Event):
     """A schema registry object or a data connector was created, altered or dropped.
 

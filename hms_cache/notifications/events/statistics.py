@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hms_cache.notifications.events.base import struct_of
 from hms_cache.notifications.events.tables import PartitionsEvent, TableEvent
 from hms_cache.thrift_gen.hive_metastore import ttypes
+from hms_cache.values import frozen
 
 
 class CarriesStatistics:
@@ -21,7 +21,7 @@ class CarriesStatistics:
         return struct_of(self.statistics_json, ttypes.ColumnStatistics)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableColumnStatisticsUpdated(CarriesStatistics, TableEvent):
     """The table's parameters (COLUMN_STATS_ACCURATE) change with the statistics."""
 
@@ -30,14 +30,14 @@ class TableColumnStatisticsUpdated(CarriesStatistics, TableEvent):
     statistics_json: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableColumnStatisticsDeleted(TableEvent):
     """``column`` is ``None`` if the statistics of all columns went."""
 
     column: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionColumnStatisticsUpdated(CarriesStatistics, PartitionsEvent):
     """The partition's parameters (COLUMN_STATS_ACCURATE) change with the statistics."""
 
@@ -46,7 +46,7 @@ class PartitionColumnStatisticsUpdated(CarriesStatistics, PartitionsEvent):
     statistics_json: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionColumnStatisticsDeleted(PartitionsEvent):
     """``column`` is ``None`` if the statistics of all columns went."""
 

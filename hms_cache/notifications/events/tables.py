@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications import tjson
 from hms_cache.notifications.events.base import Event, scope_of_row, struct_of
 from hms_cache.notifications.events.rows import PartitionFiles
 from hms_cache.notifications.scope import EVERYTHING, PartitionValues, Scope, scope_of_partitions, scope_of_tables
 from hms_cache.thrift_gen.hive_metastore import ttypes
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableEvent(Event):
     """An event of one table; ``table_json`` is the table's image in the message, if it has one."""
 
@@ -27,13 +26,13 @@ class TableEvent(Event):
         return struct_of(self.table_json, ttypes.Table)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableCreated(TableEvent):
     table_type: str | None = None
     files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableDropped(TableEvent):
     """Foreign keys of other tables that pointed here went with it."""
 
@@ -44,7 +43,7 @@ class TableDropped(TableEvent):
         return scope_of_row(self.header)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableAltered(Event):
     """The row's columns hold the new name, the message the old one; both are in ``scope``.
 
@@ -81,7 +80,7 @@ class TableAltered(Event):
 # ---- partitions -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionsEvent(TableEvent):
     """``partitions``: values in the order of the partition keys; ``None`` if unknown or if the whole table is meant."""
 
@@ -97,7 +96,7 @@ class PartitionsEvent(TableEvent):
         return scope_of_partitions(table, self.partitions)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionsAdded(PartitionsEvent):
     table_type: str | None = None
     partition_jsons: tuple[str, ...] = ()
@@ -107,7 +106,7 @@ class PartitionsAdded(PartitionsEvent):
         return [tjson.read_struct(text, ttypes.Partition) for text in self.partition_jsons]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionAltered(PartitionsEvent):
     """``partitions`` holds the old values and, after a rename, the new ones."""
 
@@ -123,7 +122,7 @@ class PartitionAltered(PartitionsEvent):
         return struct_of(self.after_json, ttypes.Partition)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionsAltered(PartitionsEvent):
     """ALTER_PARTITIONS of Hive 4.1 and later; new images only."""
 
@@ -135,12 +134,12 @@ class PartitionsAltered(PartitionsEvent):
         return [tjson.read_struct(text, ttypes.Partition) for text in self.partition_jsons]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionsDropped(PartitionsEvent):
     table_type: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DataInserted(PartitionsEvent):
     """INSERT; ``partitions`` is ``None`` for an unpartitioned table."""
 
@@ -152,7 +151,7 @@ class DataInserted(PartitionsEvent):
         return struct_of(self.partition_json, ttypes.Partition)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableReloaded(PartitionsEvent):
     """RELOAD: a peer says that it refreshed or invalidated a table or a partition."""
 

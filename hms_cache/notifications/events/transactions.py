@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.events.base import Event
 from hms_cache.notifications.events.tables import PartitionsEvent
 from hms_cache.notifications.scope import EVERYTHING, PartitionValues, Scope, scope_of_partitions, scope_of_tables
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TransactionsOpened(Event):
     """OPEN_TXN; a range, a set, or ``None`` if the message does not tell."""
 
@@ -25,7 +25,7 @@ class TransactionsOpened(Event):
         return Scope(transactions=self.transaction_ids)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TransactionCommitted(Event):
     """COMMIT_TXN. ``tables`` only if the message names them, which no Hive release does (c.3).
 
@@ -40,7 +40,7 @@ class TransactionCommitted(Event):
         return Scope(transactions=frozenset([self.transaction_id]), tables=self.tables or frozenset())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TransactionAborted(Event):
     """ABORT_TXN; ``databases`` are those it wrote to (Hive 4)."""
 
@@ -59,7 +59,7 @@ class TransactionWriteId(NamedTuple):
     write_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriteIdsAllocated(Event):
     """ALLOC_WRITE_ID_EVENT: the table gets write ids, open until their transactions end."""
 
@@ -75,7 +75,7 @@ class WriteIdsAllocated(Event):
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AcidDataWritten(Event):
     """ACID_WRITE_EVENT; Hive puts it into TXN_WRITE_NOTIFICATION_LOG, not into the notification log."""
 
@@ -96,7 +96,7 @@ class AcidDataWritten(Event):
         return scope_of_partitions(table, [self.partition_values])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CompactionCommitted(PartitionsEvent):
     """COMMIT_COMPACTION_EVENT; ``partitions`` is ``None`` for an unpartitioned table."""
 

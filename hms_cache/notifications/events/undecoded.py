@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.events.base import Event, scope_of_row
 from hms_cache.notifications.events.objects import database_scope
 from hms_cache.notifications.events.rows import EventHeader
 from hms_cache.notifications.scope import EVERYTHING, Scope
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BatchWritten(Event):
     """BATCH_ACID_WRITE_EVENT or UPDATE_PART_COL_STAT_EVENT_BATCH: declared by Hive 4, logged as single events."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UndecodedEvent(Event):
     """An event that could not be understood: an unknown type or format, a damaged message, or a failed application.
 

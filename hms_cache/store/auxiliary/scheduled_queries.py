@@ -6,7 +6,6 @@ and reports how it goes (`report_progress`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
@@ -29,6 +28,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ScheduledQueryPollResponse,
     ScheduledQueryProgressInfo,
 )
+from hms_cache.values import frozen
 
 _LONGEST_ERROR = 1000
 """Characters of an error message that are kept: Hive's own limit, half of the column."""
@@ -46,7 +46,7 @@ _RUNNING = ("INITED", "EXECUTING")
 _FAILED = ("FAILED", "TIMED_OUT")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cleaned:
     """What `ScheduledQueries.clean` did."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, func, or_, select
 
@@ -41,6 +40,7 @@ from hms_cache.store.transactions.database_values import now_ms, read_now_ms
 from hms_cache.store.transactions.housekeeping import min_open_txn_water_mark
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.thrift_gen.hive_metastore.ttypes import CompactionInfoStruct, CompactionRequest, CompactionType
+from hms_cache.values import frozen
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ _MOST_CANDIDATES = 1000
 _NO_AUTO_COMPACTION_KEYS = ("no_auto_compaction", "NO_AUTO_COMPACTION")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Candidate:
     database: str
     table: str

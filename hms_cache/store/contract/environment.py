@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, MetaException
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ExpectedParameter:
     """Compare-and-set of an alter: parameter `key` must hold `value` (None: must be absent) when the row is changed.
 
@@ -21,7 +21,7 @@ class ExpectedParameter:
     value: str | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EnvironmentOptions:
     """The properties of an environment context that a metastore honours, by what they ask for.
 

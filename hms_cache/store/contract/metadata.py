@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from hms_cache.store.contract.catalogs import CatalogReads, CatalogWrites
@@ -17,6 +16,7 @@ from hms_cache.store.contract.functions import FunctionReads, FunctionWrites
 from hms_cache.store.contract.partitions import PartitionReads, PartitionWrites
 from hms_cache.store.contract.statistics import StatisticsReads, StatisticsWrites
 from hms_cache.store.contract.tables import TableReads, TableWrites
+from hms_cache.values import frozen
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ class MetadataReads(ABC):
         """
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MetadataWrites:
     """Every write of what `MetadataReads` reads."""
 

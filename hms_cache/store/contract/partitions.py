@@ -4,48 +4,48 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, PartitionValuesRow
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllPartitions:
     """Every partition of the table."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByNames:
     """Partitions with these names (`k=v/k2=v2`, escaped as Hive does), unknown names left out, each once."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByValues:
     """The one partition with these values, a value per partition key."""
 
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByPartialValues:
     """Partitions whose leading values equal these; an empty text stands for any value (Hive's `_ps` calls)."""
 
     values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByFilter:
     """Partitions that meet a filter text of Hive's filter language."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ByExpression:
     """Partitions that meet a serialized expression; `plain_text`: the bytes are a filter text (MSCK's connections)."""
 
@@ -57,7 +57,7 @@ class ByExpression:
 PartitionSelection = AllPartitions | ByNames | ByValues | ByPartialValues | ByFilter | ByExpression
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Grantee:
     """For whom privileges are answered along with partitions (`_with_auth` calls)."""
 
@@ -65,7 +65,7 @@ class Grantee:
     groups: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionAnswer:
     """Partitions by name ascending; `has_unknown` when the expression could not be decided exactly (then more came)."""
 
@@ -73,7 +73,7 @@ class PartitionAnswer:
     has_unknown: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionProjection:
     """Parts of a partition that are asked (GetProjectionsSpec): dotted field names, and parameter patterns (SQL
     LIKE).

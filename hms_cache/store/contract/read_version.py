@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadVersion:
     """`valid_write_ids`: the text of a `ValidWriteIdList`, None without one. `table_id`: the id of the table as the
     client knows it, None without one (a Thrift -1 arrives as None).

@@ -7,7 +7,6 @@ row that is there (each database's own form), and deletions name their ids in li
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeVar
 
@@ -21,6 +20,7 @@ from hms_cache.store.engine.direct_statements import (
     insert_directly,
     takes_direct_statements,
 )
+from hms_cache.values import frozen
 
 IDS_IN_A_STATEMENT = 10_000
 """Ids written into one statement: some 100 KB of SQL, below SQLite's limit of 1 MB and MySQL's of 16 MB."""
@@ -154,7 +154,7 @@ _KEYS_DELETED_ONE_BY_ONE = 20
 back."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ParameterChange:
     """The parameters of one owner as they are stored and as they shall be. None as a new value is no value."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from hms_cache.clock import Clock
 from hms_cache.config import Settings
@@ -10,9 +10,10 @@ from hms_cache.expressions import FilterLimits
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.database import Database
 from hms_cache.store.warehouse import Warehouse
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StoreContext:
     """The parts that `ObjectStore` hands to its entities (`Databases`, `Tables`, …). Shared by threads."""
 

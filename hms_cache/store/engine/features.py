@@ -7,7 +7,6 @@ those asks here first. `SchemaFeatures` is read once per server and changes only
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, literal, null, select
@@ -23,9 +22,10 @@ from hms_cache.store.schema import (
     TXN_LOCK_TBL,
     VERSION,
 )
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SchemaFeatures:
     """What differs from `METADATA`."""
 

@@ -14,9 +14,10 @@ from typing import Any
 from sqlalchemy import Connection, inspect
 
 from hms_cache.store.engine.dialects import dialect_name
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ColumnShape:
     """A column as the database describes it; ``type`` and ``default`` in the database's own words."""
 
@@ -31,7 +32,7 @@ class ColumnShape:
     """MySQL only."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IndexShape:
     """An index or unique key, primary keys excepted."""
 
@@ -45,7 +46,7 @@ class IndexShape:
     """MySQL only: characters indexed of each column, None for all."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ForeignKeyShape:
     """A foreign key."""
 

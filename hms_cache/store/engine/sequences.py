@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Column, Connection, bindparam, func, insert, select, update
@@ -19,6 +18,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.store import schema
 from hms_cache.store.engine.dialects import take_from_counter
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.values import frozen
 
 if TYPE_CHECKING:
     from hms_cache.store.engine.database import Database
@@ -78,7 +78,7 @@ ID_COLUMNS: Mapping[str, Column[Any]] = {
 _IS_OF_CLASS = schema.SEQUENCE_TABLE.c.SEQUENCE_NAME == bindparam("sequence_name")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaggingSequence:
     """A sequence that would have handed out an id in use: found at ``next_value``, raised to ``raised_to``."""
 

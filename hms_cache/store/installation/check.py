@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from sqlalchemy import Column, Connection, Dialect, Index, Table, UniqueConstraint
@@ -14,6 +13,7 @@ from hms_cache.store.engine.inspection import TableShape, inspect_tables
 from hms_cache.store.installation.init import SCHEMA_VERSION
 from hms_cache.store.schema import METADATA
 from hms_cache.store.schema.keys import exists_on
+from hms_cache.values import frozen
 
 Kind = Literal["version", "table", "column", "type", "primary key", "unique key"]
 
@@ -32,7 +32,7 @@ _SAME_TYPES = {
 _WIDER = {("integer", "bigint"), ("text", "mediumtext"), ("text", "longtext"), ("mediumtext", "longtext")}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """One difference; ``expected`` is Hive 4.0's, ``found`` the database's (None: nothing)."""
 

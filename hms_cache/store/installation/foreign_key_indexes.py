@@ -7,18 +7,17 @@ are, and holds its locks for minutes. On MySQL and MariaDB the database itself m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlalchemy import Connection, text
 
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.inspection import TableShape, inspect_tables
+from hms_cache.values import frozen
 
 _LONGEST_NAME = 63
 """Characters of an identifier that PostgreSQL keeps."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MissingIndex:
     """The index that a foreign key lacks."""
 

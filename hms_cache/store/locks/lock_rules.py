@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -24,6 +23,7 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select
 
 from hms_cache.store.schema import HIVE_LOCKS
 from hms_cache.store.transactions.codes import EXCLUSIVE, EXCLUSIVE_WRITE, SHARED_READ, SHARED_WRITE
+from hms_cache.values import frozen
 
 L = HIVE_LOCKS.c
 
@@ -44,7 +44,7 @@ _MOST_GROUPS_IN_SQL = 100
 expression, and to put together what names each takes longer than to look at the rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LockTarget:
     """What one lock is on, and its type code. Names are normalized; None below the lock's level."""
 
@@ -54,7 +54,7 @@ class LockTarget:
     partition: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LockRow:
     """A lock as it stands in HIVE_LOCKS."""
 

@@ -11,7 +11,6 @@ or as waiting. A request that waits holds no connection and no row lock; its cli
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, bindparam, delete, insert, select
@@ -45,13 +44,14 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     LockState,
     MetaException,
 )
+from hms_cache.values import frozen
 
 L = HIVE_LOCKS.c
 
 _OPERATION_OF_OLD_CLIENTS = {SHARED_WRITE: UPDATE, EXCLUSIVE_WRITE: UPDATE, EXCLUSIVE: INSERT}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AskedLock:
     """A lock request whose components are known to be complete."""
 

@@ -8,7 +8,6 @@ they commit; the owner of one inside a transaction by heartbeats on the transact
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, delete, select
@@ -20,6 +19,7 @@ from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms, read_now_ms
 from hms_cache.store.transactions.errors import lock_name, no_such_lock_error, txn_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import LockState, LockType, TxnOpenException
+from hms_cache.values import frozen
 
 L = HIVE_LOCKS.c
 T = TXNS.c
@@ -28,7 +28,7 @@ MOST_LISTED_LOCKS = 1000
 """Rows of one list: about 200 KB of JSON. Those with the lowest ids come first: what blocks others is among them."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OwnedLock:
     """One component of a lock and its owner."""
 

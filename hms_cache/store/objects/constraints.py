@@ -6,7 +6,6 @@ import copy
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, or_, select
@@ -49,9 +48,10 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     SQLUniqueConstraint,
     Table,
 )
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Kind:
     """How one kind of constraint is called in its struct and in the store."""
 

@@ -6,7 +6,6 @@ tables, columns of partitions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Column, Connection, FromClause, Select, Table, null, select
@@ -29,9 +28,10 @@ from hms_cache.store.schema import (
     TBLS,
 )
 from hms_cache.thrift_gen.hive_metastore.ttypes import HiveObjectRef, HiveObjectType, MetaException
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Level:
     """One table of grants."""
 
@@ -143,7 +143,7 @@ def level_of(reference: HiveObjectRef) -> Level:
     return level
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """An object that exists."""
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
@@ -23,9 +22,10 @@ from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_stat
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, ColumnStatisticsObj, MetaException, Table
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatisticsWrite:
     """Who writes: the write id and the snapshot of a transaction's writer; both None for all others."""
 

@@ -6,7 +6,6 @@ Facts: `HMSHandler.alter_table_core`, `HiveAlterHandler.alterTable`, `ObjectStor
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.exc import IntegrityError
@@ -61,9 +60,10 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     PrincipalType,
     Table,
 )
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableChange:
     """What a client asks of `alter_table`, besides the new table."""
 

@@ -8,7 +8,6 @@ row, then the lock of all.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
@@ -65,6 +64,7 @@ from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import is_mysql, is_postgresql, lock_all_txns_exclusive
 from hms_cache.store.transactions.errors import txn_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import TxnType
+from hms_cache.values import frozen
 
 T = TXNS.c
 C = TXN_COMPONENTS.c
@@ -74,7 +74,7 @@ S = WRITE_SET.c
 _TXN_ID: ColumnElement[int] = bindparam("txn_id", type_=T.TXN_ID.type)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CommittingTxn:
     """The transaction being committed, and what the database holds of it."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final, Protocol
 
 from hms_cache.clock import Clock
@@ -11,6 +11,7 @@ from hms_cache.config.sections import CompactionSettings, EventSettings, Transac
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.thrift_gen.hive_metastore.ttypes import ReplLastIdInfo
+from hms_cache.values import frozen
 
 
 class ReplicationMarks(Protocol):
@@ -48,7 +49,7 @@ class LowestOpenTxn:
         self._seen = txn_id, self._clock.monotonic_s()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TxnContext:
     """Settings, the builder of events and the machine's clock (for durations only). Shared by threads."""
 

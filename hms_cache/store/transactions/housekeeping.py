@@ -8,7 +8,7 @@ happens when TXN_TO_WRITE_ID is cleaned too early: snapshots take uncommitted wr
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 
 from sqlalchemy import Connection, and_, case, delete, func, select
 
@@ -27,6 +27,7 @@ from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.write_notifications import delete_old_write_notifications
+from hms_cache.values import frozen
 
 T = TXNS.c
 W = TXN_TO_WRITE_ID.c
@@ -36,7 +37,7 @@ _BATCH_SIZE = 10_000
 """Rows of one table deleted in one transaction: enough to keep up, little enough that nobody waits long for it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cleaned:
     """Rows deleted by one step, by table."""
 

@@ -7,7 +7,6 @@ out of step. Here the store calls these functions in the transaction that change
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Column, Connection, delete, update
@@ -28,9 +27,10 @@ from hms_cache.store.schema import (
     WRITE_SET,
 )
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _NameColumns:
     """Where a table of the schema keeps names."""
 
@@ -47,7 +47,7 @@ class _NameColumns:
         return condition
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObjectName:
     """A database, a table of it, or a partition of that (`k=v/…`); case matters in partition values only."""
 

@@ -6,7 +6,6 @@ Source of the rule for gaps: Hive 4.0 `GetOpenTxnsListHandler`, see `opening`.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, func, literal, or_, select
@@ -22,11 +21,12 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     TxnType,
 )
 from hms_cache.txn.id_lists import bits_of_flags, bits_to_bytes
+from hms_cache.values import frozen
 
 T = TXNS.c
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListedTxn:
     """A transaction that is open or aborted; `row` is None for a gap that may be one in the making."""
 
@@ -36,7 +36,7 @@ class ListedTxn:
     row: Any
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TxnSnapshot:
     """Open and aborted transactions up to a high-water mark, ascending."""
 

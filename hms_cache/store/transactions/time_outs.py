@@ -9,7 +9,6 @@ that lives has sent a heartbeat by that time.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
 
 from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
 
@@ -24,6 +23,7 @@ from hms_cache.store.transactions.database_values import now_ms, read_now_ms
 from hms_cache.store.transactions.materializations import release_dead_rebuild_locks
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.thrift_gen.hive_metastore.ttypes import TxnType
+from hms_cache.values import frozen
 
 T = TXNS.c
 L = HIVE_LOCKS.c
@@ -33,7 +33,7 @@ _LOGGER = logging.getLogger(__name__)
 _BATCH_SIZE = 1000
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TimedOut:
     """What one step gave up."""
 

@@ -6,7 +6,6 @@ Source: Hive 4.0 `DbNotificationListener.addWriteNotificationLog`, `ReplChangeMa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, insert, select, update
 
@@ -21,6 +20,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Table,
     WriteEventInfo,
 )
+from hms_cache.values import frozen
 
 L = TXN_WRITE_NOTIFICATION_LOG.c
 
@@ -29,7 +29,7 @@ _PART_SEPARATOR = "#"
 _ID_MODEL = "MTxnWriteNotificationLog"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableWrite:
     """One write to report: the objects as the catalog has them, and the files. `partition_name` is `k=v/…` or empty."""
 

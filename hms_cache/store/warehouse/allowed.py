@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from operator import attrgetter
 
 from hms_cache.store.warehouse.locations import Location
+from hms_cache.values import frozen
 
 _PATH = attrgetter("path")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AllowedLocation:
     """A location that is, or lies in, one of the `roots`. Only `Warehouse.allow` and the methods here make one."""
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.values import frozen
 
 _SCHEME = re.compile(r"\A([A-Za-z][A-Za-z0-9+.\-]*):")
 
@@ -25,7 +25,7 @@ def is_relative(text: str) -> bool:
     return not text.startswith("/") and _SCHEME.match(text) is None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Location:
     """A directory or file: scheme, authority (may be empty) and an absolute, normal path.
 

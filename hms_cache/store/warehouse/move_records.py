@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 
 from hms_cache.store.warehouse.locations import Location
+from hms_cache.values import frozen
 
 RECORD_PREFIX = ".hms-cache-move-"
 """Begin of the names of such files; hidden from all that read tables."""
@@ -24,7 +24,7 @@ RECORD_MAX_BYTES = 64 * 1024
 """Longer than two paths can be on any file system of this machine."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MoveRecord:
     """What was to be moved where."""
 

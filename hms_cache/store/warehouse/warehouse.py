@@ -10,7 +10,6 @@ import pwd
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
@@ -31,6 +30,7 @@ from hms_cache.store.warehouse.move_records import RECORD_MAX_BYTES, MoveRecord,
 from hms_cache.store.warehouse.object_moves import ObjectMove
 from hms_cache.store.warehouse.waits import MOVE_WAITS, StillWaiting, current_waits
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
+from hms_cache.values import frozen
 
 T = TypeVar("T")
 
@@ -40,7 +40,7 @@ _DIRECTORIES_AT_ONCE = 250
 """Made within one time limit: milliseconds each on a slow network file system."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DirectoryStatistics:
     """Visible files below a directory, and their size."""
 
