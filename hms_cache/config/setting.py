@@ -44,6 +44,25 @@ def setting(
     return Field(default, description=description, json_schema_extra={"facts": facts}, **constraints)
 
 
+def metastore_keys(name: str, *, before: str = "hive.metastore.") -> tuple[str, str]:
+    """A key of Hive 3 and later, ``metastore.`` with the name, and its spelling until then, which still counts."""
+    return f"metastore.{name}", f"{before}{name}"
+
+
+def hive_setting(
+    default: Any, description: str, key: str, *, before: str = "hive.metastore.", unit: str = "", **constraints: Any
+) -> Any:
+    """A setting of Hive's, with Hive's default. ``key`` and ``before`` are as of ``metastore_keys``."""
+    return setting(
+        default,
+        description,
+        unit=unit,
+        reason="Hive's default.",
+        site_keys=metastore_keys(key, before=before),
+        **constraints,
+    )
+
+
 def facts_of(field: FieldInfo) -> SettingFacts:
     """The :class:`SettingFacts` that ``field`` was declared with."""
     extra: Any = field.json_schema_extra

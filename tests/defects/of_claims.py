@@ -35,8 +35,7 @@ FIXES = (
         "rawstore_is_not_mapped",
         "Hive's `metastore.rawstore.impl` says nothing to us.",
         "hms_cache/config/sections/cache.py",
-        '        site_keys=("metastore.rawstore.impl", "hive.metastore.rawstore.impl"),\n'
-        "        from_site=_from_store_class,\n",
+        '        site_keys=metastore_keys("rawstore.impl"),\n        from_site=_from_store_class,\n',
         "",
         ("tests/config/test_hive_keys.py",),
     ),
@@ -45,8 +44,7 @@ FIXES = (
         "whitelist_is_not_mapped",
         "Hive's whitelist of cached objects says nothing to us.",
         "hms_cache/config/sections/cache.py",
-        '        site_keys=(\n            "metastore.cached.rawstore.cached.object.whitelist",\n'
-        '            "hive.metastore.cached.rawstore.cached.object.whitelist",\n        ),\n'
+        '        site_keys=metastore_keys("cached.rawstore.cached.object.whitelist"),\n'
         "        from_site=_from_expressions,\n",
         "",
         ("tests/config/test_hive_keys.py",),
@@ -56,8 +54,7 @@ FIXES = (
         "blacklist_is_not_mapped",
         "Hive's blacklist of cached objects says nothing to us.",
         "hms_cache/config/sections/cache.py",
-        '        site_keys=(\n            "metastore.cached.rawstore.cached.object.blacklist",\n'
-        '            "hive.metastore.cached.rawstore.cached.object.blacklist",\n        ),\n'
+        '        site_keys=metastore_keys("cached.rawstore.cached.object.blacklist"),\n'
         "        from_site=_from_expressions,\n",
         "",
         ("tests/config/test_hive_keys.py",),
@@ -67,8 +64,7 @@ FIXES = (
         "cache_memory_is_not_mapped",
         "Hive's limit for the memory of its cache says nothing to us.",
         "hms_cache/config/sections/cache.py",
-        '        site_keys=("metastore.cached.rawstore.max.cache.memory",'
-        ' "hive.metastore.cached.rawstore.max.cache.memory"),\n'
+        '        site_keys=metastore_keys("cached.rawstore.max.cache.memory"),\n'
         "        from_site=_from_memory_limit,\n",
         "",
         ("tests/config/test_hive_keys.py",),

@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import SecretStr, model_validator
 
 from hms_cache.config.quantities import OptionalPath, Seconds, Words
-from hms_cache.config.setting import Section, setting
+from hms_cache.config.setting import Section, metastore_keys, setting
 
 _QUALITIES = {"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"}
 _MODES = {"ldap": "ldap", "nosasl": "off", "none": "off", "jwt": "off"}
@@ -36,17 +36,17 @@ class AuthenticationSettings(Section):
         False,
         "true: clients authenticate by SASL GSSAPI, as Hive's do with hive.metastore.sasl.enabled. Needs"
         " hms-cache[kerberos].",
-        site_keys=("metastore.sasl.enabled", "hive.metastore.sasl.enabled"),
+        site_keys=metastore_keys("sasl.enabled"),
     )
     kerberos_principal: str = setting(
         "",
         "The server's principal, such as hive/_HOST@EXAMPLE.COM; _HOST is this machine's full name in lower case.",
-        site_keys=("metastore.kerberos.principal", "hive.metastore.kerberos.principal"),
+        site_keys=metastore_keys("kerberos.principal"),
     )
     kerberos_keytab_file: OptionalPath = setting(
         None,
         "Keytab with the principal's key. It is read for each client, so that a new one needs no restart.",
-        site_keys=("metastore.kerberos.keytab.file", "hive.metastore.kerberos.keytab.file"),
+        site_keys=metastore_keys("kerberos.keytab.file"),
     )
     quality_of_protection: Words = setting(
         ("auth", "auth-int", "auth-conf"),
@@ -71,7 +71,7 @@ class AuthenticationSettings(Section):
         7 * 86_400.0,
         "How long a delegation token is good.",
         reason="Hive's.",
-        site_keys=("metastore.cluster.delegation.token.max-lifetime", "hive.cluster.delegation.token.max-lifetime"),
+        site_keys=metastore_keys("cluster.delegation.token.max-lifetime", before="hive."),
         ge=60,
     )
     token_renew_interval_s: Seconds = setting(
@@ -79,21 +79,21 @@ class AuthenticationSettings(Section):
         "How far ahead a renewal puts the date that is told to who renews a token. As in Hive, a token that nobody"
         " renews stays good until the end of its lifetime.",
         reason="Hive's.",
-        site_keys=("metastore.cluster.delegation.token.renew-interval", "hive.cluster.delegation.token.renew-interval"),
+        site_keys=metastore_keys("cluster.delegation.token.renew-interval", before="hive."),
         ge=60,
     )
     token_key_update_interval_s: Seconds = setting(
         86_400.0,
         "How long a key signs new tokens; it is kept until the last of them has ended.",
         reason="Hive's.",
-        site_keys=("metastore.cluster.delegation.key.update-interval", "hive.cluster.delegation.key.update-interval"),
+        site_keys=metastore_keys("cluster.delegation.key.update-interval", before="hive."),
         ge=60,
     )
     token_clean_interval_s: Seconds = setting(
         900.0,
         "How often tokens and keys whose time is over are deleted.",
         reason="Hive's.",
-        site_keys=("metastore.cluster.delegation.token.gc-interval", "hive.cluster.delegation.token.gc-interval"),
+        site_keys=metastore_keys("cluster.delegation.token.gc-interval", before="hive."),
         ge=1,
     )
     proxy_users: str = setting(
@@ -112,116 +112,101 @@ class AuthenticationSettings(Section):
         "off",
         "ldap: clients authenticate by SASL PLAIN, and the directory knows their passwords. Needs hms-cache[ldap], and"
         " server.tls_enabled: passwords are sent as they are.",
-        site_keys=("metastore.authentication", "hive.metastore.authentication"),
+        site_keys=metastore_keys("authentication"),
         from_site=lambda mode: _MODES.get(mode.strip().lower(), mode),
     )
     ldap_url: str = setting(
         "",
         "Addresses of the directory, such as ldaps://ldap.example.com; several with spaces between.",
-        site_keys=("metastore.authentication.ldap.url", "hive.metastore.authentication.ldap.url"),
+        site_keys=metastore_keys("authentication.ldap.url"),
     )
     ldap_user_dn_pattern: str = setting(
         "",
         "Distinguished names of users with %s for the name, such as uid=%s,ou=people,dc=example,dc=com; several with"
         " colons between.",
-        site_keys=("metastore.authentication.ldap.userDNPattern", "hive.metastore.authentication.ldap.userDNPattern"),
+        site_keys=metastore_keys("authentication.ldap.userDNPattern"),
     )
     ldap_base_dn: str = setting(
         "",
         "Without a pattern: where users lie.",
-        site_keys=("metastore.authentication.ldap.baseDN", "hive.metastore.authentication.ldap.baseDN"),
+        site_keys=metastore_keys("authentication.ldap.baseDN"),
     )
     ldap_guid_key: str = setting(
         "uid",
         "Below ldap_base_dn: the attribute of the user's name.",
-        site_keys=("metastore.authentication.ldap.guidKey", "hive.metastore.authentication.ldap.guidKey"),
+        site_keys=metastore_keys("authentication.ldap.guidKey"),
     )
     ldap_domain: str = setting(
         "",
         "Domain of an Active Directory, where users bind as name@domain.",
-        site_keys=("metastore.authentication.ldap.Domain", "hive.metastore.authentication.ldap.Domain"),
+        site_keys=metastore_keys("authentication.ldap.Domain"),
     )
     ldap_bind_dn: str = setting(
         "",
         "Account that looks for users and groups, as a distinguished name or, in an Active Directory, name@domain."
         " Empty: each user looks for itself.",
-        site_keys=("metastore.authentication.ldap.binddn", "hive.metastore.authentication.ldap.binddn"),
+        site_keys=metastore_keys("authentication.ldap.binddn"),
     )
     ldap_bind_password: SecretStr = setting(
         SecretStr(""),
         "The account's password.",
-        site_keys=("metastore.authentication.ldap.bindpw", "hive.metastore.authentication.ldap.bindpw"),
+        site_keys=metastore_keys("authentication.ldap.bindpw"),
     )
     ldap_bind_password_file: OptionalPath = setting(None, "File whose first line is that password.")
     ldap_bind_password_command: str = setting("", "Command whose first line of output is that password.")
     ldap_user_filter: Words = setting(
         (),
         "Users who are let in, by name. Empty: all.",
-        site_keys=("metastore.authentication.ldap.userFilter", "hive.metastore.authentication.ldap.userFilter"),
+        site_keys=metastore_keys("authentication.ldap.userFilter"),
     )
     ldap_group_filter: Words = setting(
         (),
         "Groups whose members are let in, by the first part of their distinguished names. Empty: all.",
-        site_keys=("metastore.authentication.ldap.groupFilter", "hive.metastore.authentication.ldap.groupFilter"),
+        site_keys=metastore_keys("authentication.ldap.groupFilter"),
     )
     ldap_group_dn_pattern: str = setting(
         "",
         "Where groups lie, such as cn=%s,ou=groups,dc=example,dc=com; several with colons between. Empty: below"
         " ldap_base_dn.",
-        site_keys=("metastore.authentication.ldap.groupDNPattern", "hive.metastore.authentication.ldap.groupDNPattern"),
+        site_keys=metastore_keys("authentication.ldap.groupDNPattern"),
     )
     ldap_group_class_key: str = setting(
         "groupOfNames",
         "Object class of groups, such as group or posixGroup.",
-        site_keys=("metastore.authentication.ldap.groupClassKey", "hive.metastore.authentication.ldap.groupClassKey"),
+        site_keys=metastore_keys("authentication.ldap.groupClassKey"),
     )
     ldap_group_membership_key: str = setting(
         "member",
         "Attribute of groups with their members, by distinguished name or name.",
-        site_keys=(
-            "metastore.authentication.ldap.groupMembershipKey",
-            "hive.metastore.authentication.ldap.groupMembershipKey",
-        ),
+        site_keys=metastore_keys("authentication.ldap.groupMembershipKey"),
     )
     ldap_user_membership_key: str = setting(
         "",
         "Attribute of users with their groups, such as memberOf; if it is set, it is asked in place of the groups.",
-        site_keys=(
-            "metastore.authentication.ldap.userMembershipKey",
-            "hive.metastore.authentication.ldap.userMembershipKey",
-        ),
+        site_keys=metastore_keys("authentication.ldap.userMembershipKey"),
     )
     ldap_custom_query: str = setting(
         "",
         "Filter of LDAP: those whom it finds below ldap_base_dn are let in, and the members of what it finds. In place"
         " of ldap_user_filter and ldap_group_filter.",
-        site_keys=(
-            "metastore.authentication.ldap.customLDAPQuery",
-            "hive.metastore.authentication.ldap.customLDAPQuery",
-        ),
+        site_keys=metastore_keys("authentication.ldap.customLDAPQuery"),
     )
     ldap_user_search_filter: str = setting(
         "",
         "Filter of LDAP that must find the user below ldap_base_dn, with {0} for the name: (&(uid={0})(l=Paris)). In"
         " place of the filters above, as the next.",
-        site_keys=(
-            "metastore.authentication.ldap.userSearchFilter",
-            "hive.metastore.authentication.ldap.userSearchFilter",
-        ),
+        site_keys=metastore_keys("authentication.ldap.userSearchFilter"),
     )
     ldap_group_search_filter: str = setting(
         "",
         "Filter of LDAP that must find something below ldap_group_base_dn, with {0} for the user's name and {1} for its"
         " distinguished name: (&(cn=hive)(memberUid={0})).",
-        site_keys=(
-            "metastore.authentication.ldap.groupSearchFilter",
-            "hive.metastore.authentication.ldap.groupSearchFilter",
-        ),
+        site_keys=metastore_keys("authentication.ldap.groupSearchFilter"),
     )
     ldap_group_base_dn: str = setting(
         "",
         "Where ldap_group_search_filter looks.",
-        site_keys=("metastore.authentication.ldap.groupBaseDN", "hive.metastore.authentication.ldap.groupBaseDN"),
+        site_keys=metastore_keys("authentication.ldap.groupBaseDN"),
     )
     ldap_ca_file: OptionalPath = setting(
         None, "PEM file with the authorities of ldaps:// addresses. Empty: those of the system."
@@ -237,7 +222,7 @@ class AuthenticationSettings(Section):
         "",
         "Where the keys of the issuer of JSON Web Tokens are: https://issuer.example.com/jwks.json, or file:/path. With"
         " it each request needs a bearer token; needs server.transport_mode = http and hms-cache[jwt].",
-        site_keys=("metastore.authentication.jwt.jwks.url", "hive.metastore.authentication.jwt.jwks.url"),
+        site_keys=metastore_keys("authentication.jwt.jwks.url"),
     )
     jwt_issuer: str = setting("", "The `iss` that tokens must have; empty: any whose key is in the JWKS.")
     jwt_audience: Words = setting(

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import field_validator
 
 from hms_cache.config.quantities import Milliseconds, Seconds, SizeBytes, Words
-from hms_cache.config.setting import Section, setting
+from hms_cache.config.setting import Section, metastore_keys, setting
 
 
 def _from_store_class(class_name: str) -> str | None:
@@ -31,7 +31,7 @@ class CacheSettings(Section):
     enabled: bool = setting(
         True,
         "false: the database answers all calls.",
-        site_keys=("metastore.rawstore.impl", "hive.metastore.rawstore.impl"),
+        site_keys=metastore_keys("rawstore.impl"),
         from_site=_from_store_class,
     )
     max_staleness_ms: Milliseconds = setting(
@@ -55,7 +55,7 @@ class CacheSettings(Section):
         "Memory for cached objects, counted as encoded bytes. Above it, the least recently used tables are evicted"
         " (P11).",
         reason="Hive's default for its cache; room for a few million partitions.",
-        site_keys=("metastore.cached.rawstore.max.cache.memory", "hive.metastore.cached.rawstore.max.cache.memory"),
+        site_keys=metastore_keys("cached.rawstore.max.cache.memory"),
         from_site=_from_memory_limit,
         ge=1024 * 1024,
     )
@@ -68,20 +68,14 @@ class CacheSettings(Section):
         ("*",),
         "Tables to cache, as database.table patterns with * and ?, or regular expressions between slashes:"
         " /hive\\.sales\\..*/. They are tried on catalog.database.table, too.",
-        site_keys=(
-            "metastore.cached.rawstore.cached.object.whitelist",
-            "hive.metastore.cached.rawstore.cached.object.whitelist",
-        ),
+        site_keys=metastore_keys("cached.rawstore.cached.object.whitelist"),
         from_site=_from_expressions,
         reloadable=True,
     )
     exclude: Words = setting(
         (),
         "Tables that are not cached, in the same form. It takes precedence over include.",
-        site_keys=(
-            "metastore.cached.rawstore.cached.object.blacklist",
-            "hive.metastore.cached.rawstore.cached.object.blacklist",
-        ),
+        site_keys=metastore_keys("cached.rawstore.cached.object.blacklist"),
         from_site=_from_expressions,
         reloadable=True,
     )

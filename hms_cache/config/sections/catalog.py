@@ -7,18 +7,17 @@ from typing import Literal
 from pydantic import field_validator
 
 from hms_cache.config.quantities import SizeBytes, Words
-from hms_cache.config.setting import Section, setting
+from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
 
 
 class CatalogSettings(Section):
     """Rules that change answers: the settings of Hive's with the same meaning."""
 
-    partition_request_limit: int = setting(
+    partition_request_limit: int = hive_setting(
         -1,
         "A request that would return more partitions than this is refused; -1: no limit.",
+        "limit.partition.request",
         unit="partitions",
-        reason="Hive's default.",
-        site_keys=("metastore.limit.partition.request", "hive.metastore.limit.partition.request"),
         ge=-1,
     )
     filter_max_characters: int = setting(
@@ -47,48 +46,40 @@ class CatalogSettings(Section):
         " time.",
         ge=1_000,
     )
-    batch_retrieve_max: int = setting(
+    batch_retrieve_max: int = hive_setting(
         300,
         "Objects that clients are told to ask for at once.",
+        "batch.retrieve.max",
         unit="objects",
-        reason="Hive's default.",
-        site_keys=("metastore.batch.retrieve.max", "hive.metastore.batch.retrieve.max"),
         ge=1,
     )
-    batch_retrieve_table_partition_max: int = setting(
+    batch_retrieve_table_partition_max: int = hive_setting(
         1000,
         "Tables and partitions that clients are told to ask for at once.",
+        "batch.retrieve.table.partition.max",
         unit="objects",
-        reason="Hive's default.",
-        site_keys=("metastore.batch.retrieve.table.partition.max", "hive.metastore.batch.retrieve.table.partition.max"),
         ge=1,
     )
     disallow_incompatible_column_type_changes: bool = setting(
         True,
         "Refuse an alter_table that changes a column to a type its old values cannot be read as.",
-        site_keys=(
-            "metastore.disallow.incompatible.col.type.changes",
-            "hive.metastore.disallow.incompatible.col.type.changes",
-        ),
+        site_keys=metastore_keys("disallow.incompatible.col.type.changes"),
     )
     serdes_with_free_type_changes: Words = setting(
         ("org.apache.hadoop.hive.kudu.KuduSerDe", "org.apache.iceberg.mr.hive.HiveIcebergSerDe"),
         "Serdes whose tables may change the types of their columns as they like.",
         reason="Hive's default: their tables keep their own schema history.",
-        site_keys=(
-            "metastore.allow.incompatible.col.type.changes.serdes",
-            "hive.metastore.allow.incompatible.col.type.changes.serdes",
-        ),
+        site_keys=metastore_keys("allow.incompatible.col.type.changes.serdes"),
     )
     inherited_table_parameters: Words = setting(
         (),
         "Parameters that new partitions get from their table; *: all of them.",
-        site_keys=("metastore.partition.inherit.table.properties", "hive.metastore.partition.inherit.table.properties"),
+        site_keys=metastore_keys("partition.inherit.table.properties"),
     )
     client_capability_check: bool = setting(
         True,
         "Refuse insert-only tables to clients that do not say that they know them.",
-        site_keys=("metastore.client.capability.check", "hive.metastore.client.capability.check"),
+        site_keys=metastore_keys("client.capability.check"),
     )
     storage_schema_reader: Literal["stored", "refuse"] = setting(
         "stored",
@@ -105,7 +96,7 @@ class CatalogSettings(Section):
         reason="Each get_fields and get_schema of the table reads it. Schemas of a thousand columns have some 100 KB.",
         ge=1024,
     )
-    serdes_using_metastore_for_schema: Words = setting(
+    serdes_using_metastore_for_schema: Words = hive_setting(
         (
             "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
             "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
@@ -118,34 +109,34 @@ class CatalogSettings(Section):
             "org.apache.iceberg.mr.hive.HiveIcebergSerDe",
         ),
         "Serdes that keep the columns of their tables in the metastore.",
-        reason="Hive's default.",
-        site_keys=("metastore.serdes.using.metastore.for.schema", "hive.serdes.using.metastore.for.schema"),
+        "serdes.using.metastore.for.schema",
+        before="hive.",
     )
     partition_name_whitelist_pattern: str = setting(
         "",
         "Regular expression of Java that each partition value must match in whole. Empty: any value. Back references, "
         "lookaround and possessive quantifiers are not supported, and no connection can set another pattern.",
-        site_keys=("metastore.partition.name.whitelist.pattern", "hive.metastore.partition.name.whitelist.pattern"),
+        site_keys=metastore_keys("partition.name.whitelist.pattern"),
     )
     users_in_admin_role: Words = setting(
         (),
         "Users that get the role admin when a server starts. Without one nobody can grant the first role.",
-        site_keys=("metastore.users.in.admin.role", "hive.users.in.admin.role"),
+        site_keys=metastore_keys("users.in.admin.role", before="hive."),
     )
     special_characters_in_table_names: bool = setting(
         True,
         "Allow characters other than letters, digits and underscores in names of tables.",
-        site_keys=("metastore.support.special.characters.tablename", "hive.support.special.characters.tablename"),
+        site_keys=metastore_keys("support.special.characters.tablename", before="hive."),
     )
     retain_column_statistics_on_column_removal: bool = setting(
         True,
         "Keep the statistics of the columns that stay when a column is taken away.",
-        site_keys=("metastore.colstats.retain.on.column.removal", "hive.metastore.colstats.retain.on.column.removal"),
+        site_keys=metastore_keys("colstats.retain.on.column.removal"),
     )
     statistics_autogather: bool = setting(
         True,
         "Count files and bytes of new tables and partitions into their parameters.",
-        site_keys=("metastore.stats.autogather", "hive.stats.autogather"),
+        site_keys=metastore_keys("stats.autogather", before="hive."),
     )
 
     metadata_translation: Literal["off", "hive4"] = setting(
@@ -167,23 +158,22 @@ class CatalogSettings(Section):
     statistics_sketches: bool = setting(
         False,
         "Answer the sketches of column statistics, and aggregate numbers of distinct values from them.",
-        site_keys=("metastore.stats.fetch.bitvector", "hive.stats.fetch.bitvector"),
+        site_keys=metastore_keys("stats.fetch.bitvector", before="hive."),
     )
     statistics_histograms: bool = setting(
         False,
         "Answer the histograms of column statistics.",
-        site_keys=("metastore.stats.fetch.kll", "hive.stats.fetch.kll"),
+        site_keys=metastore_keys("stats.fetch.kll", before="hive."),
     )
     statistics_density_function: bool = setting(
         False,
         "Aggregate numbers of distinct values from ranges and densities, without sketches.",
-        site_keys=("metastore.stats.ndv.densityfunction", "hive.metastore.stats.ndv.densityfunction"),
+        site_keys=metastore_keys("stats.ndv.densityfunction"),
     )
-    statistics_distinct_tuner: float = setting(
+    statistics_distinct_tuner: float = hive_setting(
         0.0,
         "Without sketches: between the largest number of distinct values of a partition (0) and their sum (1).",
-        reason="Hive's default.",
-        site_keys=("metastore.stats.ndv.tuner", "hive.metastore.stats.ndv.tuner"),
+        "stats.ndv.tuner",
         ge=0,
         le=1,
     )

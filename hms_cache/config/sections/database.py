@@ -6,7 +6,7 @@ from pydantic import SecretStr, field_validator
 
 from hms_cache.config.database_url import sqlalchemy_url, with_credentials
 from hms_cache.config.quantities import OptionalPath, Seconds
-from hms_cache.config.setting import Section, setting
+from hms_cache.config.setting import Section, hive_setting, setting
 
 
 class DatabaseSettings(Section):
@@ -88,12 +88,12 @@ class DatabaseSettings(Section):
         reason="Below the idle limits of databases (MariaDB: 8 h) and of the firewalls before them (often 1 h).",
         gt=0,
     )
-    retry_attempts: int = setting(
+    retry_attempts: int = hive_setting(
         10,
         "Maximum number of attempts for a transaction that fails because of a deadlock or a serialization error.",
+        "hmshandler.retry.attempts",
+        before="hive.",
         unit="attempts",
-        reason="Hive's default.",
-        site_keys=("metastore.hmshandler.retry.attempts", "hive.hmshandler.retry.attempts"),
         ge=1,
         le=100,
     )

@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import field_validator
 
 from hms_cache.config.quantities import Seconds, SizeBytes
-from hms_cache.config.setting import Section, setting
+from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
 
 
 class EventSettings(Section):
@@ -32,7 +32,7 @@ class EventSettings(Section):
         "json-0.2",
         "Format of the messages that this server writes. It reads both formats.",
         reason="Every reader of Hive 2.3 and later, Impala included, takes json-0.2.",
-        site_keys=("metastore.event.message.factory", "hive.metastore.event.message.factory"),
+        site_keys=metastore_keys("event.message.factory"),
     )
     max_message_bytes: SizeBytes = setting(
         4 * 1024 * 1024,
@@ -52,30 +52,27 @@ class EventSettings(Section):
         86400.0,
         "Events older than this are deleted; inf: never.",
         reason="Hive's default. A reader that was away for longer has to start again.",
-        site_keys=("metastore.event.db.listener.timetolive", "hive.metastore.event.db.listener.timetolive"),
+        site_keys=metastore_keys("event.db.listener.timetolive"),
         gt=0,
     )
-    clean_interval_s: Seconds = setting(
+    clean_interval_s: Seconds = hive_setting(
         7200.0,
         "Time between two runs that delete old events.",
-        reason="Hive's default.",
-        site_keys=("metastore.event.db.listener.clean.interval", "hive.metastore.event.db.listener.clean.interval"),
+        "event.db.listener.clean.interval",
         gt=0,
     )
-    clean_batch_size: int = setting(
+    clean_batch_size: int = hive_setting(
         10_000,
         "Maximum number of events deleted in one transaction.",
+        "event.db.clean.maxevents",
         unit="events",
-        reason="Hive's default.",
-        site_keys=("metastore.event.db.clean.maxevents", "hive.metastore.event.db.clean.maxevents"),
         ge=1,
     )
-    max_response: int = setting(
+    max_response: int = hive_setting(
         1_000_000,
         "Maximum number of events in the answer to one get_next_notification.",
+        "max.event.response",
         unit="events",
-        reason="Hive's default.",
-        site_keys=("metastore.max.event.response", "hive.metastore.max.event.response"),
         ge=1,
     )
 

@@ -15,7 +15,7 @@ from hms_cache.config.sections.listeners import (
     ListenerSettings,
     problem_of_mechanisms,
 )
-from hms_cache.config.setting import Section, setting
+from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
 
 
 def _oldest_not_blacklisted(protocols: str) -> str:
@@ -31,7 +31,7 @@ class ServerSettings(Section):
         "127.0.0.1",
         "Address to listen on. Unless authentication is enabled, any client that can connect is trusted, so the"
         " default accepts connections of this machine only.",
-        site_keys=("metastore.thrift.bind.host", "hive.metastore.thrift.bind.host"),
+        site_keys=metastore_keys("thrift.bind.host"),
     )
     port: int = setting(
         9083,
@@ -46,13 +46,13 @@ class ServerSettings(Section):
         "binary: messages are sent directly over the connection, with or without SASL. http: each message is the body"
         " of a POST request, as Hive 4's clients send it with hive.metastore.client.thrift.transport.mode=http, and"
         " Trino with an http address.",
-        site_keys=("metastore.server.thrift.transport.mode", "hive.metastore.server.thrift.transport.mode"),
+        site_keys=metastore_keys("server.thrift.transport.mode"),
         from_site=lambda mode: mode.strip().lower(),
     )
     http_path: str = setting(
         "metastore",
         "With transport_mode = http: the path of the URL.",
-        site_keys=("metastore.server.thrift.http.path", "hive.metastore.server.thrift.http.path"),
+        site_keys=metastore_keys("server.thrift.http.path"),
     )
     http_max_header_bytes: SizeBytes = setting(
         32 * 1024,
@@ -176,11 +176,10 @@ class ServerSettings(Section):
         reason="Off: behind a proxy all clients have one address.",
         ge=0,
     )
-    max_message_bytes: SizeBytes = setting(
+    max_message_bytes: SizeBytes = hive_setting(
         100 * 1024 * 1024,
         "Maximum size of a message. A larger message is refused with an error, and its connection is closed.",
-        reason="Hive's default.",
-        site_keys=("metastore.server.max.message.size", "hive.metastore.server.max.message.size"),
+        "server.max.message.size",
         ge=1024,
     )
     buffer_budget_bytes: SizeBytes = setting(
@@ -246,13 +245,13 @@ class ServerSettings(Section):
     tls_enabled: bool = setting(
         False,
         "true: clients must use TLS, version 1.2 or later. Connections without TLS are refused.",
-        site_keys=("metastore.use.SSL", "hive.metastore.use.SSL"),
+        site_keys=metastore_keys("use.SSL"),
     )
     tls_certificate_file: OptionalPath = setting(
         None,
         "The server's certificate and those of the authorities between it and the root: PEM, or PKCS12 with the key"
         " (needs hms-cache[tls]). Read again on SIGHUP, like the other files, for connections from then on.",
-        site_keys=("metastore.keystore.path", "hive.metastore.keystore.path"),
+        site_keys=metastore_keys("keystore.path"),
         reloadable=True,
     )
     tls_key_file: OptionalPath = setting(
@@ -261,7 +260,7 @@ class ServerSettings(Section):
     tls_key_password: SecretStr = setting(
         SecretStr(""),
         "Password of the key or of the PKCS12 file. Better in a file: tls_key_password_file.",
-        site_keys=("metastore.keystore.password", "hive.metastore.keystore.password"),
+        site_keys=metastore_keys("keystore.password"),
         reloadable=True,
     )
     tls_key_password_file: OptionalPath = setting(None, "File whose first line is that password.", reloadable=True)
@@ -279,7 +278,7 @@ class ServerSettings(Section):
         "1.2",
         "Oldest version of TLS that is spoken. Hive's blacklist of protocols makes it 1.3 if it names TLSv1.2.",
         reason="Browsers and Java's own defaults gave 1.1 up years ago (RFC 8996).",
-        site_keys=("metastore.ssl.protocol.blacklist", "hive.ssl.protocol.blacklist"),
+        site_keys=metastore_keys("ssl.protocol.blacklist", before="hive."),
         from_site=_oldest_not_blacklisted,
         reloadable=True,
     )

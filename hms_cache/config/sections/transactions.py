@@ -7,24 +7,24 @@ from typing import Literal
 from pydantic import field_validator
 
 from hms_cache.config.quantities import Seconds, WholeMilliseconds
-from hms_cache.config.setting import Section, setting
+from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
 
 
 class TransactionSettings(Section):
     """Transactions, write ids and locks."""
 
-    timeout_s: Seconds = setting(
+    timeout_s: Seconds = hive_setting(
         300.0,
         "A transaction or lock that has sent no heartbeat for this long is aborted.",
-        reason="Hive's default.",
-        site_keys=("metastore.txn.timeout", "hive.txn.timeout"),
+        "txn.timeout",
+        before="hive.",
         gt=0,
     )
     replication_timeout_s: Seconds = setting(
         11 * 86400.0,
         "The same time-out, for transactions that replication opened.",
         reason="Hive's default: longer than its event retention for replication.",
-        site_keys=("metastore.repl.txn.timeout", "hive.repl.txn.timeout"),
+        site_keys=metastore_keys("repl.txn.timeout", before="hive."),
         gt=0,
     )
     housekeeping_interval_s: Seconds = setting(
@@ -32,23 +32,23 @@ class TransactionSettings(Section):
         "Time between two runs of the housekeeper, which aborts transactions and locks that timed out, and deletes"
         " rows that are no longer needed.",
         reason="Hive's default for its housekeeper.",
-        site_keys=("metastore.acid.housekeeper.interval", "hive.metastore.acid.housekeeper.interval"),
+        site_keys=metastore_keys("acid.housekeeper.interval"),
         gt=0,
     )
-    max_open: int = setting(
+    max_open: int = hive_setting(
         100_000,
         "Maximum number of open transactions. Above it, a request to open another one is refused.",
+        "max.open.txns",
+        before="hive.",
         unit="transactions",
-        reason="Hive's default.",
-        site_keys=("metastore.max.open.txns", "hive.max.open.txns"),
         ge=1,
     )
-    max_open_batch: int = setting(
+    max_open_batch: int = hive_setting(
         1000,
         "Maximum number of transactions that one call opens. A request for more gets this many.",
+        "txn.max.open.batch",
+        before="hive.",
         unit="transactions",
-        reason="Hive's default.",
-        site_keys=("metastore.txn.max.open.batch", "hive.txn.max.open.batch"),
         ge=1,
     )
     max_combined: int = setting(
@@ -66,28 +66,28 @@ class TransactionSettings(Section):
         "Maximum time that opening a transaction may take. A gap in the transaction ids that is younger than this"
         " counts as an open transaction.",
         reason="Hive's default; every server of one database must agree on it.",
-        site_keys=("metastore.txn.opentxn.timeout", "hive.txn.opentxn.timeout"),
+        site_keys=metastore_keys("txn.opentxn.timeout", before="hive."),
         gt=0,
     )
-    open_count_interval_s: Seconds = setting(
+    open_count_interval_s: Seconds = hive_setting(
         1.0,
         "Maximum age of the count of open transactions that is compared with max_open.",
-        reason="Hive's default.",
-        site_keys=("metastore.count.open.txns.interval", "hive.count.open.txns.interval"),
+        "count.open.txns.interval",
+        before="hive.",
         ge=0,
     )
     min_history_level: Literal["auto", "on", "off"] = setting(
         "auto",
         "Whether to record, for each open transaction, the oldest transaction that was open when it began. A Java"
         " cleaner waits for it. auto: on, except on SQLite.",
-        site_keys=("metastore.txn.use.minhistorylevel", "hive.txn.use.minhistorylevel"),
+        site_keys=metastore_keys("txn.use.minhistorylevel", before="hive."),
     )
     min_history_write_id: bool = setting(
         True,
         "Whether to record the write ids that readers announce, so that a cleaner does not wait for readers of other"
         " tables.",
         reason="Hive 4.0 has it off but its clients send the call.",
-        site_keys=("metastore.txn.use.minhistorywriteid", "hive.txn.use.minhistorywriteid"),
+        site_keys=metastore_keys("txn.use.minhistorywriteid", before="hive."),
     )
 
     @field_validator("min_history_level", mode="before")
@@ -105,7 +105,7 @@ class CompactionSettings(Section):
         "Whether this server looks for tables that need a compaction and adds requests to the queue. Workers of other"
         " programs process the queue.",
         reason="Hive's default; one server of a set is enough.",
-        site_keys=("metastore.compactor.initiator.on", "hive.compactor.initiator.on"),
+        site_keys=metastore_keys("compactor.initiator.on", before="hive."),
     )
     delta_count_threshold: int = setting(
         10,
@@ -115,30 +115,27 @@ class CompactionSettings(Section):
         site_keys=("hive.compactor.delta.num.threshold",),
         ge=1,
     )
-    worker_pool_timeout_s: Seconds = setting(
+    worker_pool_timeout_s: Seconds = hive_setting(
         12 * 3600.0,
         "A request for a pool of workers that has waited longer than this may be given to any worker.",
-        reason="Hive's default.",
-        site_keys=("metastore.compactor.worker.pool.timeout", "hive.compactor.worker.pool.timeout"),
+        "compactor.worker.pool.timeout",
+        before="hive.",
         gt=0,
     )
-    max_failed: int = setting(
+    max_failed: int = hive_setting(
         2,
         "Number of consecutive failures after which no compaction of a table is initiated.",
+        "compactor.initiator.failed.compacts.threshold",
+        before="hive.",
         unit="compactions",
-        reason="Hive's default.",
-        site_keys=(
-            "metastore.compactor.initiator.failed.compacts.threshold",
-            "hive.compactor.initiator.failed.compacts.threshold",
-        ),
         ge=1,
         le=20,
     )
-    failed_retry_s: Seconds = setting(
+    failed_retry_s: Seconds = hive_setting(
         7 * 86400.0,
         "Time after which a compaction of such a table is initiated again.",
-        reason="Hive's default.",
-        site_keys=("metastore.compactor.initiator.failed.retry.time", "hive.compactor.initiator.failed.retry.time"),
+        "compactor.initiator.failed.retry.time",
+        before="hive.",
         gt=0,
     )
     aborted_transactions_threshold: int = setting(
@@ -163,38 +160,35 @@ class CompactionSettings(Section):
         site_keys=("hive.compactor.worker.timeout",),
         gt=0,
     )
-    history_failed: int = setting(
+    history_failed: int = hive_setting(
         3,
         "Number of failed compactions to keep for each table or partition.",
+        "compactor.history.retention.failed",
+        before="hive.",
         unit="compactions",
-        reason="Hive's default.",
-        site_keys=("metastore.compactor.history.retention.failed", "hive.compactor.history.retention.failed"),
         ge=0,
     )
-    history_succeeded: int = setting(
+    history_succeeded: int = hive_setting(
         3,
         "Number of successful compactions to keep for each table or partition.",
+        "compactor.history.retention.succeeded",
+        before="hive.",
         unit="compactions",
-        reason="Hive's default.",
-        site_keys=("metastore.compactor.history.retention.succeeded", "hive.compactor.history.retention.succeeded"),
         ge=0,
     )
-    history_did_not_initiate: int = setting(
+    history_did_not_initiate: int = hive_setting(
         2,
         "Number of compactions that could not be initiated to keep for each table or partition.",
+        "compactor.history.retention.did.not.initiate",
+        before="hive.",
         unit="compactions",
-        reason="Hive's default.",
-        site_keys=(
-            "metastore.compactor.history.retention.did.not.initiate",
-            "hive.compactor.history.retention.did.not.initiate",
-        ),
         ge=0,
     )
-    history_refused: int = setting(
+    history_refused: int = hive_setting(
         3,
         "Number of refused and aborted compactions to keep for each table or partition.",
+        "compactor.history.retention.refused",
+        before="hive.",
         unit="compactions",
-        reason="Hive's default.",
-        site_keys=("metastore.compactor.history.retention.refused", "hive.compactor.history.retention.refused"),
         ge=0,
     )

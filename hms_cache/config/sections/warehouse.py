@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import ValidationInfo, field_validator
 
 from hms_cache.config.quantities import Minutes, Seconds, Words
-from hms_cache.config.setting import Section, setting
+from hms_cache.config.setting import Section, metastore_keys, setting
 
 KNOWN_SCHEMES = (
     "file",
@@ -69,12 +69,12 @@ class WarehouseSettings(Section):
     directory: str = setting(
         "warehouse",
         "Where managed tables live: a path, or a URI of any file system that fsspec knows.",
-        site_keys=("metastore.warehouse.dir", "hive.metastore.warehouse.dir"),
+        site_keys=metastore_keys("warehouse.dir"),
     )
     external_directory: str = setting(
         "",
         "Where external tables without a location live. Empty: with the managed ones.",
-        site_keys=("metastore.warehouse.external.dir", "hive.metastore.warehouse.external.dir"),
+        site_keys=metastore_keys("warehouse.external.dir"),
     )
     files: Literal["manage", "leave"] = setting(
         "manage", "manage: make, move and delete directories as Hive does. leave: never touch a file; clients do."

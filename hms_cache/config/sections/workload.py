@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from hms_cache.config.quantities import Seconds
-from hms_cache.config.setting import Section, setting
+from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
 
 
 class WorkloadSettings(Section):
     """Resource plans and scheduled queries of HiveServer2."""
 
-    default_pool_size: int = setting(
+    default_pool_size: int = hive_setting(
         4,
         "Parallel queries of the pool that a new resource plan gets; 0: it gets none.",
+        "wm.default.pool.size",
         unit="queries",
-        reason="Hive's default.",
-        site_keys=("metastore.wm.default.pool.size", "hive.metastore.wm.default.pool.size"),
         ge=0,
     )
     scheduled_queries: bool = setting(
         True,
         "Whether this server stores scheduled queries and hands them out.",
-        site_keys=("metastore.scheduled.queries.enabled", "hive.metastore.scheduled.queries.enabled"),
+        site_keys=metastore_keys("scheduled.queries.enabled"),
     )
     scheduled_query_timeout_s: Seconds = setting(
         120.0,
@@ -42,14 +41,10 @@ class WorkloadSettings(Section):
         ),
         gt=0,
     )
-    scheduled_query_retention_s: Seconds = setting(
+    scheduled_query_retention_s: Seconds = hive_setting(
         30 * 86400.0,
         "Executions older than this are deleted; inf: never.",
-        reason="Hive's default.",
-        site_keys=(
-            "metastore.scheduled.queries.execution.max.age",
-            "hive.metastore.scheduled.queries.execution.max.age",
-        ),
+        "scheduled.queries.execution.max.age",
         gt=0,
     )
     scheduled_query_disable_count: int = setting(
