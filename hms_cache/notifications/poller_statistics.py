@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from hms_cache.clock import Clock
 from hms_cache.notifications.events import EventHeader
+from hms_cache.values import frozen
 
 _TICK_S = 5.0
 # The last failed events, with their reasons: enough for a page; the count is kept apart.
@@ -51,22 +52,18 @@ class MovingRate:
         self._rate *= self._keep ** (ticks - 1)
 
 
-class Durations(NamedTuple):
-    """How long a kind of work took, in seconds: over all runs, and quantiles of the last ones."""
+@frozen
+class Durations:
+    """How long a kind of work took, in seconds: over all runs, and quantiles of the last thousand."""
 
     runs: int = 0
-    total_s: float = 0.0
-    shortest_s: float = 0.0
-    longest_s: float = 0.0
-    last_s: float = 0.0
+    min_s: float = 0.0
+    mean_s: float = 0.0
     median_s: float = 0.0
     p95_s: float = 0.0
     p99_s: float = 0.0
-
-    @property
-    def mean_s(self) -> float:
-        """Over all runs; 0 without any."""
-        return self.total_s / self.runs if self.runs else 0.0
+    max_s: float = 0.0
+    last_s: float = 0.0
 
 
 class RecordedDurations:
@@ -76,16 +73,16 @@ class RecordedDurations:
         self._last: deque[float] = deque(maxlen=_REMEMBERED_DURATIONS)
         self._runs = 0
         self._total_s = 0.0
-        self._shortest_s = math.inf
-        self._longest_s = 0.0
+        self._min_s = math.inf
+        self._max_s = 0.0
 
     def add(self, seconds: float) -> None:
         """One more run."""
         self._last.append(seconds)
         self._runs += 1
         self._total_s += seconds
-        self._shortest_s = min(self._shortest_s, seconds)
-        self._longest_s = max(self._longest_s, seconds)
+        self._min_s = min(self._min_s, seconds)
+        self._max_s = max(self._max_s, seconds)
 
     def summary(self) -> Durations:
         """As of now."""
@@ -93,12 +90,12 @@ class RecordedDurations:
             return Durations()
         ordered = sorted(self._last)
         median_s, p95_s, p99_s = (ordered[math.ceil(len(ordered) * part) - 1] for part in (0.5, 0.95, 0.99))
-        return Durations(
-            self._runs, self._total_s, self._shortest_s, self._longest_s, self._last[-1], median_s, p95_s, p99_s
-        )
+        mean_s = self._total_s / self._runs
+        return Durations(self._runs, self._min_s, mean_s, median_s, p95_s, p99_s, self._max_s, self._last[-1])
 
 
-class Batch(NamedTuple):
+@frozen
+class Batch:
     """Events that are being applied now."""
 
     first_event_id: int

@@ -5,32 +5,8 @@ from __future__ import annotations
 from hms_cache.admin.history import Sample
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.status import EventStatus, event_status
-from hms_cache.notifications.poller_statistics import Durations
+from hms_cache.notifications.poller_statistics import Batch, Durations
 from hms_cache.values import frozen
-
-
-@frozen
-class DurationSummary:
-    """In seconds; quantiles of the last thousand runs."""
-
-    runs: int
-    min_s: float
-    mean_s: float
-    median_s: float
-    p95_s: float
-    p99_s: float
-    max_s: float
-    last_s: float
-
-
-@frozen
-class BatchNow:
-    """Events that are being applied."""
-
-    first_event_id: int
-    last_event_id: int
-    events: int
-    began_at_s: float
 
 
 @frozen
@@ -55,9 +31,9 @@ class Events:
     """Why the end of the log cannot be read now; None: it can."""
     fetch_failures: int
     consecutive_fetch_failures: int
-    fetch: DurationSummary | None
-    apply: DurationSummary | None
-    current_batch: BatchNow | None
+    fetch: Durations | None
+    apply: Durations | None
+    current_batch: Batch | None
     newest_event_delay_s: float
     """Between the last applied event's own time and its application, by two machines' clocks."""
     last_errors: tuple[FailedEvent, ...]
@@ -73,7 +49,6 @@ def events(context: PageContext) -> Events:
         reason = context.sources.cache_off_reason
         return Events(False, reason, None, error, 0, 0, None, None, None, 0.0, (), context.history.samples())
     numbers = poller.statistics()
-    batch = numbers.current_batch
     failures = tuple(
         FailedEvent(
             failure.header.event_id,
@@ -91,23 +66,10 @@ def events(context: PageContext) -> Events:
         database_error=error,
         fetch_failures=numbers.fetch_failures,
         consecutive_fetch_failures=numbers.consecutive_fetch_failures,
-        fetch=_summary(numbers.fetch_durations),
-        apply=_summary(numbers.apply_durations),
-        current_batch=BatchNow(*batch) if batch is not None else None,
+        fetch=numbers.fetch_durations,
+        apply=numbers.apply_durations,
+        current_batch=numbers.current_batch,
         newest_event_delay_s=numbers.newest_event_delay_s,
         last_errors=failures,
         history=context.history.samples(),
-    )
-
-
-def _summary(found: Durations) -> DurationSummary:
-    return DurationSummary(
-        runs=found.runs,
-        min_s=found.shortest_s,
-        mean_s=found.mean_s,
-        median_s=found.median_s,
-        p95_s=found.p95_s,
-        p99_s=found.p99_s,
-        max_s=found.longest_s,
-        last_s=found.last_s,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 from hms_cache.metadata.object_names import TableName, database_name, table_name
 from hms_cache.notifications import tjson
@@ -50,8 +51,25 @@ def scope_of_row(header: EventHeader) -> Scope:
     return EVERYTHING
 
 
-def struct_of(text: str | None, struct_class: type[_Struct]) -> _Struct | None:
-    return None if text is None else tjson.read_struct(text, struct_class)
+class StructIn(Generic[_Struct]):
+    """A method that decodes the struct in a field of an event, which is None where the message has none."""
+
+    def __init__(self, field: str, struct_class: type[_Struct]) -> None:
+        self._field = field
+        self._struct_class = struct_class
+
+    def __get__(self, event: Any, owner: type[Any] | None = None) -> Callable[[], _Struct | None]:
+        text = getattr(event, self._field)
+        return lambda: None if text is None else tjson.read_struct(text, self._struct_class)
 
 
-# ---- databases and catalogs -----------------------------------------------------------------------------------------
+class StructsIn(Generic[_Struct]):
+    """A method that decodes the structs in a field of an event."""
+
+    def __init__(self, field: str, struct_class: type[_Struct]) -> None:
+        self._field = field
+        self._struct_class = struct_class
+
+    def __get__(self, event: Any, owner: type[Any] | None = None) -> Callable[[], list[_Struct]]:
+        texts = getattr(event, self._field)
+        return lambda: [tjson.read_struct(text, self._struct_class) for text in texts]

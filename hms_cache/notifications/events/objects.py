@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.object_names import database_name, function_name
-from hms_cache.notifications.events.base import Event, scope_of_row, struct_of
+from hms_cache.notifications.events.base import Event, StructIn, scope_of_row
 from hms_cache.notifications.events.rows import EventHeader
 from hms_cache.notifications.scope import EVERYTHING, NOTHING, Scope
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -19,8 +19,7 @@ class DatabaseCreated(Event):
     def scope(self) -> Scope:
         return database_scope(self.header)
 
-    def database(self) -> ttypes.Database | None:
-        return struct_of(self.database_json, ttypes.Database)
+    database = StructIn("database_json", ttypes.Database)
 
 
 @frozen
@@ -34,11 +33,8 @@ class DatabaseAltered(Event):
     def scope(self) -> Scope:
         return database_scope(self.header)
 
-    def before(self) -> ttypes.Database | None:
-        return struct_of(self.before_json, ttypes.Database)
-
-    def after(self) -> ttypes.Database | None:
-        return struct_of(self.after_json, ttypes.Database)
+    before = StructIn("before_json", ttypes.Database)
+    after = StructIn("after_json", ttypes.Database)
 
 
 @frozen
@@ -47,8 +43,7 @@ class DatabaseDropped(Event):
 
     database_json: str | None = None
 
-    def database(self) -> ttypes.Database | None:
-        return struct_of(self.database_json, ttypes.Database)
+    database = StructIn("database_json", ttypes.Database)
 
 
 def database_scope(header: EventHeader) -> Scope:
@@ -78,11 +73,8 @@ class CatalogAltered(CatalogEvent):
     before_json: str | None = None
     after_json: str | None = None
 
-    def before(self) -> ttypes.Catalog | None:
-        return struct_of(self.before_json, ttypes.Catalog)
-
-    def after(self) -> ttypes.Catalog | None:
-        return struct_of(self.after_json, ttypes.Catalog)
+    before = StructIn("before_json", ttypes.Catalog)
+    after = StructIn("after_json", ttypes.Catalog)
 
 
 @frozen
@@ -110,8 +102,7 @@ class FunctionEvent(Event):
 class FunctionCreated(FunctionEvent):
     function_json: str | None = None
 
-    def function(self) -> ttypes.Function | None:
-        return struct_of(self.function_json, ttypes.Function)
+    function = StructIn("function_json", ttypes.Function)
 
 
 @frozen

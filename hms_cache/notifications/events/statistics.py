@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hms_cache.notifications.events.base import struct_of
+from hms_cache.notifications.events.base import StructIn
 from hms_cache.notifications.events.tables import PartitionsEvent, TableEvent
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.values import frozen
@@ -17,8 +17,7 @@ class CarriesStatistics:
 
     statistics_json: str | None
 
-    def statistics(self) -> ttypes.ColumnStatistics | None:
-        return struct_of(self.statistics_json, ttypes.ColumnStatistics)
+    statistics = StructIn("statistics_json", ttypes.ColumnStatistics)
 
 
 @frozen

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.notifications import tjson
-from hms_cache.notifications.events.base import Event, scope_of_row, struct_of
+from hms_cache.notifications.events.base import Event, StructIn, StructsIn, scope_of_row
 from hms_cache.notifications.events.rows import PartitionFiles
 from hms_cache.notifications.scope import EVERYTHING, PartitionValues, Scope, scope_of_partitions, scope_of_tables
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -22,8 +21,7 @@ class TableEvent(Event):
         table = self.own_table
         return EVERYTHING if table is None else scope_of_tables([table])
 
-    def table(self) -> ttypes.Table | None:
-        return struct_of(self.table_json, ttypes.Table)
+    table = StructIn("table_json", ttypes.Table)
 
 
 @frozen
@@ -70,11 +68,8 @@ class TableAltered(Event):
             return EVERYTHING
         return scope_of_tables([self.old_name, self.new_name], foreign_keys=True)
 
-    def before(self) -> ttypes.Table | None:
-        return struct_of(self.before_json, ttypes.Table)
-
-    def after(self) -> ttypes.Table | None:
-        return struct_of(self.after_json, ttypes.Table)
+    before = StructIn("before_json", ttypes.Table)
+    after = StructIn("after_json", ttypes.Table)
 
 
 # ---- partitions -----------------------------------------------------------------------------------------------------
@@ -102,8 +97,7 @@ class PartitionsAdded(PartitionsEvent):
     partition_jsons: tuple[str, ...] = ()
     files: tuple[PartitionFiles, ...] = ()
 
-    def partition_objects(self) -> list[ttypes.Partition]:
-        return [tjson.read_struct(text, ttypes.Partition) for text in self.partition_jsons]
+    partition_objects = StructsIn("partition_jsons", ttypes.Partition)
 
 
 @frozen
@@ -115,11 +109,8 @@ class PartitionAltered(PartitionsEvent):
     before_json: str | None = None
     after_json: str | None = None
 
-    def before(self) -> ttypes.Partition | None:
-        return struct_of(self.before_json, ttypes.Partition)
-
-    def after(self) -> ttypes.Partition | None:
-        return struct_of(self.after_json, ttypes.Partition)
+    before = StructIn("before_json", ttypes.Partition)
+    after = StructIn("after_json", ttypes.Partition)
 
 
 @frozen
@@ -130,8 +121,7 @@ class PartitionsAltered(PartitionsEvent):
     write_id: int | None = None
     partition_jsons: tuple[str, ...] = ()
 
-    def partition_objects(self) -> list[ttypes.Partition]:
-        return [tjson.read_struct(text, ttypes.Partition) for text in self.partition_jsons]
+    partition_objects = StructsIn("partition_jsons", ttypes.Partition)
 
 
 @frozen
@@ -147,8 +137,7 @@ class DataInserted(PartitionsEvent):
     partition_json: str | None = None
     files: tuple[str, ...] = ()
 
-    def partition(self) -> ttypes.Partition | None:
-        return struct_of(self.partition_json, ttypes.Partition)
+    partition = StructIn("partition_json", ttypes.Partition)
 
 
 @frozen
@@ -158,8 +147,4 @@ class TableReloaded(PartitionsEvent):
     is_refresh: bool = False
     partition_json: str | None = None
 
-    def partition(self) -> ttypes.Partition | None:
-        return struct_of(self.partition_json, ttypes.Partition)
-
-
-# ---- functions ------------------------------------------------------------------------------------------------------
+    partition = StructIn("partition_json", ttypes.Partition)

@@ -103,6 +103,3 @@ class CompactionCommitted(PartitionsEvent):
     transaction_id: int = 0
     compaction_id: int = 0
     compaction_type: str | None = None
-
-
-# ---- column statistics ----------------------------------------------------------------------------------------------

@@ -5,19 +5,18 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, WIDE_INTEGER
-from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.definition import column, identifier, required, table
 from hms_cache.store.schema.keys import foreign_key, owner, primary_key, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_4000, string
 
 #: Catalogs. The row `hive` is there from the start.
 CTLGS = table(
     "CTLGS",
-    required("CTLG_ID", BIGINT),
+    *identifier("CTLG_ID"),
     column("NAME", STRING_256),
     column("DESC", STRING_4000),
     required("LOCATION_URI", STRING_4000),
     column("CREATE_TIME", WIDE_INTEGER),
-    primary_key("CTLG_ID"),
     unique("UNIQUE_CATALOG", "NAME", on="mysql"),
     unique("CTLGS_NAME_key", "NAME", on="postgresql"),
 )
@@ -25,7 +24,7 @@ CTLGS = table(
 #: Databases, native and remote.
 DBS = table(
     "DBS",
-    required("DB_ID", BIGINT),
+    *identifier("DB_ID"),
     column("DESC", STRING_4000),
     required("DB_LOCATION_URI", STRING_4000),
     column("NAME", STRING_128),
@@ -37,7 +36,6 @@ DBS = table(
     required("TYPE", string(32), default=text("'NATIVE'")),
     column("DATACONNECTOR_NAME", STRING_128),
     column("REMOTE_DBNAME", STRING_128),
-    primary_key("DB_ID"),
     unique("UNIQUE_DATABASE", "NAME", "CTLG_NAME"),
     foreign_key("CTLG_FK1", "CTLG_NAME", "CTLGS.NAME", postgresql_name="DBS_FK1", deferrable=False),
 )

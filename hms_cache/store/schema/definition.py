@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column, MetaData, Table
+from sqlalchemy import Column, MetaData, PrimaryKeyConstraint, Table
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.schema import CreateColumn, SchemaItem
 from sqlalchemy.sql.elements import TextClause
@@ -65,6 +65,11 @@ def required(
     """
     info = _nullability(nullable_on_postgresql)
     return Column(name, column_type, nullable=False, server_default=default, autoincrement=autoincrement, info=info)
+
+
+def identifier(name: str) -> tuple[Column[Any], PrimaryKeyConstraint]:
+    """The column of a table's own ids, and the primary key on it."""
+    return required(name, BIGINT), primary_key(name)
 
 
 def parameters_table(name: str, column_of_owner: str, *, of: str) -> Table:

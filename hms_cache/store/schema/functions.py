@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, LONG_TEXT
-from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.definition import column, identifier, required, table
 from hms_cache.store.schema.keys import foreign_key, index, primary_key
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_4000, string
 
 FUNCS = table(
     "FUNCS",
-    required("FUNC_ID", BIGINT),
+    *identifier("FUNC_ID"),
     column("CLASS_NAME", STRING_4000),
     required("CREATE_TIME", INTEGER),
     column("DB_ID", BIGINT),
@@ -17,7 +17,6 @@ FUNCS = table(
     required("FUNC_TYPE", INTEGER),
     column("OWNER_NAME", STRING_128),
     column("OWNER_TYPE", string(10)),
-    primary_key("FUNC_ID"),
     index("FUNCS_N49", "DB_ID"),
     index("UNIQUEFUNCTION", "FUNC_NAME", "DB_ID", is_unique=True),
     foreign_key("FUNCS_FK1", "DB_ID", "DBS.DB_ID"),
@@ -36,27 +35,25 @@ FUNC_RU = table(
 
 STORED_PROCS = table(
     "STORED_PROCS",
-    required("SP_ID", BIGINT),
+    *identifier("SP_ID"),
     required("CREATE_TIME", INTEGER),
     required("DB_ID", BIGINT),
     required("NAME", STRING_256),
     required("OWNER_NAME", STRING_128),
     required("SOURCE", LONG_TEXT),
-    primary_key("SP_ID"),
     index("UNIQUESTOREDPROC", "NAME", "DB_ID", is_unique=True),
     foreign_key("STOREDPROC_FK1", "DB_ID", "DBS.DB_ID"),
 )
 
 PACKAGES = table(
     "PACKAGES",
-    required("PKG_ID", BIGINT),
+    *identifier("PKG_ID"),
     required("CREATE_TIME", INTEGER),
     required("DB_ID", BIGINT),
     required("NAME", STRING_256),
     required("OWNER_NAME", STRING_128),
     required("HEADER", LONG_TEXT),
     required("BODY", LONG_TEXT),
-    primary_key("PKG_ID"),
     index("UNIQUEPKG", "NAME", "DB_ID", is_unique=True),
     foreign_key("PACKAGES_FK1", "DB_ID", "DBS.DB_ID"),
 )

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from hms_cache.store.schema.column_types import BIGINT, BLOB, WIDE_INTEGER
-from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.definition import column, identifier, required, table
 from hms_cache.store.schema.keys import owner, primary_key, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, string
 
 VERSION = table(
     "VERSION",
-    required("VER_ID", BIGINT),
+    *identifier("VER_ID"),
     required("SCHEMA_VERSION", string(127)),
     column("VERSION_COMMENT", string(255), nullable_on_postgresql=False),
-    primary_key("VER_ID"),
 )
 
 #: Next id per model class, see hms_cache.store.engine.sequences.
@@ -46,11 +45,10 @@ METASTORE_DB_PROPERTIES = table(
 
 TYPES = table(
     "TYPES",
-    required("TYPES_ID", BIGINT),
+    *identifier("TYPES_ID"),
     column("TYPE_NAME", STRING_128),
     column("TYPE1", STRING_767),
     column("TYPE2", STRING_767),
-    primary_key("TYPES_ID"),
     unique("UNIQUE_TYPE", "TYPE_NAME"),
 )
 

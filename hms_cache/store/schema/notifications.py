@@ -6,7 +6,7 @@ from sqlalchemy import CheckConstraint, text
 from sqlalchemy import column as named
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, LONG_TEXT
-from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.definition import column, identifier, required, table
 from hms_cache.store.schema.keys import index, primary_key
 from hms_cache.store.schema.text_types import (
     STRING_128,
@@ -20,7 +20,7 @@ from hms_cache.store.schema.text_types import (
 
 NOTIFICATION_LOG = table(
     "NOTIFICATION_LOG",
-    required("NL_ID", BIGINT),
+    *identifier("NL_ID"),
     required("EVENT_ID", BIGINT),
     required("EVENT_TIME", INTEGER),
     required("EVENT_TYPE", string(32)),
@@ -29,16 +29,14 @@ NOTIFICATION_LOG = table(
     column("TBL_NAME", STRING_256),
     column("MESSAGE", LONG_TEXT),
     column("MESSAGE_FORMAT", string(16)),
-    primary_key("NL_ID"),
     index("NOTIFICATION_LOG_EVENT_ID", "EVENT_ID", is_unique=True),
 )
 
 #: One row: the next event id. Its row lock orders all writers.
 NOTIFICATION_SEQUENCE = table(
     "NOTIFICATION_SEQUENCE",
-    required("NNI_ID", BIGINT),
+    *identifier("NNI_ID"),
     required("NEXT_EVENT_ID", BIGINT),
-    primary_key("NNI_ID"),
     CheckConstraint(named("NNI_ID") == 1, name="ONE_ROW_CONSTRAINT"),
 )
 
@@ -59,14 +57,13 @@ TXN_WRITE_NOTIFICATION_LOG = table(
 
 REPLICATION_METRICS = table(
     "REPLICATION_METRICS",
-    required("RM_SCHEDULED_EXECUTION_ID", BIGINT),
+    *identifier("RM_SCHEDULED_EXECUTION_ID"),
     required("RM_POLICY", STRING_256),
     required("RM_DUMP_EXECUTION_ID", BIGINT),
     column("RM_METADATA", STRING_4000),
     column("RM_PROGRESS", string(10000)),
     required("RM_START_TIME", INTEGER),
     column("MESSAGE_FORMAT", string(16), default=text("'json-0.2'")),
-    primary_key("RM_SCHEDULED_EXECUTION_ID"),
     index("DUMP_IDX", "RM_DUMP_EXECUTION_ID"),
     index("POLICY_IDX", "RM_POLICY"),
 )

@@ -5,20 +5,19 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, WIDE_INTEGER
-from hms_cache.store.schema.definition import column, list_table, parameters_table, required, table
-from hms_cache.store.schema.keys import auto_named_key, index, primary_key, unique
+from hms_cache.store.schema.definition import column, identifier, list_table, parameters_table, required, table
+from hms_cache.store.schema.keys import auto_named_key, index, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, plane_string
 
 PARTITIONS = table(
     "PARTITIONS",
-    required("PART_ID", BIGINT),
+    *identifier("PART_ID"),
     required("CREATE_TIME", WIDE_INTEGER),
     required("LAST_ACCESS_TIME", WIDE_INTEGER),
     column("PART_NAME", plane_string(767)),
     column("SD_ID", BIGINT),
     column("TBL_ID", BIGINT),
     column("WRITE_ID", BIGINT, default=text("0")),
-    primary_key("PART_ID"),
     index("PARTITIONS_N50", "SD_ID"),
     unique("UNIQUEPARTITION", "TBL_ID", "PART_NAME"),
     auto_named_key("PARTITIONS_FK1", "TBL_ID", "TBLS.TBL_ID"),
@@ -34,13 +33,12 @@ PARTITION_KEY_VALS = list_table(
 #: Markers set by markPartitionForEvent.
 PARTITION_EVENTS = table(
     "PARTITION_EVENTS",
-    required("PART_NAME_ID", BIGINT),
+    *identifier("PART_NAME_ID"),
     column("CAT_NAME", STRING_256),
     column("DB_NAME", STRING_128),
     required("EVENT_TIME", BIGINT),
     required("EVENT_TYPE", INTEGER),
     column("PARTITION_NAME", STRING_767),
     column("TBL_NAME", STRING_256),
-    primary_key("PART_NAME_ID"),
     index("PARTITIONEVENTINDEX", "PARTITION_NAME"),
 )

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Column
 
 from hms_cache.store.schema.column_types import BIGINT, SMALLINT, WIDE_INTEGER
-from hms_cache.store.schema.definition import column, required, table
-from hms_cache.store.schema.keys import auto_named_key, foreign_key, index, owner, primary_key, unique
+from hms_cache.store.schema.definition import column, identifier, required, table
+from hms_cache.store.schema.keys import auto_named_key, foreign_key, index, owner, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_767, WORD_128
 
 PRINCIPAL = ("PRINCIPAL_NAME", "PRINCIPAL_TYPE")
@@ -27,17 +27,16 @@ def _grantor() -> tuple[Column[Any], ...]:
 
 ROLES = table(
     "ROLES",
-    required("ROLE_ID", BIGINT),
+    *identifier("ROLE_ID"),
     required("CREATE_TIME", WIDE_INTEGER),
     column("OWNER_NAME", STRING_128),
     column("ROLE_NAME", STRING_128),
-    primary_key("ROLE_ID"),
     unique("ROLEENTITYINDEX", "ROLE_NAME"),
 )
 
 ROLE_MAP = table(
     "ROLE_MAP",
-    required("ROLE_GRANT_ID", BIGINT),
+    *identifier("ROLE_GRANT_ID"),
     required("ADD_TIME", WIDE_INTEGER),
     required("GRANT_OPTION", SMALLINT),
     column("GRANTOR", STRING_128),
@@ -45,7 +44,6 @@ ROLE_MAP = table(
     column("PRINCIPAL_NAME", STRING_128),
     column("PRINCIPAL_TYPE", STRING_128),
     column("ROLE_ID", BIGINT),
-    primary_key("ROLE_GRANT_ID"),
     index("ROLE_MAP_N49", "ROLE_ID"),
     unique("USERROLEMAPINDEX", "PRINCIPAL_NAME", "ROLE_ID", *GRANTOR),
     auto_named_key("ROLE_MAP_FK1", "ROLE_ID", "ROLES.ROLE_ID"),
@@ -53,40 +51,37 @@ ROLE_MAP = table(
 
 GLOBAL_PRIVS = table(
     "GLOBAL_PRIVS",
-    required("USER_GRANT_ID", BIGINT),
+    *identifier("USER_GRANT_ID"),
     required("CREATE_TIME", WIDE_INTEGER),
     *_grantor(),
     *_principal(),
     column("USER_PRIV", WORD_128),
     column("AUTHORIZER", STRING_128),
-    primary_key("USER_GRANT_ID"),
     unique("GLOBALPRIVILEGEINDEX", "AUTHORIZER", *PRINCIPAL, "USER_PRIV", *GRANTOR),
 )
 
 DB_PRIVS = table(
     "DB_PRIVS",
-    required("DB_GRANT_ID", BIGINT),
+    *identifier("DB_GRANT_ID"),
     required("CREATE_TIME", WIDE_INTEGER),
     column("DB_ID", BIGINT),
     *_grantor(),
     *_principal(),
     column("DB_PRIV", WORD_128),
     column("AUTHORIZER", STRING_128),
-    primary_key("DB_GRANT_ID"),
     unique("DBPRIVILEGEINDEX", "AUTHORIZER", "DB_ID", *PRINCIPAL, "DB_PRIV", *GRANTOR),
     *owner("DB_PRIVS", "DB_ID", "DBS.DB_ID"),
 )
 
 DC_PRIVS = table(
     "DC_PRIVS",
-    required("DC_GRANT_ID", BIGINT),
+    *identifier("DC_GRANT_ID"),
     required("CREATE_TIME", WIDE_INTEGER),
     column("NAME", STRING_128),
     *_grantor(),
     *_principal(),
     column("DC_PRIV", WORD_128),
     column("AUTHORIZER", STRING_128),
-    primary_key("DC_GRANT_ID"),
     unique("DCPRIVILEGEINDEX", "AUTHORIZER", "NAME", *PRINCIPAL, "DC_PRIV", *GRANTOR),
     index("DC_PRIVS_N49", "NAME"),
     foreign_key("DC_PRIVS_FK1", "NAME", "DATACONNECTORS.NAME", postgresql_name="DC_PRIVS_DC_ID_fkey"),
@@ -94,21 +89,20 @@ DC_PRIVS = table(
 
 TBL_PRIVS = table(
     "TBL_PRIVS",
-    required("TBL_GRANT_ID", BIGINT),
+    *identifier("TBL_GRANT_ID"),
     required("CREATE_TIME", WIDE_INTEGER),
     *_grantor(),
     *_principal(),
     column("TBL_PRIV", WORD_128),
     column("TBL_ID", BIGINT),
     column("AUTHORIZER", STRING_128),
-    primary_key("TBL_GRANT_ID"),
     index("TABLEPRIVILEGEINDEX", "AUTHORIZER", "TBL_ID", *PRINCIPAL, "TBL_PRIV", *GRANTOR),
     *owner("TBL_PRIVS", "TBL_ID", "TBLS.TBL_ID"),
 )
 
 TBL_COL_PRIVS = table(
     "TBL_COL_PRIVS",
-    required("TBL_COLUMN_GRANT_ID", BIGINT),
+    *identifier("TBL_COLUMN_GRANT_ID"),
     column("COLUMN_NAME", STRING_767),
     required("CREATE_TIME", WIDE_INTEGER),
     *_grantor(),
@@ -116,7 +110,6 @@ TBL_COL_PRIVS = table(
     column("TBL_COL_PRIV", WORD_128),
     column("TBL_ID", BIGINT),
     column("AUTHORIZER", STRING_128),
-    primary_key("TBL_COLUMN_GRANT_ID"),
     index(
         "TABLECOLUMNPRIVILEGEINDEX",
         "AUTHORIZER",
@@ -132,21 +125,20 @@ TBL_COL_PRIVS = table(
 
 PART_PRIVS = table(
     "PART_PRIVS",
-    required("PART_GRANT_ID", BIGINT),
+    *identifier("PART_GRANT_ID"),
     required("CREATE_TIME", WIDE_INTEGER),
     *_grantor(),
     column("PART_ID", BIGINT),
     *_principal(),
     column("PART_PRIV", WORD_128),
     column("AUTHORIZER", STRING_128),
-    primary_key("PART_GRANT_ID"),
     index("PARTPRIVILEGEINDEX", "AUTHORIZER", "PART_ID", *PRINCIPAL, "PART_PRIV", *GRANTOR),
     *owner("PART_PRIVS", "PART_ID", "PARTITIONS.PART_ID"),
 )
 
 PART_COL_PRIVS = table(
     "PART_COL_PRIVS",
-    required("PART_COLUMN_GRANT_ID", BIGINT),
+    *identifier("PART_COLUMN_GRANT_ID"),
     column("COLUMN_NAME", STRING_767),
     required("CREATE_TIME", WIDE_INTEGER),
     *_grantor(),
@@ -154,7 +146,6 @@ PART_COL_PRIVS = table(
     *_principal(),
     column("PART_COL_PRIV", WORD_128),
     column("AUTHORIZER", STRING_128),
-    primary_key("PART_COLUMN_GRANT_ID"),
     index(
         "PARTITIONCOLUMNPRIVILEGEINDEX",
         "AUTHORIZER",

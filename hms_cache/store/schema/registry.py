@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, MEDIUM_TEXT, Flag
-from hms_cache.store.schema.definition import column, required, table
-from hms_cache.store.schema.keys import foreign_key, index, primary_key, unique
+from hms_cache.store.schema.definition import column, identifier, required, table
+from hms_cache.store.schema.keys import foreign_key, index, unique
 from hms_cache.store.schema.text_types import STRING_256, STRING_4000
 
 I_SCHEMA = table(
     "I_SCHEMA",
-    required("SCHEMA_ID", BIGINT),
+    *identifier("SCHEMA_ID"),
     required("SCHEMA_TYPE", INTEGER),
     column("NAME", STRING_256),
     column("DB_ID", BIGINT),
@@ -18,7 +18,6 @@ I_SCHEMA = table(
     required("CAN_EVOLVE", Flag()),
     column("SCHEMA_GROUP", STRING_256),
     column("DESCRIPTION", STRING_4000),
-    primary_key("SCHEMA_ID"),
     index("UNIQUE_NAME", "NAME", on="mysql"),
     unique("I_SCHEMA_NAME_key", "NAME", on="postgresql"),
     foreign_key(None, "DB_ID", "DBS.DB_ID", deferrable=False),
@@ -26,7 +25,7 @@ I_SCHEMA = table(
 
 SCHEMA_VERSION = table(
     "SCHEMA_VERSION",
-    required("SCHEMA_VERSION_ID", BIGINT),
+    *identifier("SCHEMA_VERSION_ID"),
     column("SCHEMA_ID", BIGINT),
     required("VERSION", INTEGER),
     required("CREATED_AT", BIGINT),
@@ -37,7 +36,6 @@ SCHEMA_VERSION = table(
     column("FINGERPRINT", STRING_256),
     column("SCHEMA_VERSION_NAME", STRING_256),
     column("SERDE_ID", BIGINT),
-    primary_key("SCHEMA_VERSION_ID"),
     index("UNIQUE_VERSION", "SCHEMA_ID", "VERSION", on="mysql"),
     unique("SCHEMA_VERSION_SCHEMA_ID_VERSION_key", "SCHEMA_ID", "VERSION", on="postgresql"),
     foreign_key(None, "SCHEMA_ID", "I_SCHEMA.SCHEMA_ID", deferrable=False),

@@ -8,8 +8,8 @@ from sqlalchemy import Column
 from sqlalchemy.types import TypeEngine
 
 from hms_cache.store.schema.column_types import BIGINT, BLOB, STATISTIC_DOUBLE
-from hms_cache.store.schema.definition import column, required, table
-from hms_cache.store.schema.keys import foreign_key, index, primary_key
+from hms_cache.store.schema.definition import column, identifier, required, table
+from hms_cache.store.schema.keys import foreign_key, index
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, STRING_4000
 
 
@@ -43,7 +43,7 @@ def _name(column_name: str, column_type: TypeEngine[str]) -> Column[str]:
 #: One row per table, column and engine. 4.1 drops the four name columns.
 TAB_COL_STATS = table(
     "TAB_COL_STATS",
-    required("CS_ID", BIGINT),
+    *identifier("CS_ID"),
     _name("CAT_NAME", STRING_256),
     _name("DB_NAME", STRING_128),
     _name("TABLE_NAME", STRING_256),
@@ -51,7 +51,6 @@ TAB_COL_STATS = table(
     _name("COLUMN_TYPE", STRING_128),
     required("TBL_ID", BIGINT),
     *_statistics(),
-    primary_key("CS_ID"),
     index("TAB_COL_STATS_IDX", "DB_NAME", "TABLE_NAME", "COLUMN_NAME", "CAT_NAME", mysql_prefix={"COLUMN_NAME": 128}),
     index("TAB_COL_STATS_N49", "TBL_ID", on="postgresql"),
     foreign_key("TAB_COL_STATS_FK", "TBL_ID", "TBLS.TBL_ID", postgresql_name="TAB_COL_STATS_fkey"),
@@ -60,7 +59,7 @@ TAB_COL_STATS = table(
 #: One row per partition, column and engine. 4.1 drops the five name columns.
 PART_COL_STATS = table(
     "PART_COL_STATS",
-    required("CS_ID", BIGINT),
+    *identifier("CS_ID"),
     _name("CAT_NAME", STRING_256),
     _name("DB_NAME", STRING_128),
     _name("TABLE_NAME", STRING_256),
@@ -69,7 +68,6 @@ PART_COL_STATS = table(
     _name("COLUMN_TYPE", STRING_128),
     required("PART_ID", BIGINT),
     *_statistics(),
-    primary_key("CS_ID"),
     index(
         "PCS_STATS_IDX",
         "DB_NAME",
@@ -85,10 +83,9 @@ PART_COL_STATS = table(
 
 RUNTIME_STATS = table(
     "RUNTIME_STATS",
-    required("RS_ID", BIGINT),
+    *identifier("RS_ID"),
     required("CREATE_TIME", BIGINT),
     required("WEIGHT", BIGINT),
     column("PAYLOAD", BLOB),
-    primary_key("RS_ID"),
     index("IDX_RUNTIME_STATS_CREATE_TIME", "CREATE_TIME"),
 )

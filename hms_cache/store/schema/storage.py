@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, MEDIUM_TEXT, WIDE_INTEGER, Flag
-from hms_cache.store.schema.definition import column, list_table, parameters_table, required, table
+from hms_cache.store.schema.definition import column, identifier, list_table, parameters_table, required, table
 from hms_cache.store.schema.keys import auto_named_key, foreign_key, index, primary_key
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, STRING_4000, plane_string
 
 #: Column descriptors: the identity that storage descriptors with equal columns share.
 CDS = table(
     "CDS",
-    required("CD_ID", BIGINT),
-    primary_key("CD_ID"),
+    *identifier("CD_ID"),
 )
 
 #: Columns of a descriptor, without partition keys.
@@ -29,14 +28,13 @@ COLUMNS_V2 = table(
 
 SERDES = table(
     "SERDES",
-    required("SERDE_ID", BIGINT),
+    *identifier("SERDE_ID"),
     column("NAME", STRING_128),
     column("SLIB", STRING_4000),
     column("DESCRIPTION", STRING_4000),
     column("SERIALIZER_CLASS", STRING_4000),
     column("DESERIALIZER_CLASS", STRING_4000),
     column("SERDE_TYPE", INTEGER),
-    primary_key("SERDE_ID"),
 )
 
 SERDE_PARAMS = parameters_table("SERDE_PARAMS", "SERDE_ID", of="SERDES.SERDE_ID")
@@ -44,7 +42,7 @@ SERDE_PARAMS = parameters_table("SERDE_PARAMS", "SERDE_ID", of="SERDES.SERDE_ID"
 #: Storage descriptors; CD_ID and SERDE_ID are null for views only.
 SDS = table(
     "SDS",
-    required("SD_ID", BIGINT),
+    *identifier("SD_ID"),
     column("CD_ID", BIGINT),
     column("INPUT_FORMAT", STRING_4000),
     required("IS_COMPRESSED", Flag()),
@@ -53,7 +51,6 @@ SDS = table(
     required("NUM_BUCKETS", WIDE_INTEGER),
     column("OUTPUT_FORMAT", STRING_4000),
     column("SERDE_ID", BIGINT),
-    primary_key("SD_ID"),
     index("SDS_N49", "SERDE_ID"),
     index("SDS_N50", "CD_ID"),
     auto_named_key("SDS_FK1", "SERDE_ID", "SERDES.SERDE_ID"),
@@ -70,8 +67,7 @@ SORT_COLS = list_table(
 
 SKEWED_STRING_LIST = table(
     "SKEWED_STRING_LIST",
-    required("STRING_LIST_ID", BIGINT),
-    primary_key("STRING_LIST_ID"),
+    *identifier("STRING_LIST_ID"),
 )
 
 SKEWED_STRING_LIST_VALUES = table(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from hms_cache.store.schema.column_types import BIGINT, MEDIUM_TEXT, TEXT, WIDE_INTEGER, Flag
-from hms_cache.store.schema.definition import column, parameters_table, required, table
+from hms_cache.store.schema.definition import column, identifier, parameters_table, required, table
 from hms_cache.store.schema.keys import auto_named_key, foreign_key, index, owner, primary_key, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, STRING_4000, string
 
 TBLS = table(
     "TBLS",
-    required("TBL_ID", BIGINT),
+    *identifier("TBL_ID"),
     required("CREATE_TIME", WIDE_INTEGER),
     column("DB_ID", BIGINT),
     required("LAST_ACCESS_TIME", WIDE_INTEGER),
@@ -25,7 +25,6 @@ TBLS = table(
     column("VIEW_ORIGINAL_TEXT", MEDIUM_TEXT),
     required("IS_REWRITE_ENABLED", Flag(), default=text("false")),
     column("WRITE_ID", BIGINT, default=text("0")),
-    primary_key("TBL_ID"),
     index("TBLS_N49", "DB_ID"),
     index("TBLS_N50", "SD_ID"),
     unique("UNIQUETABLE", "TBL_NAME", "DB_ID"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sqlalchemy import CHAR, TIMESTAMP, text
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER
-from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.definition import column, identifier, required, table
 from hms_cache.store.schema.keys import foreign_key, index, primary_key
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, string
 
@@ -128,9 +128,8 @@ NEXT_WRITE_ID = table(
 
 MIN_HISTORY_LEVEL = table(
     "MIN_HISTORY_LEVEL",
-    required("MHL_TXNID", BIGINT),
+    *identifier("MHL_TXNID"),
     required("MHL_MIN_OPEN_TXNID", BIGINT),
-    primary_key("MHL_TXNID"),
     index("MIN_HISTORY_LEVEL_IDX", "MHL_MIN_OPEN_TXNID"),
 )
 
@@ -145,11 +144,10 @@ MIN_HISTORY_WRITE_ID = table(
 
 MATERIALIZATION_REBUILD_LOCKS = table(
     "MATERIALIZATION_REBUILD_LOCKS",
-    required("MRL_TXN_ID", BIGINT),
+    *identifier("MRL_TXN_ID"),
     required("MRL_DB_NAME", STRING_128),
     required("MRL_TBL_NAME", STRING_256),
     required("MRL_LAST_HEARTBEAT", BIGINT),
-    primary_key("MRL_TXN_ID"),
 )
 
 REPL_TXN_MAP = table(

@@ -5,20 +5,19 @@ from __future__ import annotations
 from sqlalchemy import String, text
 
 from hms_cache.store.schema.column_types import BIGINT, DOUBLE, INTEGER, Flag
-from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.definition import column, identifier, required, table
 from hms_cache.store.schema.keys import foreign_key, primary_key, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_767, plane_string, string
 
 #: Refers to WM_POOL and is referred to by it: the only cycle of the schema.
 WM_RESOURCEPLAN = table(
     "WM_RESOURCEPLAN",
-    required("RP_ID", BIGINT),
+    *identifier("RP_ID"),
     required("NAME", STRING_128),
     column("NS", STRING_128),
     column("QUERY_PARALLELISM", INTEGER),
     required("STATUS", string(20)),
     column("DEFAULT_POOL_ID", BIGINT),
-    primary_key("RP_ID"),
     unique("UNIQUE_WM_RESOURCEPLAN", "NAME", "NS", on="mysql"),
     unique("UNIQUE_WM_RESOURCEPLAN", "NS", "NAME", on="postgresql"),
     foreign_key("WM_RESOURCEPLAN_FK1", "DEFAULT_POOL_ID", "WM_POOL.POOL_ID", use_alter=True),
@@ -26,26 +25,24 @@ WM_RESOURCEPLAN = table(
 
 WM_POOL = table(
     "WM_POOL",
-    required("POOL_ID", BIGINT),
+    *identifier("POOL_ID"),
     required("RP_ID", BIGINT),
     required("PATH", plane_string(767).with_variant(String(1024), "postgresql")),
     column("ALLOC_FRACTION", DOUBLE),
     column("QUERY_PARALLELISM", INTEGER),
     column("SCHEDULING_POLICY", STRING_767.with_variant(String(1024), "postgresql")),
-    primary_key("POOL_ID"),
     unique("UNIQUE_WM_POOL", "RP_ID", "PATH"),
     foreign_key("WM_POOL_FK1", "RP_ID", "WM_RESOURCEPLAN.RP_ID"),
 )
 
 WM_TRIGGER = table(
     "WM_TRIGGER",
-    required("TRIGGER_ID", BIGINT),
+    *identifier("TRIGGER_ID"),
     required("RP_ID", BIGINT),
     required("NAME", STRING_128),
     column("TRIGGER_EXPRESSION", string(1024)),
     column("ACTION_EXPRESSION", string(1024)),
     required("IS_IN_UNMANAGED", Flag(postgresql_smallint=True), default=text("0")),
-    primary_key("TRIGGER_ID"),
     unique("UNIQUE_WM_TRIGGER", "RP_ID", "NAME"),
     foreign_key("WM_TRIGGER_FK1", "RP_ID", "WM_RESOURCEPLAN.RP_ID"),
 )
@@ -61,13 +58,12 @@ WM_POOL_TO_TRIGGER = table(
 
 WM_MAPPING = table(
     "WM_MAPPING",
-    required("MAPPING_ID", BIGINT),
+    *identifier("MAPPING_ID"),
     required("RP_ID", BIGINT),
     required("ENTITY_TYPE", STRING_128),
     required("ENTITY_NAME", STRING_128),
     column("POOL_ID", BIGINT),
     column("ORDERING", INTEGER),
-    primary_key("MAPPING_ID"),
     unique("UNIQUE_WM_MAPPING", "RP_ID", "ENTITY_TYPE", "ENTITY_NAME"),
     foreign_key("WM_MAPPING_FK1", "RP_ID", "WM_RESOURCEPLAN.RP_ID"),
     foreign_key("WM_MAPPING_FK2", "POOL_ID", "WM_POOL.POOL_ID"),
