@@ -104,8 +104,8 @@ def _catalog(catalog: JobCatalog, directory: Path, *, with_files: bool) -> Itera
             make_directories(catalog, click.echo)
         with _serving(url, directory / "serving") as serving:
             last = connect(serving.address).get_current_notificationEventId().eventId
-            # No Spark runs yet: the children are the servers.
-            watch = SparkProcessorTime(children(os.getpid()))
+            # But for the JVM of a session before this one, the children are the servers.
+            watch = SparkProcessorTime(set(children(os.getpid())) - _of_spark())
             try:
                 yield Place(catalog, f"thrift://{serving.address}", url, last, directory, watch)
             finally:
@@ -114,6 +114,14 @@ def _catalog(catalog: JobCatalog, directory: Path, *, with_files: bool) -> Itera
         server.stop()
         # Faster than what the temporary directory's own end does.
         shutil.rmtree(directory / "lake", ignore_errors=True)
+
+
+def _of_spark() -> set[int]:
+    """The JVM, which outlives its sessions."""
+    from pyspark import SparkContext
+
+    process = getattr(SparkContext._gateway, "proc", None)
+    return set() if process is None else {process.pid}
 
 
 @contextmanager

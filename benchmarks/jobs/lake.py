@@ -117,6 +117,8 @@ def s3_lake(directory: Path) -> Iterator[tuple[S3Lake, Mapping[str, str]]]:
                     f"{s3a}.access.key": "any",
                     f"{s3a}.secret.key": "any",
                     f"{s3a}.endpoint.region": "us-east-1",
+                    # Spark's workers in Python have the environment of the JVM, which began before there was a store.
+                    **{f"spark.executorEnv.{name}": value for name, value in found.items()},
                 },
             )
         finally:
