@@ -300,35 +300,18 @@ class Warehouse:
 
     def is_directory(self, location: AllowedLocation) -> bool:
         """Whether there is a directory."""
-        return self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.is_directory(location.location.path, location.root_paths),
-            lambda file_system, path: bool(file_system.isdir(path)),
-            question="is_directory",
+        return self._look(
+            location, "is_directory", local_files.is_directory, lambda file_system, path: bool(file_system.isdir(path))
         )
 
     def is_vacant(self, location: AllowedLocation) -> bool:
         """Whether nothing is there, or an empty directory."""
-        return self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.is_vacant(location.location.path, location.root_paths),
-            remote_files.is_vacant,
-            question="is_vacant",
-        )
+        return self._look(location, "is_vacant", local_files.is_vacant, remote_files.is_vacant)
 
     def exists(self, location: AllowedLocation) -> bool:
         """Whether there is a file or directory."""
-        return self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.exists(location.location.path, location.root_paths),
-            lambda file_system, path: bool(file_system.exists(path)),
-            question="exists",
+        return self._look(
+            location, "exists", local_files.exists, lambda file_system, path: bool(file_system.exists(path))
         )
 
     def owner(self, location: AllowedLocation) -> str | None:
@@ -342,14 +325,7 @@ class Warehouse:
             found: str | int | None = information.get("owner") or information.get("uid")
             return found
 
-        found = self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.owner_id(location.location.path, location.root_paths),
-            owner_of,
-            question="owner",
-        )
+        found = self._look(location, "owner", local_files.owner_id, owner_of)
         if found is None or isinstance(found, str):
             return found
         try:
@@ -519,24 +495,10 @@ class Warehouse:
 
     def modified_s(self, location: AllowedLocation) -> float | None:
         """When a directory itself was last changed (epoch seconds); None where its file system does not say."""
-        return self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.modified_s(location.location.path, location.root_paths),
-            lambda _file_system, _path: None,
-            question="modified_s",
-        )
+        return self._look(location, "modified_s", local_files.modified_s, lambda _file_system, _path: None)
 
     def _inode(self, location: AllowedLocation) -> int | None:
-        return self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.inode(location.location.path, location.root_paths),
-            lambda _file_system, _path: None,
-            question="inode",
-        )
+        return self._look(location, "inode", local_files.inode, lambda _file_system, _path: None)
 
     def delete_directory(self, location: AllowedLocation, *, skip_trash: bool) -> None:
         """Deletes a directory with all in it, or moves it to the trash. Nothing there is fine.
@@ -741,6 +703,23 @@ class Warehouse:
             timeout_s=long_s,
             setting=MOVE_TIMEOUT,
             if_late=undo,
+        )
+
+    def _look(
+        self,
+        location: AllowedLocation,
+        question: str,
+        local: Callable[[str, Sequence[str]], T],
+        remote: Callable[[Any, str], T],
+    ) -> T:
+        """What a file system says of a place; `question` names what is asked (see `_do`)."""
+        return self._do(
+            "look",
+            f"Cannot look at {location}",
+            location,
+            lambda: local(location.location.path, location.root_paths),
+            remote,
+            question=question,
         )
 
     def _do(
