@@ -12,7 +12,7 @@ from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.metadata.statistics_merge import AggregationRules, aggregate
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.contract.statistics import StatisticsReads, StatisticsWrites
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.selection import PartitionedTable, find_partitioned_table, partitions_by_name
@@ -46,11 +46,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 DEFAULT_ENGINE = "hive"
 
 
-class Statistics(StatisticsReads, StatisticsWrites):
+class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
     """Reads and writes of column statistics."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     # Reads
 
@@ -66,7 +63,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             row = _found(read_table(connection, *table), table)
             return self._of_table(connection, row, columns, engine, version.valid_write_ids)
 
-        return run_read(self._context.database, read)
+        return run_read(self._database, read)
 
     def read_of_table(
         self, connection: Connection, row: TableRow, engine: str, valid_write_ids: str | None
@@ -127,7 +124,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
                     one.isStatsCompliant = one.statsDesc.partName in valid
             return answer
 
-        return run_read(self._context.database, read)
+        return run_read(self._database, read)
 
     def read_column_statistics(
         self,
@@ -152,7 +149,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             names = [normalized_partition_name(name) for name in partition_names]
             return [StatisticsOfColumn(*one) for one in reader.of_partitions(header, names, columns, who)]
 
-        return run_read(self._context.database, read)
+        return run_read(self._database, read)
 
     def get_aggregate_statistics(
         self,
@@ -179,7 +176,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             )
             return aggregate(names, ((name, one) for name, one, _ in found), columns, rules)
 
-        return run_read(self._context.database, read)
+        return run_read(self._database, read)
 
     @staticmethod
     def _existing(connection: Connection, header: PartitionedTable, names: Sequence[str]) -> list[str]:
@@ -200,7 +197,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             action = merge_table_statistics if is_merge else write_table_statistics
             action(self._context, transaction, row, statistics, writer)
 
-        run_write(self._context.database, write, ids={"MTableColumnStatistics": len(statistics.statsObj)})
+        run_write(self._database, write, ids={"MTableColumnStatistics": len(statistics.statsObj)})
 
     def update_partition_column_statistics(
         self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
@@ -223,7 +220,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             action(self._context, transaction, row, statistics, writer)
 
         count = sum(len(one.statsObj) for one in statistics)
-        run_write(self._context.database, write, ids={"MPartitionColumnStatistics": count})
+        run_write(self._database, write, ids={"MPartitionColumnStatistics": count})
 
     def merge_column_statistics(
         self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
@@ -258,7 +255,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             for column in whole_or_columns:
                 transaction.append_event(self._context.messages.build_delete_table_column_statistics(row.table, column))
 
-        run_write(self._context.database, drop)
+        run_write(self._database, drop)
 
     def delete_partition_column_statistics(
         self,
@@ -297,7 +294,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
                     )
 
         if names:
-            run_write(self._context.database, drop)
+            run_write(self._database, drop)
 
 
 def aggregation_rules(context: StoreContext) -> AggregationRules:

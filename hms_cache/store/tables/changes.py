@@ -14,7 +14,7 @@ from hms_cache.metadata.column_types import are_same_columns, is_column_prefix
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, ExpectedParameter
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
@@ -75,11 +75,8 @@ class TableChange:
     valid_write_ids: str | None = None
 
 
-class TableChanges:
+class TableChanges(PartOfStore):
     """`alter_table` and `update_creation_metadata`."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     def alter_table(
         self,
@@ -108,7 +105,7 @@ class TableChanges:
         self._normalize(new, change)
         check_new_table(new, self._context.settings.catalog)
         run_write(
-            self._context.database,
+            self._database,
             # Each attempt begins with what the client sent.
             lambda transaction: alter_table(self._context, transaction, change, copy.deepcopy(new)),
         )
@@ -145,7 +142,7 @@ class TableChanges:
             after.creationMetadata = wanted
             transaction.append_event(self._context.messages.build_alter_table(found.table, after))
 
-        run_write(self._context.database, replace, ids={"MCreationMetadata": 1})
+        run_write(self._database, replace, ids={"MCreationMetadata": 1})
 
     def _normalize(self, new: Table, change: TableChange) -> None:
         """Names in lower case, what is absent filled in, the location as Hive writes it."""

@@ -13,7 +13,7 @@ from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_i
 from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import insert_rows, insert_together
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
@@ -57,11 +57,8 @@ _AUTHORIZER = "SQL"
 """Which authorization the privileges that come with a table belong to."""
 
 
-class TableCreation:
+class TableCreation(PartOfStore):
     """`create_table`."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     def create_table(
         self,
@@ -86,7 +83,7 @@ class TableCreation:
         ids = {"MTable": 1, "MStorageDescriptor": 1, "MSerDeInfo": 1, "MColumnDescriptor": 1}
         if statistics is not None:
             ids["MTableColumnStatistics"] = len(statistics.statsObj or ())
-        run_write(self._context.database, create, ids=ids)
+        run_write(self._database, create, ids=ids)
 
     def _write_statistics(self, transaction: WriteTransaction, table: Table, statistics: ColumnStatistics) -> None:
         row = read_table(transaction.connection, table.catName, table.dbName, table.tableName)

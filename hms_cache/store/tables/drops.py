@@ -13,7 +13,7 @@ from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import delete_together
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
@@ -66,11 +66,8 @@ _PARTITION_BATCH = (
 )
 
 
-class TableDrops:
+class TableDrops(PartOfStore):
     """`drop_table`."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     def drop_table(
         self,
@@ -110,7 +107,7 @@ class TableDrops:
                 files = FileAccess(self._context, transaction.connection)
                 _plan_deletions(self._context, transaction, files, [(found.table, places)], skip_trash=skip_trash)
 
-        run_write(self._context.database, drop)
+        run_write(self._database, drop)
 
 
 def drop_tables_of_database(

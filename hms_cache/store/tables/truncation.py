@@ -12,7 +12,7 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess
@@ -38,11 +38,8 @@ from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Loca
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 
 
-class TableTruncation:
+class TableTruncation(PartOfStore):
     """`truncate_table`."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     def truncate_table(
         self,
@@ -67,7 +64,7 @@ class TableTruncation:
             else:
                 self._truncate_table(transaction, row, given, valid_write_ids)
 
-        run_write(self._context.database, truncate)
+        run_write(self._database, truncate)
 
     def _truncate_table(
         self, transaction: WriteTransaction, row: TableRow, write_id: int | None, valid_write_ids: str | None
