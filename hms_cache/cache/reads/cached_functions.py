@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.reads.reading import Bypass, Need, Reading, database_entry
+from hms_cache.cache.reads.cached_entity import CachedEntity
+from hms_cache.cache.reads.reading import Bypass, Need, database_entry
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -18,12 +19,8 @@ MOST_LOADED_TOGETHER = 20
 """Databases whose missing functions one `get_functions` loads, a statement each: above it the store answers in one."""
 
 
-class CachedFunctions(FunctionReads):
+class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
     """`FunctionReads` from memory where that is right, else from the store."""
-
-    def __init__(self, store: FunctionReads, reading: Reading) -> None:
-        self._store = store
-        self._reading = reading
 
     def get_function(self, function: FunctionName) -> Function:
         database = DatabaseName(function.catalog, function.database)

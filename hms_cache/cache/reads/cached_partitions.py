@@ -17,8 +17,9 @@ from hms_cache.cache.partitions.selection import (
     narrowed,
     select_partitions,
 )
+from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.cached_validity import is_no_list, judging_list
-from hms_cache.cache.reads.reading import Bypass, Need, Reading, frozen_table
+from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -45,12 +46,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 T = TypeVar("T")
 
 
-class CachedPartitions(PartitionReads):
+class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
     """`PartitionReads` from memory where that is right, else from the store."""
-
-    def __init__(self, store: PartitionReads, reading: Reading) -> None:
-        self._store = store
-        self._reading = reading
 
     def _select(self, held: PartitionSet, selection: PartitionSelection, max_parts: int) -> Selected:
         return select_partitions(held, selection, max_parts, self._reading.filter_limits)

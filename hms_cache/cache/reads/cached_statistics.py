@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from hms_cache.cache.entries import Entry, Facet
+from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.cached_validity import (
     invalid_partitions,
     is_no_list,
@@ -13,7 +14,7 @@ from hms_cache.cache.reads.cached_validity import (
     judged_partition_statistics,
     judged_table_statistics,
 )
-from hms_cache.cache.reads.reading import Bypass, Need, Reading, frozen_table
+from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.statistics_by_column import (
@@ -32,12 +33,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatisti
 T = TypeVar("T")
 
 
-class CachedStatistics(StatisticsReads):
+class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
     """`StatisticsReads` from memory where that is right, else from the store."""
-
-    def __init__(self, store: StatisticsReads, reading: Reading) -> None:
-        self._store = store
-        self._reading = reading
 
     def get_table_column_statistics(
         self,

@@ -9,7 +9,8 @@ from typing import Any
 
 from hms_cache.cache.encoded_lists import EncodedTables
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.reads.reading import Bypass, Need, Reading, database_entry, frozen_table
+from hms_cache.cache.reads.cached_entity import CachedEntity
+from hms_cache.cache.reads.reading import Bypass, Need, database_entry, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -34,12 +35,8 @@ MOST_LOADED_TOGETHER = 300
 store answers in its fixed number of statements, and the cache is not filled by one listing."""
 
 
-class CachedTables(TableReads):
+class CachedTables(CachedEntity[TableReads], TableReads):
     """`TableReads` from memory where that is right, else from the store."""
-
-    def __init__(self, store: TableReads, reading: Reading) -> None:
-        self._store = store
-        self._reading = reading
 
     def get_table(
         self,

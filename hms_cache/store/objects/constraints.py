@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, func, insert, or_, select
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.constraints import ConstraintReads, ConstraintWrites
+from hms_cache.store.contract.constraints import ConstraintReads, ConstraintWrites, KeyEnd
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -90,12 +90,7 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
         return run_read(self._database, read)
 
     def get_foreign_keys(
-        self,
-        catalog: str,
-        parent: tuple[str | None, str | None],
-        child: tuple[str | None, str | None],
-        *,
-        version: ReadVersion = ANY_VERSION,
+        self, catalog: str, parent: KeyEnd, child: KeyEnd, *, version: ReadVersion = ANY_VERSION
     ) -> list[SQLForeignKey]:
         statement = select_foreign_keys(normalize_identifier(catalog), parent, child)
         rows = run_read(self._database, lambda connection: connection.execute(statement).all())
