@@ -10,6 +10,7 @@ from hms_cache.metadata.names import DEFAULT_DATABASE, qualified
 from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.metadata.statistics_merge import AggregationRules, aggregate
+from hms_cache.store.contract.environment import ANY_WRITER, Writer
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.contract.statistics import StatisticsReads, StatisticsWrites
 from hms_cache.store.engine.context import PartOfStore, StoreContext
@@ -32,7 +33,7 @@ from hms_cache.store.statistics.reads import (
     partitions_with_valid_statistics,
     statistics_of_partitions,
 )
-from hms_cache.store.statistics.writes import StatisticsWrite, normalized_partition_name
+from hms_cache.store.statistics.writes import normalized_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,
     ColumnStatistics,
@@ -184,12 +185,10 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
 
     # Writes
 
-    def update_table_column_statistics(
-        self, statistics: ColumnStatistics, *, write_id: int | None = None, valid_write_ids: str | None = None
-    ) -> None:
-        self._write_table(statistics, StatisticsWrite(write_id, valid_write_ids), is_merge=False)
+    def update_table_column_statistics(self, statistics: ColumnStatistics, *, writer: Writer = ANY_WRITER) -> None:
+        self._write_table(statistics, writer, is_merge=False)
 
-    def _write_table(self, statistics: ColumnStatistics, writer: StatisticsWrite, *, is_merge: bool) -> None:
+    def _write_table(self, statistics: ColumnStatistics, writer: Writer, *, is_merge: bool) -> None:
         name = _described_table(statistics)
 
         def write(transaction: WriteTransaction) -> None:
@@ -200,13 +199,11 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         run_write(self._database, write, ids={"MTableColumnStatistics": len(statistics.statsObj)})
 
     def update_partition_column_statistics(
-        self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
+        self, statistics: Sequence[ColumnStatistics], *, writer: Writer = ANY_WRITER
     ) -> None:
-        self._write_partitions(statistics, StatisticsWrite(write_id, valid_write_ids), is_merge=False)
+        self._write_partitions(statistics, writer, is_merge=False)
 
-    def _write_partitions(
-        self, statistics: Sequence[ColumnStatistics], writer: StatisticsWrite, *, is_merge: bool
-    ) -> None:
+    def _write_partitions(self, statistics: Sequence[ColumnStatistics], writer: Writer, *, is_merge: bool) -> None:
         if not statistics:
             return
         tables = {_described_table(one) for one in statistics}
@@ -222,12 +219,9 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         count = sum(len(one.statsObj) for one in statistics)
         run_write(self._database, write, ids={"MPartitionColumnStatistics": count})
 
-    def merge_column_statistics(
-        self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
-    ) -> None:
+    def merge_column_statistics(self, statistics: Sequence[ColumnStatistics], *, writer: Writer = ANY_WRITER) -> None:
         if not statistics:
             return
-        writer = StatisticsWrite(write_id, valid_write_ids)
         if statistics[0].statsDesc is not None and statistics[0].statsDesc.isTblLevel:
             if len(statistics) != 1:
                 raise MetaException(

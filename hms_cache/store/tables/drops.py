@@ -70,15 +70,10 @@ class TableDrops(PartOfStore):
     """`drop_table`."""
 
     def drop_table(
-        self,
-        name: TableName,
-        *,
-        delete_data: bool,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        if_exists: bool = False,
+        self, name: TableName, *, delete_data: bool, if_exists: bool = False, options: EnvironmentOptions = NO_OPTIONS
     ) -> None:
         """See `TableWrites.drop_table`."""
-        skip_trash = environment_context.purges
+        skip_trash = options.purges
 
         def drop(transaction: WriteTransaction) -> None:
             found = lock_table(transaction.connection, *name)
@@ -96,9 +91,9 @@ class TableDrops(PartOfStore):
                     catalog=name.catalog,
                     keep_write_ids=not delete_data,
                 )
-                txn_id = dropping_txn_id(found.table, environment_context, delete_data=delete_data)
+                txn_id = dropping_txn_id(found.table, options, delete_data=delete_data)
                 if txn_id > 0:
-                    queue_dropped_table(self._context, transaction, found, txn_id, environment_context)
+                    queue_dropped_table(self._context, transaction, found, txn_id, options)
             elsewhere = _partitions_elsewhere(self._context, transaction.connection, [found]) if delete_data else {}
             delete_tables(transaction.connection, [found])
             transaction.append_event(self._context.messages.build_drop_table(found.table))
