@@ -36,11 +36,7 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
             return Bypass(Reason.INCOMPLETE)
 
         return self._reading.answer(
-            "function",
-            look,
-            lambda: self._store.get_function(function),
-            facet=Facet.FUNCTIONS,
-            subject=database,
+            "function", look, lambda: self._store.get_function(function), facet=Facet.FUNCTIONS, subject=database
         )
 
     def get_function_names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
@@ -81,8 +77,5 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
             return [one for one in every if one.functionName in matching]
 
         return self._reading.answer(
-            "functions",
-            look,
-            lambda: self._store.get_functions(catalog, database, pattern),
-            facet=Facet.FUNCTIONS,
+            "functions", look, lambda: self._store.get_functions(catalog, database, pattern), facet=Facet.FUNCTIONS
         )

@@ -37,11 +37,7 @@ from hms_cache.store.contract.partitions import (
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.partition_store import judge_partition
 from hms_cache.store.partitions.projections import project_partitions
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    MetaException,
-    Partition,
-    PartitionValuesRow,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition, PartitionValuesRow
 
 T = TypeVar("T")
 
@@ -112,12 +108,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
     ) -> PartitionAnswer:
         def ask() -> PartitionAnswer:
             return self._store.get_partitions(
-                table,
-                selection,
-                max_parts=max_parts,
-                grantee=grantee,
-                projection=projection,
-                version=version,
+                table, selection, max_parts=max_parts, grantee=grantee, projection=projection, version=version
             )
 
         def answer(entry: Entry, held: PartitionSet) -> Callable[[], PartitionAnswer] | Bypass:
@@ -140,13 +131,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         version: ReadVersion = ANY_VERSION,
     ) -> list[str]:
         def ask() -> list[str]:
-            return self._store.get_partition_names(
-                table,
-                selection,
-                max_parts=max_parts,
-                order=order,
-                version=version,
-            )
+            return self._store.get_partition_names(table, selection, max_parts=max_parts, order=order, version=version)
 
         def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[str]] | Bypass:
             try:
@@ -163,11 +148,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         return self._from_set("partition_names", table, version, selection, answer, ask)
 
     def get_partition_count(
-        self,
-        table: TableName,
-        selection: PartitionSelection,
-        *,
-        version: ReadVersion = ANY_VERSION,
+        self, table: TableName, selection: PartitionSelection, *, version: ReadVersion = ANY_VERSION
     ) -> int:
         def ask() -> int:
             return self._store.get_partition_count(table, selection, version=version)

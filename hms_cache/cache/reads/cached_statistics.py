@@ -37,12 +37,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
     """`StatisticsReads` from memory where that is right, else from the store."""
 
     def get_table_column_statistics(
-        self,
-        table: TableName,
-        columns: Sequence[str],
-        *,
-        engine: str = "hive",
-        version: ReadVersion = ANY_VERSION,
+        self, table: TableName, columns: Sequence[str], *, engine: str = "hive", version: ReadVersion = ANY_VERSION
     ) -> ColumnStatistics:
         wanted = tuple(columns)
 
@@ -59,12 +54,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             return judged_table_statistics(entry, found, version.valid_write_ids)
 
         def ask() -> ColumnStatistics:
-            return self._store.get_table_column_statistics(
-                table,
-                columns,
-                engine=engine,
-                version=version,
-            )
+            return self._store.get_table_column_statistics(table, columns, engine=engine, version=version)
 
         return self._reading.answer(
             "table_statistics", look, ask, facet=Facet.TABLE_STATISTICS, table=table, version=version
@@ -81,11 +71,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
     ) -> list[ColumnStatistics]:
         def ask() -> list[ColumnStatistics]:
             return self._store.get_partition_column_statistics(
-                table,
-                partition_names,
-                columns,
-                engine=engine,
-                version=version,
+                table, partition_names, columns, engine=engine, version=version
             )
 
         asked = (engine, tuple(partition_names), tuple(columns))
@@ -97,13 +83,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             return statistics_of_table_partitions(held, frozen_table(entry), columns, engine)
 
         return self._about_partitions(
-            "partition_statistics",
-            table,
-            version,
-            asked[1],
-            find,
-            ask,
-            judged_partition_statistics,
+            "partition_statistics", table, version, asked[1], find, ask, judged_partition_statistics
         )
 
     def get_aggregate_statistics(
@@ -124,15 +104,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             found: AggrStats | Need = _held(entry, key, Facet.PARTITION_STATISTICS, asked)
             return found
 
-        return self._about_partitions(
-            "aggregate_statistics",
-            table,
-            version,
-            asked[1],
-            find,
-            ask,
-            judged_aggregate,
-        )
+        return self._about_partitions("aggregate_statistics", table, version, asked[1], find, ask, judged_aggregate)
 
     def _about_partitions(
         self,

@@ -20,10 +20,7 @@ from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.contract.tables import TableReads
 from hms_cache.store.rows.statistics_validity import parse_write_ids
 from hms_cache.store.tables.table_store import judge_statistics
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    Table,
-    TableMeta,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table, TableMeta
 
 TableNames = dict[str, TableMeta]
 
@@ -39,11 +36,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
     """`TableReads` from memory where that is right, else from the store."""
 
     def get_table(
-        self,
-        table: TableName,
-        *,
-        version: ReadVersion = ANY_VERSION,
-        statistics_engine: str | None = None,
+        self, table: TableName, *, version: ReadVersion = ANY_VERSION, statistics_engine: str | None = None
     ) -> Table:
 
         def look(cache: SharedCache) -> Table | Need | Bypass:
@@ -53,11 +46,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
             return _for_request(entry, version.valid_write_ids) if isinstance(entry, Entry) else entry
 
         def ask() -> Table:
-            return self._store.get_table(
-                table,
-                version=version,
-                statistics_engine=statistics_engine,
-            )
+            return self._store.get_table(table, version=version, statistics_engine=statistics_engine)
 
         return self._reading.answer("table", look, ask, facet=Facet.TABLE, table=table, version=version)
 
@@ -98,10 +87,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
             )
 
         return self._reading.answer(
-            "tables",
-            look,
-            lambda: self._store.get_tables(database, names, version=version),
-            facet=Facet.TABLE,
+            "tables", look, lambda: self._store.get_tables(database, names, version=version), facet=Facet.TABLE
         )
 
     def get_table_names(
@@ -121,8 +107,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
 
     def get_table_names_by_filter(self, database: DatabaseName, filter_text: str, limit: int = -1) -> list[str]:
         return self._reading.pass_through(
-            "table_names_by_filter",
-            lambda: self._store.get_table_names_by_filter(database, filter_text, limit),
+            "table_names_by_filter", lambda: self._store.get_table_names_by_filter(database, filter_text, limit)
         )
 
     def get_table_meta(

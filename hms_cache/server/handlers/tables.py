@@ -457,9 +457,7 @@ def drop_table_with_environment_context(
 def drop_table_req(call: Call, arguments: methods.drop_table_req_args) -> AsyncOperationResp:
     request = arguments.dropTableReq
     call.stores.writes.tables.drop_table(
-        requested_table(request),
-        delete_data=bool(request.deleteData),
-        options=environment_options(request.envContext),
+        requested_table(request), delete_data=bool(request.deleteData), options=environment_options(request.envContext)
     )
     return AsyncOperationResp(id="", finished=True)
 

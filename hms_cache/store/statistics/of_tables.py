@@ -35,11 +35,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics
 
 
 def write_table_statistics(
-    context: StoreContext,
-    transaction: WriteTransaction,
-    row: TableRow,
-    statistics: ColumnStatistics,
-    writer: Writer,
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, statistics: ColumnStatistics, writer: Writer
 ) -> None:
     """Replaces the statistics of the columns named, marks them as accurate, logs the event."""
     table = row.table
@@ -98,11 +94,7 @@ def delete_table_statistics(transaction: WriteTransaction, table_id: int, column
 
 
 def merge_table_statistics(
-    context: StoreContext,
-    transaction: WriteTransaction,
-    row: TableRow,
-    statistics: ColumnStatistics,
-    writer: Writer,
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, statistics: ColumnStatistics, writer: Writer
 ) -> None:
     """Merges into what is stored, as far as that is accurate; columns that are not marked so stay as they are.
 

@@ -77,11 +77,7 @@ class TableTruncation(PartOfStore):
         )
 
     def _truncate_partitions(
-        self,
-        transaction: WriteTransaction,
-        row: TableRow,
-        names: Sequence[str] | None,
-        writer: Writer,
+        self, transaction: WriteTransaction, row: TableRow, names: Sequence[str] | None, writer: Writer
     ) -> None:
         connection, write_id = transaction.connection, writer.given_write_id
         header = partitioned(row)
