@@ -328,15 +328,14 @@ def create_table_with_environment_context(
     _create(call, arguments.tbl, arguments.environment_context)
 
 
+_KINDS_OF_CONSTRAINTS = (
+    *("primaryKeys", "foreignKeys", "uniqueConstraints"),
+    *("notNullConstraints", "defaultConstraints", "checkConstraints"),
+)
+
+
 def _constraints(source: Any) -> SQLAllTableConstraints:
-    return SQLAllTableConstraints(
-        primaryKeys=source.primaryKeys,
-        foreignKeys=source.foreignKeys,
-        uniqueConstraints=source.uniqueConstraints,
-        notNullConstraints=source.notNullConstraints,
-        defaultConstraints=source.defaultConstraints,
-        checkConstraints=source.checkConstraints,
-    )
+    return SQLAllTableConstraints(**{kind: getattr(source, kind) for kind in _KINDS_OF_CONSTRAINTS})
 
 
 @handlers.write("create_table_with_constraints", audit=lambda a: f"create_table: {a.tbl}")

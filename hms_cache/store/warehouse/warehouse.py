@@ -341,7 +341,7 @@ class Warehouse:
             "make",
             f"{location} is not a directory or unable to create one",
             location,
-            lambda: local_files.make_directory(location.location.path, location.root_paths),
+            local_files.make_directory,
             remote_files.make_directory,
             question="make_directory",
             if_late=lambda made: self.remove_empty_directory(location) if made else None,
@@ -444,9 +444,7 @@ class Warehouse:
             "copy",
             f"Unable to copy: {source} to: {destination}",
             source,
-            lambda: local_files.copy(
-                source.location.path, destination.location.path, source.root_paths, destination.root_paths
-            ),
+            lambda path, roots: local_files.copy(path, destination.location.path, roots, destination.root_paths),
             copy_remote,
             timeout_s=self.settings.file_move_timeout_s,
             setting=MOVE_TIMEOUT,
@@ -536,7 +534,7 @@ class Warehouse:
             "list",
             f"Cannot list {location}",
             location,
-            lambda: local_files.names(location.location.path, location.root_paths),
+            local_files.names,
             remote_files.names,
         )
 
@@ -552,7 +550,7 @@ class Warehouse:
             "read",
             f"Cannot read {location}",
             location,
-            lambda: local_files.read_file(location.location.path, location.root_paths, limit_bytes + 1),
+            lambda path, roots: local_files.read_file(path, roots, limit_bytes + 1),
             read,
             question="read_file",
         )
@@ -575,7 +573,7 @@ class Warehouse:
             "write",
             f"Cannot write {location}",
             location,
-            lambda: local_files.write_file(location.location.path, content, location.root_paths),
+            lambda path, roots: local_files.write_file(path, content, roots),
             lambda file_system, path: remote_files.write_file(file_system, path, content),
             question="write_file",
             if_late=undo,
@@ -587,7 +585,7 @@ class Warehouse:
             "delete",
             f"Cannot delete {location}",
             location,
-            lambda: local_files.delete_file(location.location.path, location.root_paths),
+            local_files.delete_file,
             remote_files.delete_file,
         )
 
@@ -663,14 +661,8 @@ class Warehouse:
         return found
 
     def move(self, source: AllowedLocation, destination: AllowedLocation, *, is_undone_late: bool = True) -> None:
-        def rename(*, may_copy: bool) -> bool:
-            return local_files.rename(
-                source.location.path,
-                destination.location.path,
-                source.root_paths,
-                destination.root_paths,
-                may_copy=may_copy,
-            )
+        def rename(path: str, roots: Sequence[str], *, may_copy: bool) -> bool:
+            return local_files.rename(path, destination.location.path, roots, destination.root_paths, may_copy=may_copy)
 
         def move_remote(file_system: Any, path: str) -> bool:
             remote_files.move(file_system, path, self._file_systems.open(destination.location)[1])
@@ -691,14 +683,14 @@ class Warehouse:
             if holds_locks:
                 short_s = min(short_s, self.settings.file_wait_with_locks_s * MOVE_WAITS)
             if self._do(
-                "move", failure, source, lambda: rename(may_copy=False), move_remote, timeout_s=short_s, if_late=undo
+                "move", failure, source, partial(rename, may_copy=False), move_remote, timeout_s=short_s, if_late=undo
             ):
                 return
         self._do(
             "move",
             failure,
             source,
-            lambda: rename(may_copy=True),
+            partial(rename, may_copy=True),
             move_remote,
             timeout_s=long_s,
             setting=MOVE_TIMEOUT,
@@ -713,21 +705,14 @@ class Warehouse:
         remote: Callable[[Any, str], T],
     ) -> T:
         """What a file system says of a place; `question` names what is asked (see `_do`)."""
-        return self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local(location.location.path, location.root_paths),
-            remote,
-            question=question,
-        )
+        return self._do("look", f"Cannot look at {location}", location, local, remote, question=question)
 
     def _do(
         self,
         operation: str,
         failure: str,
         location: AllowedLocation,
-        local: Callable[[], T],
+        local: Callable[[str, Sequence[str]], T],
         remote: Callable[[Any, str], T],
         *,
         timeout_s: float | None = None,
@@ -741,7 +726,9 @@ class Warehouse:
         """
 
         def work() -> T:
-            return local() if location.is_local else remote(*self._file_systems.open(location.location))
+            if location.is_local:
+                return local(location.location.path, location.root_paths)
+            return remote(*self._file_systems.open(location.location))
 
         return self.ask(
             file_system_of(location),
