@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -38,6 +39,16 @@ def statistics_columns(table: Table) -> list[StatisticsColumn]:
 def passes(columns: Sequence[StatisticsColumn]) -> list[list[StatisticsColumn]]:
     """The columns in the portions that one reading of the table takes."""
     return [list(columns[start : start + COLUMNS_OF_A_PASS]) for start in range(0, len(columns), COLUMNS_OF_A_PASS)]
+
+
+def decimal_size(hive_type: str) -> tuple[int, int]:
+    """Precision and scale of a type such as ``decimal(10,2)``."""
+    found = _DECIMAL.fullmatch(hive_type)
+    digits, scale = found.groups() if found else (None, None)
+    return int(digits or 10), int(scale or 0)
+
+
+_DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", re.IGNORECASE)
 
 
 def value_of(column: Column, of: StatisticsColumn) -> Column:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -24,35 +24,33 @@ from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS, TableScope
 from hms_cache.jobs.statistics import data_files, lacking, plan, table_level
 from hms_cache.jobs.statistics.changes import Changes, PlaceFile, changes_since, current_place
-from hms_cache.jobs.statistics.columns import passes
+from hms_cache.jobs.statistics.computing import Computation, compute_small, target_of
 from hms_cache.jobs.statistics.data_files import SAMPLED, UnitFiles
-from hms_cache.jobs.statistics.file_index import reads_files
 from hms_cache.jobs.statistics.histograms import histograms
 from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE, SLICES
 from hms_cache.jobs.statistics.parameters import spark_statistics
 from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, limit_work, tables_in
 from hms_cache.jobs.statistics.reading import (
-    PLACE,
     knows_files,
-    partition_numbers,
-    portions,
-    rows_of,
     unreadable_partitions,
     whole_table,
 )
 from hms_cache.jobs.statistics.recording import record_table
+from hms_cache.jobs.statistics.rows.file_index import reads_files
+from hms_cache.jobs.statistics.rows.small_files import SessionReading
 from hms_cache.jobs.statistics.session import reading_tables
 from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transaction import Transaction
-from hms_cache.jobs.statistics.transform import transform
-from hms_cache.jobs.statistics.writing import Target, written
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.statistics_values import ColumnValues, statistics_of
 from hms_cache.store.rows.parameters import set_basic_statistics_accurate
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats
 
-PARTITIONS_OF_A_TASK = 10_000
-"""Partitions put together in one task, where they are more than for one task of each writer: some ten MB a column."""
+TABLES_TOGETHER, UNITS_TOGETHER = 100, 2_000
+"""Tables, and partitions of them, that one job of Spark reads where their files are small: one takes some 0.2 s,
+whatever it does. What fails in one of them is tried again for each."""
+
+_STATE_WRITTEN_EVERY_S = 10.0
 
 _FAILED = 3
 _FAILURES_SHOWN = 20
@@ -104,11 +102,16 @@ def main(run: JobRun) -> JobResult:
     done = _Done(postponed=postponed, notes=list(left_out))
     if not run.dry_run:
         with reading_tables(run.spark):
+            written_s = time.monotonic()
             for one, part in _each(run, work):
                 done.add(part)
-                if file is not None and not one.postponed and not part.failures:
+                if not one.postponed and not part.failures:
                     places[one.name] = here
+                if file is not None and time.monotonic() > written_s + _STATE_WRITTEN_EVERY_S:
                     file.write(places)
+                    written_s = time.monotonic()
+        if file is not None:
+            file.write(places)
     return _report(run, work, planned, done)
 
 
@@ -152,7 +155,13 @@ def _owner(row: Row) -> TableName:
 
 
 def _slices(run: JobRun, work: Iterable[TableWork], *, chosen: bool = False) -> DataFrame:
-    """Of all partitions, or only of those that are chosen."""
+    rows = _slice_rows(work, chosen=chosen)
+    slices = run.spark.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(SLICES)), SLICES)
+    return slices.repartition(max(1, min(len(rows), run.options["writers"])))
+
+
+def _slice_rows(work: Iterable[TableWork], *, chosen: bool = False) -> list[dict[str, object]]:
+    """Of all partitions, or only of those that are chosen (`lacking.SLICES`)."""
     rows: list[dict[str, object]] = []
     for one in work:
         columns = [column.name for column in one.columns]
@@ -164,8 +173,7 @@ def _slices(run: JobRun, work: Iterable[TableWork], *, chosen: bool = False) -> 
         names = one.chosen if chosen else one.names
         for start in range(0, len(names), PARTITIONS_OF_A_SLICE):
             rows.append(some | {"partitions": names[start : start + PARTITIONS_OF_A_SLICE]})
-    slices = run.spark.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(SLICES)), SLICES)
-    return slices.repartition(max(1, min(len(rows), run.options["writers"])))
+    return rows
 
 
 def _each(run: JobRun, work: Sequence[TableWork]) -> Iterator[tuple[TableWork, _Done]]:
@@ -178,12 +186,45 @@ def _each(run: JobRun, work: Sequence[TableWork]) -> Iterator[tuple[TableWork, _
         pool = ThreadPoolExecutor(run.options["tables_at_once"], "statistics")
         # What waits when one fails for good, as where the metastore is away, is not begun.
         stack.callback(lambda: pool.shutdown(cancel_futures=True))
-        futures = [pool.submit(_work_on, run, one) for one in work]
-        for one, future in zip(work, futures, strict=True):
-            yield one, future.result()
+        session = SessionReading.of(run.spark)
+        futures = [pool.submit(_work_on_some, run, some) for some in _together(run, work, session)]
+        for future in futures:
+            yield from future.result()
 
 
-def _work_on(run: JobRun, one: TableWork) -> _Done:
+_Works = list[tuple[TableWork, Computation]]
+
+
+def _together(run: JobRun, work: Iterable[TableWork], session: SessionReading) -> Iterator[_Works]:
+    """The tables in their order; those of few small units together, which one job of Spark reads."""
+    some: _Works = []
+    units = 0
+    for one in work:
+        computation = Computation(run, one, session)
+        is_alone = one.snapshot is not None or computation.needs_spark
+        is_much = len(some) >= TABLES_TOGETHER or units + computation.small_units > UNITS_TOGETHER
+        if some and (is_alone or is_much):
+            yield some
+            some, units = [], 0
+        some.append((one, computation))
+        units += computation.small_units
+        if is_alone:
+            yield some
+            some, units = [], 0
+    if some:
+        yield some
+
+
+def _work_on_some(run: JobRun, some: _Works) -> list[tuple[TableWork, _Done]]:
+    small = [computation for _, computation in some if computation.small_units]
+    if len(small) > 1:
+        # What goes wrong is met again, and told of the table that it is of.
+        with suppress(PySparkException, Py4JJavaError, OutcomeUnknownError):
+            compute_small(run, small)
+    return [(one, _work_on(run, one, computation)) for one, computation in some]
+
+
+def _work_on(run: JobRun, one: TableWork, computation: Computation) -> _Done:
     done = _Done()
     label = one.label
     if one.unreadable:
@@ -196,7 +237,8 @@ def _work_on(run: JobRun, one: TableWork) -> _Done:
             with ExitStack() as stack:
                 if one.snapshot is not None:
                     _begin(run, one, done, stack.enter_context(Transaction(run.options["metastore"], one.table)))
-                _write(run, one, done)
+                    computation = computation.begun_again()
+                _write(run, one, computation, done)
             if one.sampled:
                 what = "" if one.names is None else f" of {len(one.sampled)} partitions"
                 done.notes.append((label, f"statistics{what} are estimated from a sample (--sample-above)"))
@@ -222,59 +264,17 @@ def _begin(run: JobRun, one: TableWork, done: _Done, transaction: Transaction) -
     one.is_chosen = one.is_chosen and None in readable
 
 
-def _write(run: JobRun, one: TableWork, done: _Done) -> None:
-    together, totals = _compute(run, one, done)
+def _write(run: JobRun, one: TableWork, found: Computation, done: _Done) -> None:
+    if one.chosen or one.is_chosen:
+        done.tables += 1
+        found.compute()
+        done.partitions, done.rows = found.partitions, found.rows
+        done.failures += found.failures
     is_whole = not one.postponed and not done.failures
     if one.names is not None and not run.options["partitions_only"] and is_whole:
-        _merge(run, one, done, together, totals, done.rows)
+        _merge(run, one, done, found.together(), found.totals, done.rows)
     if run.options["histograms"] and is_whole and not done.failures and not one.sampled:
         _add_histograms(run, one, done)
-
-
-def _compute(run: JobRun, one: TableWork, done: _Done) -> tuple[list[AggrStats], TotalsOfColumns]:
-    """Statistics of all that was written together, for each pass over the columns, and the totals of all columns."""
-    totals = TotalsOfColumns()
-    if not one.chosen and not one.is_chosen:
-        return [], totals
-    done.tables += 1
-    writing_tasks = _writing_tasks(run)
-    target = _target(run, one)
-    groups = passes(one.columns)
-    together: list[list[bytes]] = [[] for _ in groups]
-    by_directory = reads_files(run.spark, one.table)
-    chosen = None if one.names is None else one.chosen
-    for portion in portions(chosen, one.names, one.files, by_directory=by_directory):
-        for number, columns in enumerate(groups):
-            numbers = partition_numbers(run.spark, one.table, portion.names, one.files)
-            rows = rows_of(run.spark, one.table, columns, portion, numbers, one.files)
-            tasks = max(writing_tasks, len(portion.names) // PARTITIONS_OF_A_TASK) if portion.names else 1
-            statistics = transform(rows, columns, numbers, tasks).join(_broadcast(numbers), "partition")
-            # In order: metastore and database keep neighbours together, and a call is for these.
-            in_order = statistics.coalesce(writing_tasks).sortWithinPartitions("partition")
-            for outcome in written(in_order, target, columns, one.table).collect():
-                if outcome["together"] is not None:
-                    together[number].append(bytes(outcome["together"]))
-                    totals.add_encoded(outcome["totals"])
-                elif outcome["failure"] is not None:
-                    done.failures.append((one.label, outcome["partition"], outcome["failure"]))
-                elif number == len(groups) - 1:
-                    done.partitions += outcome["written"] if one.names is not None else 0
-                    done.rows += outcome["rows"]
-    names = [[column.name for column in columns] for columns in groups]
-    return [table_level.merged(*each) for each in zip(together, names, strict=True)], totals
-
-
-def _writing_tasks(run: JobRun) -> int:
-    """Tasks of Spark that write: they wait most of the time, and leave half of the cores to those that read."""
-    writers: int = run.options["writers"]
-    cores: int = run.spark.sparkContext.defaultParallelism
-    return max(1, min(writers, cores // 2))
-
-
-def _broadcast(numbers: DataFrame) -> DataFrame:
-    from pyspark.sql import functions as f
-
-    return f.broadcast(numbers.select("partition", *PLACE))
 
 
 def _merge(
@@ -304,7 +304,7 @@ def _merge(
         done.notes.append(
             (label, "distinct values of the table as a whole are lower bounds: give --database to merge bit vectors")
         )
-    target = _target(run, one)
+    target = target_of(run, one)
     rows = _rows_of_all(one, rows_now) if not one.sampled else None
 
     def change(parameters: Mapping[str, str]) -> dict[str, str]:
@@ -357,26 +357,16 @@ def _stored(run: JobRun, one: TableWork) -> tuple[AggrStats, TotalsOfColumns]:
     """Statistics of all partitions together, as they are stored."""
     database = run.options["database"]
     origin = Origin(database=database) if database else Origin(metastore=run.options["metastore"])
-    partials = table_level.transform(_slices(run, [one]), origin, run.options["engine"]).collect()
+    slices, engine = _slice_rows([one]), run.options["engine"]
+    if len(slices) == 1:  # next to nothing: a job of Spark takes longer
+        partials = list(table_level.partials(slices, origin, engine))
+    else:
+        partials = [row.asDict() for row in table_level.transform(_slices(run, [one]), origin, engine).collect()]
     columns = [column.name for column in one.columns]
     totals = TotalsOfColumns()
     for row in partials:
         totals.add_encoded(row["totals"])
     return table_level.merged((bytes(row["statistics"]) for row in partials), columns), totals
-
-
-def _target(run: JobRun, one: TableWork) -> Target:
-    options = run.options
-    return Target(
-        options["metastore"],
-        one.name,
-        options["engine"],
-        options["batch_partitions"],
-        -(-options["writers"] // _writing_tasks(run)),
-        one.snapshot,
-        one.write_id,
-        tuple(column.name for column in passes(one.columns)[-1]),
-    )
 
 
 def _report(run: JobRun, work: list[TableWork], planned: ResultTable, done: _Done) -> JobResult:

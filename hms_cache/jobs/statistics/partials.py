@@ -13,8 +13,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    DecimalType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    StructField,
+    StructType,
+)
 
-from hms_cache.jobs.statistics.columns import StatisticsColumn
+from hms_cache.jobs.statistics.columns import StatisticsColumn, decimal_size
 from hms_cache.jobs.statistics.hashes import Hashes, hash_bytes, hash_doubles, hash_longs
 from hms_cache.jobs.statistics.sketches import sketches_of_groups
 from hms_cache.metadata.statistics_values import StatisticsKind
@@ -25,7 +35,33 @@ ROWS_OF_A_PARTIAL = 200_000
 BYTES_OF_A_PARTIAL = 64 << 20
 """The same in bytes, for wide rows: a task holds a few times that."""
 
+_LONG = LongType()
+
 ReduceBatches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+def partial_schema(columns: Sequence[StatisticsColumn]) -> StructType:
+    """Of a partial row: ``partition`` and ``rows``, and figures with the number of their column."""
+    fields = [StructField("partition", IntegerType()), StructField("rows", _LONG)]
+    for index, column in enumerate(columns):
+        figures: dict[str, DataType] = {"nulls": _LONG}
+        if column.kind is StatisticsKind.BOOLEAN:
+            figures["trues"] = _LONG
+        if column.kind.has_lengths:
+            figures |= {"length_sum": _LONG, "length_max": _LONG}
+        if column.kind.has_bounds:
+            bound = _bound_type(column)
+            figures |= {"low": bound, "high": bound}
+        if column.kind.has_distinct_values:
+            figures["sketch"] = BinaryType()
+        fields += [StructField(f"{name}{index}", kind) for name, kind in figures.items()]
+    return StructType(fields)
+
+
+def _bound_type(column: StatisticsColumn) -> DataType:
+    if column.kind is StatisticsKind.DECIMAL:
+        return DecimalType(*decimal_size(column.type))
+    return DoubleType() if column.kind is StatisticsKind.DOUBLE else _LONG
 
 
 def reducer(columns: Sequence[StatisticsColumn], schema: pa.Schema) -> ReduceBatches:

@@ -14,7 +14,7 @@ from hms_cache.jobs.statistics.acid import Snapshot
 from hms_cache.jobs.statistics.changes import Changes
 from hms_cache.jobs.statistics.columns import StatisticsColumn, statistics_columns
 from hms_cache.jobs.statistics.data_files import UnitFiles
-from hms_cache.jobs.statistics.file_index import format_of
+from hms_cache.jobs.statistics.rows.file_index import format_of
 from hms_cache.jobs.statistics.transaction import snapshots
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import TableName, table_name

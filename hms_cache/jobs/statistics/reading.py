@@ -1,7 +1,7 @@
 """The rows of a table's partitions, as Spark reads them, each with the number of its partition.
 
-Those of Parquet and ORC by directory (`file_index`); others by the session's own reading of the table, or in another
-catalog than the default one by a plan of ours (`hive_relation`), where a row's keys tell its partition.
+Those of Parquet and ORC by directory (`rows.file_index`); others by the session's own reading of the table, or in
+another catalog than the default one by a plan of ours (`rows.hive_relation`), where a row's keys tell its partition.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hms_cache.jobs.statistics.acid import is_insert_only
-from hms_cache.jobs.statistics.acid_rows import rows_not_deleted
 from hms_cache.jobs.statistics.columns import StatisticsColumn
 from hms_cache.jobs.statistics.data_files import Sample, UnitFiles
-from hms_cache.jobs.statistics.file_index import (
+from hms_cache.jobs.statistics.rows.acid_rows import rows_not_deleted
+from hms_cache.jobs.statistics.rows.file_index import (
     NUMBER,
     format_of,
     reads_files,
@@ -27,7 +27,7 @@ from hms_cache.jobs.statistics.file_index import (
     schema_of,
     spark_type,
 )
-from hms_cache.jobs.statistics.hive_relation import rows_of_partitions
+from hms_cache.jobs.statistics.rows.hive_relation import rows_of_partitions
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import table_name
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, values_of_name

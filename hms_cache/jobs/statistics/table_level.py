@@ -79,19 +79,23 @@ def _merger(origin: Origin, engine: str) -> Callable[[Iterator[pa.RecordBatch]],
     schema = to_arrow_schema(PARTIAL)
 
     def merge(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with origin.reading() as reader:
-            for batch in batches:
-                for row in batch.to_pylist():
-                    tables = reader.tables(row["catalog"], row["database"], [row["table"]])
-                    names = row["partitions"]
-                    found = list(reader.partition_statistics(tables[0], names, engine)) if tables else []
-                    pairs = ((one.statsDesc.partName, column) for one in found for column in one.statsObj)
-                    together = aggregate(names, pairs, row["columns"], _RULES)
-                    totals = _totals(reader, row, found)
-                    partial = {"statistics": serialize(together, _PROTOCOL), "totals": totals.encoded()}
-                    yield pyarrow.RecordBatch.from_pylist([partial], schema)
+        for partial in partials((row for batch in batches for row in batch.to_pylist()), origin, engine):
+            yield pyarrow.RecordBatch.from_pylist([partial], schema)
 
     return merge
+
+
+def partials(slices: Iterable[dict[str, Any]], origin: Origin, engine: str) -> Iterator[dict[str, Any]]:
+    """What `transform` answers, without Spark."""
+    with origin.reading() as reader:
+        for row in slices:
+            tables = reader.tables(row["catalog"], row["database"], [row["table"]])
+            names = row["partitions"]
+            found = list(reader.partition_statistics(tables[0], names, engine)) if tables else []
+            pairs = ((one.statsDesc.partName, column) for one in found for column in one.statsObj)
+            together = aggregate(names, pairs, row["columns"], _RULES)
+            totals = _totals(reader, row, found)
+            yield {"statistics": serialize(together, _PROTOCOL), "totals": totals.encoded()}
 
 
 def _totals(reader: CatalogReader, row: dict[str, Any], found: Iterable[ColumnStatistics]) -> TotalsOfColumns:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import BinaryType, DataType, IntegerType, LongType, StructField, StructType
 
 from hms_cache.jobs.statistics.columns import StatisticsColumn, value_of
-from hms_cache.jobs.statistics.partials import reducer
+from hms_cache.jobs.statistics.partials import partial_schema, reducer
 from hms_cache.jobs.statistics.sketches import merged_data
 from hms_cache.metadata.statistics_sketches import written_count
 from hms_cache.metadata.statistics_values import Bound, ColumnValues, StatisticsKind, statistics_of
@@ -20,7 +19,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-_LONG = LongType()
 _US = 1_000_000
 
 LARGEST_BOUND = 1e49
@@ -38,8 +36,8 @@ def transform(
     statistics although they may have no rows. `tasks`: how many put partial rows together, and answer.
     """
     values = rows.select(_values(rows, columns))
-    partial_schema = _partial_schema(values, columns)
-    partials = values.mapInArrow(reducer(columns, to_arrow_schema(partial_schema)), partial_schema)
+    schema = partial_schema(columns)
+    partials = values.mapInArrow(reducer(columns, to_arrow_schema(schema)), schema)
     if partitions is not None:
         no_rows = partitions.select("partition", f.lit(0).cast("bigint").alias("rows"))
         partials = partials.unionByName(no_rows, allowMissingColumns=True)
@@ -56,23 +54,6 @@ def _values(rows: DataFrame, columns: Sequence[StatisticsColumn]) -> list[Column
             # Hive hashes the nearest double.
             selected.append(value.cast("double").alias(f"h{index}"))
     return selected
-
-
-def _partial_schema(values: DataFrame, columns: Sequence[StatisticsColumn]) -> StructType:
-    fields = [StructField("partition", IntegerType()), StructField("rows", _LONG)]
-    for index, column in enumerate(columns):
-        figures: dict[str, DataType] = {"nulls": _LONG}
-        if column.kind is StatisticsKind.BOOLEAN:
-            figures["trues"] = _LONG
-        if column.kind.has_lengths:
-            figures |= {"length_sum": _LONG, "length_max": _LONG}
-        if column.kind.has_bounds:
-            bound = values.schema[f"v{index}"].dataType
-            figures |= {"low": bound, "high": bound}
-        if column.kind.has_distinct_values:
-            figures["sketch"] = BinaryType()
-        fields += [StructField(f"{name}{index}", kind) for name, kind in figures.items()]
-    return StructType(fields)
 
 
 def _aggregates(columns: Sequence[StatisticsColumn]) -> list[Column]:

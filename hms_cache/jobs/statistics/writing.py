@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
-from dataclasses import dataclass
-from queue import SimpleQueue
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType, StringType, StructField, StructType
 from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.statistics.acid import Snapshot
 from hms_cache.jobs.statistics.columns import StatisticsColumn
-from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures
+from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures, UnitFiles
 from hms_cache.jobs.statistics.parameters import basic_statistics, spark_statistics
 from hms_cache.jobs.statistics.recording import Failures, Unit, record_partitions, record_table
+from hms_cache.jobs.statistics.rows import small_files
+from hms_cache.jobs.statistics.rows.file_index import format_of
 from hms_cache.jobs.statistics.table_level import Together
 from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transform import bounds_us_of_row, estimated, statistics_of_row
@@ -34,7 +37,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 _ATTEMPTS = 3
 
@@ -45,11 +48,15 @@ FILES_CHANGED = "its files changed while they were read; the next run reads them
 
 OUTCOME = StructType(
     [
+        # Its number, where several are worked on together.
+        StructField("table", IntegerType(), False),
         StructField("written", LongType(), False),
         StructField("rows", LongType(), False),
         # Null: of the table itself, where a failure is told.
         StructField("partition", StringType()),
         StructField("failure", StringType()),
+        # Nothing was read of the partition: Spark has to (`small_files`).
+        StructField("is_left", BooleanType(), False),
         # An encoded `AggrStats` of all that the task wrote, in a row of its own.
         StructField("together", BinaryType()),
         StructField("totals", StringType()),
@@ -120,19 +127,73 @@ def written(statistics: DataFrame, target: Target, columns: Sequence[StatisticsC
     """Writes what `transform` answers of these columns when it is evaluated (`OUTCOME`). Each row has a ``name`` (null:
     the `table`), its ``location``, the ``files`` that were there before the rows were read, and ``sample_bytes`` of
     ``all_bytes`` if not all was read."""
-    return statistics.mapInArrow(_writer(target, columns, table), OUTCOME)
+    size = _partitions_of_a_call(target, columns)
+
+    def write_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with _Connections() as connections:
+            yield from _writer(target, columns, table, connections)((rows, []) for rows in _portions(batches, size))
+
+    return statistics.mapInArrow(write_rows, OUTCOME)
+
+
+@dataclass(frozen=True, slots=True)
+class SmallUnits:
+    """Units of small files of a table, in one task each, and where their statistics are written."""
+
+    target: Target
+    columns: Sequence[StatisticsColumn]
+    table: Table
+    units: Sequence[tuple[str | None, UnitFiles]]
+
+    @property
+    def slices(self) -> Iterator[Sequence[tuple[str | None, UnitFiles]]]:
+        """Units that are read, and written, together."""
+        size = _partitions_of_a_call(self.target, self.columns)
+        return (self.units[start : start + size] for start in range(0, len(self.units), size))
+
+
+def read_and_written(spark: SparkSession, tables: Sequence[SmallUnits], tasks: int) -> DataFrame:
+    """Reads units of small files and writes their statistics, when it is evaluated (`OUTCOME`), in so many tasks at
+    most."""
+    # Units travel in the slices.
+    known = [replace(one, units=()) for one in tables]
+
+    def read_and_write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in batches for row in batch.to_pylist())
+        with _Connections() as connections, small_files.Files() as files:
+            for number, of_table in itertools.groupby(rows, key=lambda row: row["table"]):
+                one = known[number]
+                file_format = format_of(one.table)
+                assert file_format is not None
+                read = small_files.reader(files, file_format, one.columns)
+                write = _writer(one.target, one.columns, one.table, connections, number)
+                yield from write(read(row["units"]) for row in of_table)
+
+    slices = [(number, some) for number, one in enumerate(tables) for some in one.slices]
+    return small_files.slices(spark, slices, tasks).mapInArrow(read_and_write, OUTCOME)
+
+
+def _partitions_of_a_call(target: Target, columns: Sequence[StatisticsColumn]) -> int:
+    return max(1, min(target.batch_partitions, COLUMNS_OF_A_CALL // max(1, len(columns))))
+
+
+_Portion = tuple[list[dict[str, Any]], list[str | None]]
+"""Rows to write in one call, and units that are left to Spark."""
 
 
 def _writer(
-    target: Target, columns: Sequence[StatisticsColumn], table: Table
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    target: Target, columns: Sequence[StatisticsColumn], table: Table, connections: _Connections, number: int = 0
+) -> Callable[[Iterator[_Portion]], Iterator[pa.RecordBatch]]:
+    """Writes portions of rows of a table; its `number` stands in what is told."""
     import pyarrow
     from pyspark.sql.pandas.types import to_arrow_schema
 
     schema = to_arrow_schema(OUTCOME)
-    size = max(1, min(target.batch_partitions, COLUMNS_OF_A_CALL // max(1, len(columns))))
 
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def told(outcomes: Sequence[dict[str, Any]]) -> pa.RecordBatch:
+        return pyarrow.RecordBatch.from_pylist([{"table": number, **one} for one in outcomes], schema)
+
+    def write(portions: Iterator[_Portion]) -> Iterator[pa.RecordBatch]:
         together = Together([column.name for column in columns])
 
         def put_together(done: Sequence[_Written]) -> None:
@@ -140,16 +201,19 @@ def _writer(
                 if one.statsDesc.partName is not None:
                     together.add(one.statsDesc.partName, one.statsObj, row["rows"], bounds_us_of_row(row, columns))
 
-        with _Calls(target, columns, table) as calls:
-            for rows in _portions(batches, size):
+        with _Calls(target, columns, table, connections) as calls:
+            for rows, left in portions:
+                if left:
+                    yield told([_outcome(partition=one, is_left=True) for one in left])
+                if not rows:
+                    continue
                 for outcomes, done in calls.add(rows):
                     put_together(done)
-                    yield pyarrow.RecordBatch.from_pylist(outcomes, schema)
+                    yield told(outcomes)
             for outcomes, done in calls.rest():
                 put_together(done)
-                yield pyarrow.RecordBatch.from_pylist(outcomes, schema)
-        last = _outcome(together=together.encoded(), totals=together.totals.encoded())
-        yield pyarrow.RecordBatch.from_pylist([last], schema)
+                yield told(outcomes)
+        yield told([_outcome(together=together.encoded(), totals=together.totals.encoded())])
 
     return write
 
@@ -174,29 +238,52 @@ _Answer = tuple[list[dict[str, Any]], list[_Written]]
 """What became of a batch, and what of it was written."""
 
 
+class _Connections:
+    """Of one task: kept from table to table. There are as many as are in use at the same time."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._free: SimpleQueue[tuple[MetastoreClient, FigureLister]] = SimpleQueue()
+
+    def __enter__(self) -> _Connections:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._stack.close()
+
+    @contextmanager
+    def one(self, metastore: str) -> Iterator[tuple[MetastoreClient, FigureLister]]:
+        """One that is free, or a new one."""
+        try:
+            found = self._free.get_nowait()
+        except Empty:
+            found = self._stack.enter_context(MetastoreClient(metastore)), FigureLister()
+        try:
+            yield found
+        finally:
+            self._free.put(found)
+
+
 class _Calls:
     """Writes batches while the next ones are read: as many at a time as the target says, each with a connection of its
     own. Answers come in the order of the batches, and of two batches a thread at most wait in memory."""
 
-    def __init__(self, target: Target, columns: Sequence[StatisticsColumn], table: Table) -> None:
+    def __init__(
+        self, target: Target, columns: Sequence[StatisticsColumn], table: Table, connections: _Connections
+    ) -> None:
         self._target = target
         self._columns = columns
         self._table = table
-        self._stack = ExitStack()
+        self._connections = connections
         self._waiting: deque[Future[_Answer]] = deque()
-        self._free: SimpleQueue[tuple[MetastoreClient, FigureLister]] = SimpleQueue()
 
     def __enter__(self) -> _Calls:
-        for _ in range(self._target.writers):
-            client = self._stack.enter_context(MetastoreClient(self._target.metastore))
-            self._free.put((client, FigureLister()))
-        # Ended first: connections are closed when no call is under way.
-        self._pool = self._stack.enter_context(ThreadPoolExecutor(self._target.writers, "statistics"))
+        self._pool = ThreadPoolExecutor(self._target.writers, "statistics")
         return self
 
     def __exit__(self, *failure: object) -> None:
+        # Connections are closed when no call is under way.
         self._pool.shutdown(cancel_futures=True)
-        self._stack.close()
 
     def add(self, rows: list[dict[str, Any]]) -> Iterator[_Answer]:
         """One batch more; what is answered of those before it."""
@@ -210,8 +297,7 @@ class _Calls:
             yield self._waiting.popleft().result()
 
     def _write(self, rows: list[dict[str, Any]]) -> _Answer:
-        client, lister = place = self._free.get()
-        try:
+        with self._connections.one(self._target.metastore) as (client, lister):
             unchanged, outcomes = _unchanged(rows, lister, self._target.snapshot)
             if not unchanged:
                 return outcomes, []
@@ -221,8 +307,6 @@ class _Calls:
             ]
             more, done = _write(client, self._target, self._columns, unchanged, statistics, self._table)
             return outcomes + more, done
-        finally:
-            self._free.put(place)
 
 
 def _of_all_files(row: dict[str, Any]) -> dict[str, Any]:
@@ -230,8 +314,8 @@ def _of_all_files(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _outcome(**figures: Any) -> dict[str, Any]:
-    nothing = {"written": 0, "rows": 0, "partition": None, "failure": None, "together": None, "totals": None}
-    return nothing | figures
+    nothing = {"written": 0, "rows": 0, "partition": None, "failure": None, "is_left": False}
+    return nothing | {"together": None, "totals": None} | figures
 
 
 def _unchanged(

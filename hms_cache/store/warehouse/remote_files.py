@@ -78,7 +78,9 @@ def move(file_system: Any, source: str, destination: str) -> None:
         file_system.mv(source, destination, recursive=True)
         return
     for name in file_system.find(source):
-        _copy_file(file_system, name, source, destination)
+        goal = f"{destination}/{posixpath.relpath(name, source)}"
+        file_system.makedirs(posixpath.dirname(goal), exist_ok=True)
+        file_system.cp_file(name, goal)
         file_system.rm_file(name)
     delete(file_system, source)
 
@@ -92,14 +94,9 @@ def copy(file_system: Any, source: str, destination: str) -> None:
         return
     file_system.makedirs(destination)
     for name in file_system.find(source):
-        _copy_file(file_system, name, source, destination)
-
-
-def _copy_file(file_system: Any, name: str, source: str, destination: str) -> None:
-    """To its place below the destination, whose directories are made."""
-    goal = f"{destination}/{posixpath.relpath(name, source)}"
-    file_system.makedirs(posixpath.dirname(goal), exist_ok=True)
-    file_system.cp_file(name, goal)
+        goal = f"{destination}/{posixpath.relpath(name, source)}"
+        file_system.makedirs(posixpath.dirname(goal), exist_ok=True)
+        file_system.cp_file(name, goal)
 
 
 def _copy_keys(file_system: Any, source: str, destination: str) -> None:

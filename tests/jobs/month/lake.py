@@ -29,8 +29,12 @@ DATABASE = "lake"
 BUCKET = "lake"
 KEY = "day"
 ROWS_OF_A_FILE = (60, 160)
-TEXT_LENGTH = 4_000
-"""Of a value that hardly compresses. Files are then of some 400 KB: of one of ORC Spark reads the last 16 KB twice."""
+TEXT_LENGTH = 400
+"""Of a value that hardly compresses. Files are then of some 40 KB: what is read twice of one, such as the 16 KB at the
+end of a file of ORC that Spark's own reading reads first, is seen in the bytes."""
+
+LARGE_TEXT_LENGTH, LARGE_FILES = 120_000, 0.005
+"""Of the values of a few files, which are too large for reading them whole: Spark reads them, by column."""
 
 _IO = "org.apache.hadoop.hive.ql.io"
 _FORMATS = {
@@ -241,7 +245,8 @@ class Lake:
     def _add_file(self, table: LakeTable, unit: str | None) -> None:
         self._made += 1
         count = self._chance.randint(*ROWS_OF_A_FILE)
-        self._write(table, unit, f"{table.prefix(unit)}/part-{self._made}", list(self._rows(count)))
+        length = LARGE_TEXT_LENGTH if self._chance.random() < LARGE_FILES else TEXT_LENGTH
+        self._write(table, unit, f"{table.prefix(unit)}/part-{self._made}", list(self._rows(count, length)))
 
     def _write(self, table: LakeTable, unit: str | None, key: str, rows: list[Row]) -> None:
         content = _encoded(table.kind, rows)
@@ -254,10 +259,10 @@ class Lake:
         del table.units[unit][key]
         self.changed.add((table.name, unit))
 
-    def _rows(self, count: int) -> Iterator[Row]:
+    def _rows(self, count: int, text_length: int) -> Iterator[Row]:
         for _ in range(count):
             number = None if self._chance.random() < 0.1 else self._chance.randrange(-(10**9), 10**9)
-            length = self._chance.randint(TEXT_LENGTH - 100, TEXT_LENGTH)
+            length = self._chance.randint(text_length - 100, text_length)
             yield number, None if self._chance.random() < 0.1 else self._text(length)
 
     def _text(self, length: int) -> str:

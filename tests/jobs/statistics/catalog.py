@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
+from unittest.mock import patch
 
 from pyspark.sql import SparkSession
 
 from hms_cache.jobs.frame import Job
 from hms_cache.jobs.statistics.definition import JOB
+from hms_cache.jobs.statistics.rows import small_files
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind
 
 COLUMNS = {
@@ -155,9 +157,12 @@ def create_plain(spark: SparkSession, table: str, rows: int) -> None:
     frame.coalesce(1).write.insertInto(table)
 
 
-def run_statistics(spark: SparkSession, dry_run: bool = False, **options: Any) -> dict[str, Any]:
-    """The job's report."""
-    return run_job(spark, JOB, dry_run, options)
+def run_statistics(
+    spark: SparkSession, dry_run: bool = False, read_by_spark: bool = False, **options: Any
+) -> dict[str, Any]:
+    """The job's report. `read_by_spark`: also small files."""
+    with patch.object(small_files, "UNIT_BYTES", -1 if read_by_spark else small_files.UNIT_BYTES):
+        return run_job(spark, JOB, dry_run, options)
 
 
 def run_job(spark: SparkSession, job: Job, dry_run: bool, options: dict[str, Any]) -> dict[str, Any]:

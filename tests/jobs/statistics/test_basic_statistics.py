@@ -8,7 +8,9 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures
@@ -102,6 +104,37 @@ def test_what_is_written_and_what_the_next_run_does(job: tuple[SparkProcess, Any
     assert {name: now[name]["numRows"] for name in ("p=1", "p=2", "p=3")} == {"p=1": "2", "p=2": "1", "p=3": "1"}
     assert low.statsData.longStats.highValue == 7  # the row with 9 was in the file that is gone
     assert run(spark, server.uri)["tables"]["Plan"] == []
+
+
+@pytest.mark.soak
+@pytest.mark.short
+def test_what_is_not_certain_is_read_by_spark(job: tuple[SparkProcess, Any]) -> None:
+    """Beside what workers read. A file that Spark cannot read either fails, and nothing of it is claimed."""
+    spark, server = job
+    with MetastoreClient(server.uri) as client:
+        parts = {f"p={one.values[0]}": one for one in client.call("get_partitions", "d", "parted", -1)}
+    place = Path(parts["p=1"].sd.location.removeprefix("file:"))
+    rows = pa.table({"a": pa.array([100], pa.int8()), "t": ["of Arrow"], "day": pa.array([None], pa.date32())})
+    parquet.write_table(rows, place / "x.parquet")
+    report = run(spark, server.uri)
+    assert (report["exit_status"], report["summary"]["rows read"]) == (0, 7), report
+    with MetastoreClient(server.uri) as client:
+        found = parameters_of(client)
+        [whole] = client.call("get_table_column_statistics", "d", "parted", "a").statsObj
+    assert {name: found[name]["numRows"] for name in ("p=1", "p=2", "p=3", "plain")} == {
+        "p=1": "3",
+        "p=2": "1",
+        "p=3": "1",
+        "plain": "2",
+    }
+    assert whole.statsData.longStats.highValue == 100 and found["parted"]["spark.sql.statistics.numRows"] == "5"
+
+    (place / "x.parquet").write_bytes(b"this is no file of Parquet")
+    failed = run(spark, server.uri)
+    assert failed["exit_status"] == 3 and "d.parted" in str(failed["tables"]["Failures"])
+    with MetastoreClient(server.uri) as client:
+        after = parameters_of(client)
+    assert after["p=1"] == found["p=1"]
 
 
 @pytest.mark.soak

@@ -103,16 +103,18 @@ def start(
 
 
 @pytest.mark.parametrize(
-    "database_kind",
+    ("database_kind", "read_by_spark"),
     [
-        pytest.param("sqlite", marks=pytest.mark.soak),
-        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak]),
+        pytest.param("sqlite", False, marks=pytest.mark.soak),
+        pytest.param("sqlite", True, marks=pytest.mark.soak),
+        pytest.param("mariadb", False, marks=[pytest.mark.mariadb, pytest.mark.soak]),
     ],
 )
 def test_statistics_of_all_types(
-    spark: SparkProcess, start_server: ServerStarter, tmp_path: Path, database_kind: str
+    spark: SparkProcess, start_server: ServerStarter, tmp_path: Path, database_kind: str, read_by_spark: bool
 ) -> None:
     server, options = start(spark, start_server, tmp_path, database_kind)
+    options["read_by_spark"] = read_by_spark
     spark.call(create, table="sales", partitions=9, rows=40)
     spark.call(create_plain, table="plain", rows=300)
 

@@ -26,7 +26,7 @@ from pyspark.sql.types import (
 )
 
 from hms_cache.jobs.files.directories import DirectoryLister
-from hms_cache.jobs.statistics.file_index import NUMBER
+from hms_cache.jobs.statistics.rows.file_index import NUMBER
 from hms_cache.store.warehouse.locations import Location
 
 if TYPE_CHECKING:

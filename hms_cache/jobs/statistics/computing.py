@@ -1,0 +1,164 @@
+"""Statistics of what is chosen of a table: read, computed, written, and put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from hms_cache.jobs.frame import JobRun
+from hms_cache.jobs.statistics import table_level
+from hms_cache.jobs.statistics.columns import passes
+from hms_cache.jobs.statistics.plan import TableWork
+from hms_cache.jobs.statistics.reading import PLACE, partition_numbers, portions, rows_of
+from hms_cache.jobs.statistics.rows.file_index import reads_files
+from hms_cache.jobs.statistics.rows.small_files import SessionReading, is_small
+from hms_cache.jobs.statistics.totals import TotalsOfColumns
+from hms_cache.jobs.statistics.transform import transform
+from hms_cache.jobs.statistics.writing import SmallUnits, Target, read_and_written, written
+from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+PARTITIONS_OF_A_TASK = 10_000
+"""Partitions put together in one task, where they are more than for one task of each writer: some ten MB a column."""
+
+
+class Computation:
+    """Of one table, and what came of it."""
+
+    def __init__(self, run: JobRun, work: TableWork, session: SessionReading) -> None:
+        """`session`: how it reads files."""
+        self.partitions = 0
+        """Written."""
+
+        self.rows = 0
+        """Read."""
+
+        self.failures: list[tuple[str, str | None, str]] = []
+        """Table, partition, reason."""
+
+        self.totals = TotalsOfColumns()
+        """Of all that was written."""
+
+        self._run = run
+        self._work = work
+        self._groups = passes(work.columns)
+        self._together: list[list[bytes]] = [[] for _ in self._groups]
+        self._session = session
+        self._rest: list[str | None] = [None] if work.is_chosen else [*work.chosen]
+        """Units that are still to be read."""
+
+        self._small: list[str | None] = []
+        """Those of them that need not be read by Spark."""
+
+        self._by_directory = bool(self._rest) and reads_files(run.spark, work.table)
+        if self._by_directory and session.may_be_replaced(work.table, work.columns):
+            self._small = [unit for unit in self._rest if is_small(work.files[unit])]
+
+    @property
+    def small_units(self) -> int:
+        """How many units Spark need not read."""
+        return len(self._small)
+
+    @property
+    def needs_spark(self) -> bool:
+        """Whether it has to read others."""
+        return len(self._small) < len(self._rest)
+
+    def begun_again(self) -> Computation:
+        """Of what is chosen of the table now."""
+        return Computation(self._run, self._work, self._session)
+
+    def compute(self) -> None:
+        """All that is not done yet. Raises what Spark and the metastore say."""
+        if self._small:
+            compute_small(self._run, [self])
+        if self._rest:
+            self._read_by_spark([unit for unit in self._rest if unit is not None])
+
+    def together(self) -> list[AggrStats]:
+        """Statistics of all that was written, for each group of columns."""
+        names = [[column.name for column in columns] for columns in self._groups]
+        return [table_level.merged(*each) for each in zip(self._together, names, strict=True)]
+
+    def _read_by_spark(self, chosen: Sequence[str]) -> None:
+        work, spark = self._work, self._run.spark
+        writing_tasks = _writing_tasks(self._run)
+        target = target_of(self._run, work, writing_tasks)
+        some = None if work.names is None else chosen
+        for portion in portions(some, work.names, work.files, by_directory=self._by_directory):
+            for number, columns in enumerate(self._groups):
+                numbers = partition_numbers(spark, work.table, portion.names, work.files)
+                rows = rows_of(spark, work.table, columns, portion, numbers, work.files)
+                tasks = max(writing_tasks, len(portion.names) // PARTITIONS_OF_A_TASK) if portion.names else 1
+                statistics = transform(rows, columns, numbers, tasks).join(_broadcast(numbers), "partition")
+                # In order: metastore and database keep neighbours together, and a call is for these.
+                in_order = statistics.coalesce(writing_tasks).sortWithinPartitions("partition")
+                self._take(written(in_order, target, columns, work.table).collect(), number)
+
+    def _small_ones(self, tasks: int) -> SmallUnits:
+        work = self._work
+        units = [(unit, work.files[unit]) for unit in self._small]
+        return SmallUnits(target_of(self._run, work, tasks), work.columns, work.table, units)
+
+    def _take_small(self, outcomes: Iterable[Row]) -> None:
+        left = self._take(outcomes, 0)
+        done = set(self._small) - left
+        self._rest, self._small = [unit for unit in self._rest if unit not in done], []
+
+    def _take(self, outcomes: Iterable[Row], group: int) -> set[str | None]:
+        """What became of a group of columns; the units that are left to Spark."""
+        left: set[str | None] = set()
+        for outcome in outcomes:
+            if outcome["together"] is not None:
+                self._together[group].append(bytes(outcome["together"]))
+                self.totals.add_encoded(outcome["totals"])
+            elif outcome["is_left"]:
+                left.add(outcome["partition"])
+            elif outcome["failure"] is not None:
+                self.failures.append((self._work.label, outcome["partition"], outcome["failure"]))
+            elif group == len(self._groups) - 1:
+                self.partitions += outcome["written"] if self._work.names is not None else 0
+                self.rows += outcome["rows"]
+        return left
+
+
+def compute_small(run: JobRun, some: Sequence[Computation]) -> None:
+    """The small units of several tables, in one job of Spark. Raises what Spark and the metastore say."""
+    # Each task reads and writes: all cores have one.
+    tasks = min(run.options["writers"], run.spark.sparkContext.defaultParallelism)
+    by_table: dict[int, list[Row]] = {number: [] for number in range(len(some))}
+    for row in read_and_written(run.spark, [one._small_ones(tasks) for one in some], tasks).collect():
+        by_table[row["table"]].append(row)
+    for number, rows in by_table.items():
+        some[number]._take_small(rows)
+
+
+def target_of(run: JobRun, work: TableWork, tasks: int | None = None) -> Target:
+    """Where statistics of the table are written, by so many tasks at a time."""
+    options = run.options
+    tasks = tasks or _writing_tasks(run)
+    return Target(
+        options["metastore"],
+        work.name,
+        options["engine"],
+        options["batch_partitions"],
+        -(-options["writers"] // tasks),
+        work.snapshot,
+        work.write_id,
+        tuple(column.name for column in passes(work.columns)[-1]),
+    )
+
+
+def _writing_tasks(run: JobRun) -> int:
+    """Tasks of Spark that write: they wait most of the time, and leave half of the cores to those that read."""
+    writers: int = run.options["writers"]
+    cores: int = run.spark.sparkContext.defaultParallelism
+    return max(1, min(writers, cores // 2))
+
+
+def _broadcast(numbers: DataFrame) -> DataFrame:
+    from pyspark.sql import functions as f
+
+    return f.broadcast(numbers.select("partition", *PLACE))

@@ -1,0 +1,1 @@
+"""The rows of files, by Spark and by its workers."""

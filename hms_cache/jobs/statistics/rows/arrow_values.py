@@ -1,0 +1,212 @@
+"""Values of Parquet and ORC files as `transform` makes them of Spark's, where Arrow reads exactly what Spark would."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import orc, parquet
+
+from hms_cache.jobs.statistics.columns import StatisticsColumn, decimal_size
+from hms_cache.metadata.statistics_values import StatisticsKind
+
+BYTES_OF_A_BATCH = 64 << 20
+"""Of one column, decoded, if all its values were the longest: a file of one text again and again holds many times its
+own size."""
+
+ROWS_OF_A_BATCH = 65_536
+
+_VERSION = b"org.apache.spark.version"
+_LEGACY = (b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96")
+_CALENDAR_SINCE = b"3.1.0"
+"""Spark before it wrote old moments in the Julian calendar, and reads them so."""
+
+_EXACT_DIGITS = 15
+"""Numbers of so many digits, and powers of ten up to 22, are doubles: their quotient is the nearest one."""
+
+
+class LeftToSpark(Exception):
+    """A file of which it is not certain that Spark would read the same."""
+
+
+class ParquetRows:
+    """Reads files of Parquet."""
+
+    def __init__(self, columns: Sequence[StatisticsColumn]) -> None:
+        self._columns = columns
+        self._has_moments = any(column.kind in _MOMENTS for column in columns)
+        self._last: tuple[pa.Schema, list[str]] | None = None
+        """The schema of the file before, and the columns to read of it: most files of a table have the same."""
+
+    def batches(self, content: bytes) -> Iterator[pa.RecordBatch]:
+        """The columns that the file has, for `values_of`. Raises LeftToSpark, ArrowException, OSError."""
+        file = parquet.ParquetFile(pa.BufferReader(content), coerce_int96_timestamp_unit="us")
+        metadata, schema = file.metadata, file.schema_arrow
+        if self._has_moments:
+            told = metadata.metadata or {}
+            is_old = told.get(_VERSION, _CALENDAR_SINCE) < _CALENDAR_SINCE
+            if is_old or any(key in told for key in _LEGACY):
+                raise LeftToSpark
+        if self._last is not None and self._last[0].equals(schema):
+            wanted = self._last[1]
+        else:
+            wanted = self._wanted(file, schema)
+        rows = metadata.num_rows
+        if not wanted:
+            for start in range(0, rows, ROWS_OF_A_BATCH):
+                yield pa.RecordBatch.from_arrays([pa.nulls(min(ROWS_OF_A_BATCH, rows - start))], [_NO_COLUMN])
+            return
+        yield from file.iter_batches(_rows_of_a_batch(metadata), columns=wanted, use_threads=False)
+
+    def _wanted(self, file: parquet.ParquetFile, schema: pa.Schema) -> list[str]:
+        names = _names(schema)
+        has_local = False
+        for column in self._columns:
+            if column.name in names:
+                found = schema.field(names[column.name]).type
+                is_local = pa.types.is_timestamp(found) and found.tz is None
+                # Moments in UTC of 96 bits have no time zone either.
+                if is_local and not _is_int96(file, names[column.name]):
+                    raise LeftToSpark
+                if not _is_read(column, found):
+                    raise LeftToSpark
+                has_local = has_local or is_local
+        wanted = [names[column.name] for column in self._columns if column.name in names]
+        # Those of 96 and of 64 bits have one type in Arrow.
+        self._last = None if has_local else (schema, wanted)
+        return wanted
+
+
+class OrcRows:
+    """Reads files of ORC that have all the columns. Of those of moments it is not known what their calendar was."""
+
+    def __init__(self, columns: Sequence[StatisticsColumn]) -> None:
+        self._columns = columns
+
+    def batches(self, content: bytes) -> Iterator[pa.RecordBatch]:
+        """As `ParquetRows.batches`."""
+        file = orc.ORCFile(pa.BufferReader(content))
+        schema = file.schema
+        names = _names(schema)
+        for column in self._columns:
+            name = names.get(column.name)
+            if name is None or column.kind in _MOMENTS or not _is_read(column, schema.field(name).type):
+                raise LeftToSpark
+        wanted = [names[column.name] for column in self._columns]
+        for number in range(file.nstripes):
+            yield file.read_stripe(number, columns=wanted)
+
+
+_NO_COLUMN = ""
+"""Of a file without any of the table's columns."""
+
+
+def _is_int96(file: parquet.ParquetFile, path: str) -> bool:
+    columns = map(file.schema.column, range(len(file.schema)))
+    return any(one.path == path and one.physical_type == "INT96" for one in columns)
+
+
+_MOMENTS = frozenset({StatisticsKind.DATE, StatisticsKind.TIMESTAMP})
+
+
+def _names(schema: pa.Schema) -> dict[str, str]:
+    """Names of columns as the file has them, by those in lower case: Spark makes no difference."""
+    found = {name.lower(): name for name in schema.names}
+    if len(found) < len(schema.names):
+        raise LeftToSpark
+    return found
+
+
+def _rows_of_a_batch(metadata: Any) -> int:
+    longest = 1
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        longest = max(longest, *(group.column(index).total_uncompressed_size for index in range(group.num_columns)))
+    return max(1, min(ROWS_OF_A_BATCH, BYTES_OF_A_BATCH // longest))
+
+
+_TYPES: Mapping[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+}
+_OF_BYTES = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
+
+
+def _is_read(column: StatisticsColumn, found: pa.DataType) -> bool:
+    """Whether a column of this type in a file has the table's own type, without any conversion."""
+    if column.kind.has_lengths:
+        return found in _OF_BYTES
+    if column.kind is StatisticsKind.DECIMAL:
+        return bool(found == pa.decimal128(*decimal_size(column.type)))
+    if column.kind is StatisticsKind.TIMESTAMP:
+        return pa.types.is_timestamp(found) and found.unit in ("us", "ms")
+    return bool(found == _TYPES.get(column.type))
+
+
+def values_of(rows: pa.Table, columns: Sequence[StatisticsColumn]) -> pa.Table:
+    """``v0``, ``v1``, …, and of decimals ``h…``, of rows with one schema; null where they lack a column."""
+    found = {name.lower(): _one_array(rows.column(index)) for index, name in enumerate(rows.schema.names)}
+    arrays: dict[str, pa.Array] = {}
+    for index, column in enumerate(columns):
+        values = found.get(column.name)
+        if values is None:
+            arrays[f"v{index}"] = pa.nulls(rows.num_rows, value_type(column))
+        else:
+            arrays[f"v{index}"] = _CONVERT[column.kind](values, column)
+        if column.kind is StatisticsKind.DECIMAL:
+            arrays[f"h{index}"] = _nearest_doubles(arrays[f"v{index}"], column)
+    return pa.table(arrays)
+
+
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def value_type(column: StatisticsColumn) -> pa.DataType:
+    """Of the values that `transform` reduces."""
+    if column.kind is StatisticsKind.DECIMAL:
+        return pa.decimal128(*decimal_size(column.type))
+    return _VALUE_TYPES.get(column.kind, pa.int64())
+
+
+_VALUE_TYPES = {
+    StatisticsKind.BOOLEAN: pa.bool_(),
+    StatisticsKind.DOUBLE: pa.float64(),
+    StatisticsKind.STRING: pa.string(),
+    StatisticsKind.BINARY: pa.binary(),
+}
+
+
+def _cast(values: pa.Array, column: StatisticsColumn) -> pa.Array:
+    wanted = value_type(column)
+    return values if values.type == wanted else pc.cast(values, options=pc.CastOptions(wanted, allow_invalid_utf8=True))
+
+
+_Convert = Callable[[pa.Array, StatisticsColumn], pa.Array]
+_CONVERT: dict[StatisticsKind, _Convert] = dict.fromkeys(StatisticsKind, _cast) | {
+    StatisticsKind.DATE: lambda values, _: values.cast(pa.int32()).cast(pa.int64()),
+    StatisticsKind.TIMESTAMP: lambda values, _: values.cast(pa.timestamp("us", values.type.tz)).cast(pa.int64()),
+}
+
+
+def _nearest_doubles(values: pa.Array, column: StatisticsColumn) -> pa.Array:
+    """Of decimals, as `BigDecimal.doubleValue` answers them."""
+    digits, scale = decimal_size(column.type)
+    if digits > _EXACT_DIGITS:
+        return pa.array([None if value is None else float(value) for value in values.to_pylist()], pa.float64())
+    # Of 16 bytes the lower half has numbers of so few digits, with their sign.
+    data = values.buffers()[1]
+    numbers = np.zeros(0, np.int64) if data is None else np.frombuffer(data, np.int64)[::2]
+    unscaled = numbers[values.offset : values.offset + len(values)]
+    is_null = values.is_null().to_numpy(zero_copy_only=False)
+    return pa.array(np.where(is_null, 0, unscaled) / 10.0**scale, mask=is_null)

@@ -1,0 +1,266 @@
+"""Partitions and tables of small files, which Spark's workers read with Arrow.
+
+For each file Spark copies Hadoop's configuration and sets up a reader: some ten times what it takes to read a file of a
+few KB. Here a file is read as a whole, in one request, and all of a unit's rows in one task, so that nothing is
+shuffled. What Spark might read otherwise than Arrow is left to Spark (`LeftToSpark`): other types than the table's own,
+calendars of old releases, damaged files.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, StructType
+
+from hms_cache.jobs.files.directories import OF_DIRECTORIES, DirectoryLister
+from hms_cache.jobs.statistics.columns import COLUMNS_OF_A_PASS, StatisticsColumn
+from hms_cache.jobs.statistics.data_files import UnitFiles
+from hms_cache.jobs.statistics.partials import BYTES_OF_A_PARTIAL, ROWS_OF_A_PARTIAL, partial_rows, partial_schema
+from hms_cache.jobs.statistics.rows.arrow_values import LeftToSpark, OrcRows, ParquetRows, values_of
+from hms_cache.jobs.statistics.rows.file_index import format_of
+from hms_cache.metadata.statistics_values import StatisticsKind
+from hms_cache.store.warehouse.file_systems import driver_errors
+from hms_cache.store.warehouse.locations import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+UNIT_BYTES = 8 << 20
+"""Of all files of a partition or table, if it is read so. What is larger Spark reads, in several tasks, by column."""
+
+REQUESTS_AT_ONCE = 8
+"""Units of a store of objects whose files one task fetches at a time: each takes some ten ms of waiting. So many times
+`UNIT_BYTES` are in memory at most."""
+
+_SETTINGS = {
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.int96TimestampConversion": "false",
+    "spark.sql.parquet.fieldId.read.enabled": "false",
+}
+"""Of a session that reads files as they are read here; Spark's defaults."""
+
+_UTC = frozenset({"UTC", "Etc/UTC", "Z", "+00:00", "GMT"})
+_NOT_IN_ORC = frozenset({StatisticsKind.DATE, StatisticsKind.TIMESTAMP})
+"""What files of ORC tell in the calendar, and the time zone, of their writer."""
+
+_UNIT = StructType([StructField(name, StringType()) for name in ("name", "location", "files")])
+SLICES = StructType([StructField("table", IntegerType(), False), StructField("units", ArrayType(_UNIT, False), False)])
+"""Units that are read together, of one table: their names (null: the table), locations, and files as a run found
+them."""
+
+
+class Read(NamedTuple):
+    """What became of a slice: rows as `transform` answers them, with the unit's ``name``, ``location`` and ``files``,
+    and the names of those that Spark has to read."""
+
+    rows: list[dict[str, Any]]
+    left: list[str | None]
+
+
+_ALL = {"sample_bytes": None, "all_bytes": None}
+"""No sample was read."""
+
+ReadSlice = Callable[[Iterable[dict[str, Any]]], Read]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionReading:
+    """How a session reads files, as far as it matters here."""
+
+    is_default: bool
+    is_utc: bool
+
+    @classmethod
+    def of(cls, spark: SparkSession) -> SessionReading:
+        """Of this one."""
+        is_default = all(str(spark.conf.get(name)).upper() == value.upper() for name, value in _SETTINGS.items())
+        return cls(is_default, spark.conf.get("spark.sql.session.timeZone") in _UTC)
+
+    def may_be_replaced(self, table: Table, columns: Sequence[StatisticsColumn]) -> bool:
+        """Whether files of the table, in Parquet or ORC, can be read here as Spark would read them."""
+        if not self.is_default or not columns or len(columns) > COLUMNS_OF_A_PASS:
+            return False
+        kinds = {column.kind for column in columns}
+        if format_of(table) == "orc" and kinds & _NOT_IN_ORC:
+            return False
+        if StatisticsKind.TIMESTAMP in kinds and not self.is_utc:
+            return False
+        # Spark fills values of char up; a name with a dot would be one of a field in a struct.
+        return not any(column.type.startswith("char") or "." in column.name for column in columns)
+
+
+def is_small(unit: UnitFiles) -> bool:
+    """Whether a unit is read here, all of it."""
+    is_plain = unit.layout is None and unit.sample is None
+    return is_plain and unit.figures is not None and unit.figures.bytes <= UNIT_BYTES
+
+
+def slices(
+    spark: SparkSession, some: Sequence[tuple[int, Sequence[tuple[str | None, UnitFiles]]]], tasks: int
+) -> DataFrame:
+    """Slices of units, each with the number of their table (`SLICES`), in so many tasks at most, in this order."""
+    rows = [
+        {
+            "table": number,
+            "units": [{"name": name, "location": unit.location, "files": str(unit.figures)} for name, unit in units],
+        }
+        for number, units in some
+    ]
+    # Of Arrow's columns Spark makes a relation of the driver's, with a task for each core.
+    return spark.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(SLICES)), SLICES).coalesce(tasks)
+
+
+def reader(files: Files, file_format: str, columns: Sequence[StatisticsColumn]) -> ReadSlice:
+    """Reads slices of one table, in a task. Never raises for a unit: what goes wrong Spark meets again, and tells."""
+    rows_in = ParquetRows(columns) if file_format == "parquet" else OrcRows(columns)
+    schema = to_arrow_schema(partial_schema(columns))
+    is_left = False
+
+    def read(units: Iterable[dict[str, Any]]) -> Read:
+        nonlocal is_left
+        found = _Units(columns, schema)
+        places = {place["name"]: place for place in units}
+        left: list[str | None] = []
+        for name, content in files.of_units(places):
+            try:
+                # One file that is others' to read tells enough: the rest of the table is likely to be like it.
+                if is_left:
+                    raise LeftToSpark
+                for one in content():
+                    for batch in rows_in.batches(one):
+                        found.add(name, batch)
+            except (LeftToSpark, OSError, MetaException, pa.ArrowException, ValueError):
+                is_left = True
+                left.append(name)
+        gone = set(left)
+        rows = [row | places[name] | _ALL for name, row in found.rows(places) if name not in gone]
+        return Read(rows, left)
+
+    return read
+
+
+_Content = Callable[[], list[bytes]]
+
+
+class Files:
+    """Contents of files, for one task."""
+
+    def __init__(self) -> None:
+        self._lister = DirectoryLister()
+        self._file_systems: dict[tuple[str, str], Any] = {}
+        self._pool = ThreadPoolExecutor(REQUESTS_AT_ONCE, "files")
+
+    def __enter__(self) -> Files:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self._pool.shutdown(cancel_futures=True)
+
+    def of_units(self, places: Mapping[str | None, Mapping[str, Any]]) -> Iterator[tuple[str | None, _Content]]:
+        """Of each unit, when they are asked for. Those of a store of objects are fetched ahead."""
+        ahead: deque[tuple[str | None, Future[list[bytes]]]] = deque()
+        for name, place in places.items():
+            location = place["location"]
+            if location.partition(":")[0] in OF_DIRECTORIES:
+                yield name, partial(self.read, location)
+                continue
+            ahead.append((name, self._pool.submit(self.read, location)))
+            if len(ahead) >= REQUESTS_AT_ONCE:
+                first, future = ahead.popleft()
+                yield first, future.result
+        for first, future in ahead:
+            yield first, future.result
+
+    def read(self, location: str) -> list[bytes]:
+        """Of each file in a directory, not below it. Raises OSError, MetaException."""
+        here = Location.parse(location)
+        start = len(here.path.rstrip("/")) + 1
+        names = []
+        try:
+            for path, info in self._lister.data_files(here):
+                if path.endswith("._COPYING_"):  # Spark takes it for no file
+                    raise OSError("a file is being copied")
+                if info["size"] and "/" not in path[start:]:
+                    names.append(str(info["name"]))
+        except FileNotFoundError:
+            return []
+        if here.scheme == "file":
+            return [Path(name).read_bytes() for name in names]
+        store = (here.scheme, here.authority)
+        if store not in self._file_systems:
+            self._file_systems[store], _ = self._lister.open(here)
+        with driver_errors():
+            return [bytes(self._file_systems[store].cat_file(name)) for name in names]
+
+
+class _Units:
+    """Rows of several units, reduced as they come: some MB are held."""
+
+    def __init__(self, columns: Sequence[StatisticsColumn], schema: pa.Schema) -> None:
+        self._columns = columns
+        self._schema = schema
+        self._numbers: dict[str | None, int] = {}
+        self._held: list[tuple[int, pa.RecordBatch]] = []
+        self._held_rows = self._held_bytes = 0
+        self._found: dict[int, dict[str, Any]] = {}
+
+    def add(self, name: str | None, rows: pa.RecordBatch) -> None:
+        """Some rows of a unit, with the columns that their file has."""
+        if self._held and not self._held[0][1].schema.equals(rows.schema):
+            self._reduce()
+        self._held.append((self._numbers.setdefault(name, len(self._numbers)), rows))
+        self._held_rows, self._held_bytes = self._held_rows + rows.num_rows, self._held_bytes + rows.nbytes
+        if self._held_rows >= ROWS_OF_A_PARTIAL or self._held_bytes >= BYTES_OF_A_PARTIAL:
+            self._reduce()
+
+    def rows(self, names: Iterable[str | None]) -> Iterator[tuple[str | None, dict[str, Any]]]:
+        """A row of each, also of those without rows."""
+        self._reduce()
+        nothing: dict[str, Any] = dict.fromkeys(self._schema.names) | {"rows": 0}
+        nothing |= {name: [] for name in self._schema.names if name.startswith("sketch")}
+        for name in names:
+            yield name, self._found.get(self._numbers.get(name, -1), nothing)
+
+    def _reduce(self) -> None:
+        held, self._held, self._held_rows, self._held_bytes = self._held, [], 0, 0
+        if not held:
+            return
+        numbers = np.repeat([number for number, _ in held], [batch.num_rows for _, batch in held])
+        values = values_of(pa.Table.from_batches([batch for _, batch in held]), self._columns)
+        values = values.add_column(0, "partition", pa.array(numbers, pa.int32()))
+        for row in partial_rows(values, self._columns, self._schema).to_pylist():
+            row |= {name: [value] for name, value in row.items() if name.startswith("sketch")}
+            number = row["partition"]
+            self._found[number] = _together(self._found[number], row) if number in self._found else row
+
+
+_TOGETHER: dict[str, Callable[[Any, Any], Any]] = {
+    "low": min,
+    "high": max,
+    "length_max": max,
+}
+
+
+def _together(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """Two partial rows of a unit, as Spark's aggregates put them together."""
+    both = {}
+    for name, value in one.items():
+        beside = other[name]
+        if name == "partition" or value is None or beside is None:
+            both[name] = beside if value is None else value
+        else:
+            function = _TOGETHER.get(name.rstrip("0123456789"))
+            both[name] = value + beside if function is None else function(value, beside)
+    return both
