@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.weights import weight_of
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import values_of_name
-from hms_cache.store.partitions.selection import PartitionedTable
 from hms_cache.store.snapshots import StatisticsOfColumn
 from hms_cache.store.statistics.reads import statistics_of_partitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -210,15 +210,7 @@ def statistics_of_table_partitions(
     held: ColumnsHeld, table: Table, columns: Iterable[str], engine: str
 ) -> list[ColumnStatistics]:
     """As the store answers: a struct for each partition that has any, by name."""
-    named = PartitionedTable(
-        table_id=table.id,
-        catalog=table.catName,
-        database=table.dbName,
-        name=table.tableName,
-        table_type=table.tableType,
-        sd_id=None,
-        keys=tuple((key.name, key.type) for key in table.partitionKeys or ()),
-    )
+    named = TableName(table.catName, table.dbName, table.tableName)
     found = ((one.partition, one.statistics, one.last_analyzed_s) for one in _chosen(held, columns))
     return statistics_of_partitions(found, named, engine or DEFAULT_ENGINE)
 

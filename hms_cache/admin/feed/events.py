@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from hms_cache.admin.feed.positions import EndReason, FeedPosition
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.object_names import DatabaseName
-from hms_cache.notifications.events import NotificationRow
+from hms_cache.notifications.events import NotificationRow, header_of
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.scope import Scope
 from hms_cache.notifications.visibility import Needed, questions_of
@@ -114,14 +114,7 @@ def end_frame(reason: EndReason, problem: str) -> bytes:
 
 
 def _columns(row: NotificationRow) -> dict[str, object]:
-    return {
-        "event_id": row.event_id,
-        "event_time_s": row.event_time_s,
-        "event_type": row.event_type,
-        "catalog": row.catalog,
-        "database": row.database,
-        "table": row.table,
-    }
+    return header_of(row)._asdict()
 
 
 def _frame(position: FeedPosition, data: dict[str, object]) -> bytes:

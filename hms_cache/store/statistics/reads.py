@@ -10,6 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, select
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.features import SchemaFeatures
@@ -155,7 +156,7 @@ def partitions_with_valid_statistics(
 
 
 def statistics_of_partitions(
-    found: Iterable[tuple[str, ColumnStatisticsObj, int]], table: PartitionedTable, engine: str
+    found: Iterable[tuple[str, ColumnStatisticsObj, int]], table: TableName, engine: str
 ) -> list[ColumnStatistics]:
     """One struct per partition, by its name; columns by theirs."""
     by_name: dict[str, ColumnStatistics] = {}
@@ -165,7 +166,7 @@ def statistics_of_partitions(
             description = ColumnStatisticsDesc(
                 isTblLevel=False,
                 dbName=table.database,
-                tableName=table.name,
+                tableName=table.table,
                 partName=name,
                 lastAnalyzed=last_analyzed_s,
                 catName=table.catalog,

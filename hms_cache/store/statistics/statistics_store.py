@@ -118,7 +118,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             if not names or not columns:
                 return []
             found = StatisticsReader(self._context, connection).of_partitions(header, names, columns, who)
-            answer = statistics_of_partitions(found, header, who)
+            answer = statistics_of_partitions(found, TableName(header.catalog, header.database, header.name), who)
             if version.valid_write_ids is not None and answer:
                 valid = partitions_with_valid_statistics(
                     connection, header, [one.statsDesc.partName for one in answer], version.valid_write_ids
