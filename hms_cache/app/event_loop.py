@@ -7,6 +7,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
+from hms_cache.event_loops import new_event_loop
+
 Result = TypeVar("Result")
 
 LOOP_THREAD = "hms-loop"
@@ -17,7 +19,7 @@ class EventLoopThread:
     """An event loop (uvloop's where it is installed) that runs until :meth:`stop`."""
 
     def __init__(self, name: str = LOOP_THREAD) -> None:
-        self._loop = _new_loop()
+        self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -37,11 +39,3 @@ class EventLoopThread:
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
-
-
-def _new_loop() -> asyncio.AbstractEventLoop:
-    try:
-        import uvloop
-    except ImportError:  # Windows, where uvloop does not exist
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()

@@ -16,17 +16,17 @@ from contextlib import suppress
 from typing import Final
 
 from hms_cache.errors import StartupError
+from hms_cache.event_loops import new_event_loop
 from hms_cache.lease.frames import (
     CHALLENGE_BYTES,
-    HEADER,
     PROOF_BYTES,
     BadFrameError,
     Channel,
-    body_length,
     challenge,
     is_proof,
     proof,
 )
+from hms_cache.lease.links import Link
 
 _log = logging.getLogger(__name__)
 
@@ -36,25 +36,25 @@ HANDSHAKE_S: Final = 5.0
 """Two round trips on one network."""
 
 MOST_QUEUED: Final = 1_000
-"""Messages that wait for a connection: a second of writes. Then they are dropped, and the connection is closed."""
+"""Messages that wait for a connection: a second of writes. Then they are dropped."""
 
 MOST_CONNECTIONS: Final = 256
 """Members that may call at once; a set has a handful."""
 
 _RECONNECT_S: Final = 0.1
-_BUFFER_BYTES: Final = 64 * 1024
 
 
 class _Peer:
-    """What is known of another member; only the loop touches it, but for `queue` appends."""
+    """What is known of another member; only the loop touches it."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.queue: deque[Message] = deque()
-        self.wanted = asyncio.Event()
+        """What waits for a connection."""
+        self.link: Link | None = None
+        self.channel: Channel | None = None
+        """Both while there is a connection on which each knows the other."""
         self.task: asyncio.Task[None] | None = None
-        self.is_connected = False
-        self.is_dropped = False
 
 
 class Transport:
@@ -75,7 +75,7 @@ class Transport:
         self._on_message = on_message
         self._on_reply = on_reply
         self._first_message = first_message
-        self._loop = asyncio.new_event_loop()
+        self._loop = new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="hms-members", daemon=True)
         self._peers: dict[str, _Peer] = {}
         self._server: asyncio.Server | None = None
@@ -88,7 +88,7 @@ class Transport:
         self._thread.start()
         try:
             self._server = asyncio.run_coroutine_threadsafe(
-                asyncio.start_server(self._serve, host, port, limit=_BUFFER_BYTES), self._loop
+                self._loop.create_server(self._answer_call, host, port), self._loop
             ).result()
         except OSError as error:
             self._end_loop()
@@ -115,7 +115,7 @@ class Transport:
 
     def connected(self) -> list[str]:
         """Members that this one has a connection to."""
-        return [name for name, peer in self._peers.copy().items() if peer.is_connected]
+        return [name for name, peer in self._peers.copy().items() if peer.channel is not None]
 
     # ---- on the loop ----
 
@@ -123,15 +123,16 @@ class Transport:
         peer = self._peers.get(member)
         if peer is None:
             return
+        if peer.link is not None and peer.channel is not None:
+            self._say(peer.link, peer.channel, message)
+            return
         if len(peer.queue) >= MOST_QUEUED:
             self.counts["dropped"] += len(peer.queue)
             peer.queue.clear()
-            if peer.is_connected and peer.task is not None:
-                self._drop(member)
-                self._add(member, peer.address)
-            return
         peer.queue.append(message)
-        peer.wanted.set()
+
+    def _say(self, link: Link, channel: Channel, message: Message) -> None:
+        self.counts["sent" if link.write(channel.encode(message)) else "dropped"] += 1
 
     def _meet(self, addresses: dict[str, str]) -> None:
         for member in [one for one in self._peers if addresses.get(one) != self._peers[one].address]:
@@ -154,106 +155,90 @@ class Transport:
         while True:
             try:
                 async with asyncio.timeout(HANDSHAKE_S):
-                    reader, writer = await asyncio.open_connection(host.strip("[]"), int(port), limit=_BUFFER_BYTES)
+                    _, link = await self._loop.create_connection(lambda: Link(self._loop), host.strip("[]"), int(port))
                 try:
                     async with asyncio.timeout(HANDSHAKE_S):
-                        channel = await self._introduce(member, reader, writer)
-                    peer.queue.appendleft(self._first_message())
-                    peer.is_connected = True
-                    await self._exchange(member, peer, channel, reader, writer)
+                        channel = await self._introduce(member, link)
+                    await self._exchange(member, peer, channel, link)
                 finally:
-                    peer.is_connected = False
-                    writer.close()
+                    peer.link = peer.channel = None
+                    link.close()
             except (OSError, TimeoutError, asyncio.IncompleteReadError, BadFrameError, ValueError) as error:
                 _log.debug("no connection to member %s at %s: %s", member, peer.address, error)
+            except Exception:
+                # Without a connection each write would cost a lease: better once more than never again.
+                _log.exception("the connection to member %s at %s is opened anew", member, peer.address)
             await asyncio.sleep(_RECONNECT_S)
 
-    async def _introduce(self, member: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> Channel:
+    async def _introduce(self, member: str, link: Link) -> Channel:
         """The caller's side of the handshake: own challenge and name; the other's challenge and proof; own proof."""
         own = challenge()
-        writer.write(own + self._member.encode().ljust(64))
-        answer = await reader.readexactly(CHALLENGE_BYTES + 64 + PROOF_BYTES)
+        link.write(own + self._member.encode().ljust(64))
+        answer = await link.read(CHALLENGE_BYTES + 64 + PROOF_BYTES)
         other, name, given = answer[:CHALLENGE_BYTES], answer[CHALLENGE_BYTES:-PROOF_BYTES], answer[-PROOF_BYTES:]
         names = self._member.encode().ljust(64) + name
         if name.strip().decode() != member or not is_proof(given, self._secret, b"called" + names, other, own):
             raise BadFrameError("who answers is not the member that the table names, or does not know the secret")
-        writer.write(proof(self._secret, b"caller" + names, own, other))
+        link.write(proof(self._secret, b"caller" + names, own, other))
         return Channel(self._secret, own, other, calls=True)
 
-    async def _exchange(
-        self,
-        member: str,
-        peer: _Peer,
-        channel: Channel,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-    ) -> None:
-        async def read() -> None:
-            while True:
-                body = await reader.readexactly(body_length(await reader.readexactly(HEADER.size)))
-                self.counts["received"] += 1
-                self._on_reply(member, channel.decode(body))
+    async def _exchange(self, member: str, peer: _Peer, channel: Channel, link: Link) -> None:
+        """Until the connection is lost; why."""
 
-        reading = self._loop.create_task(read())
-        wanting: asyncio.Task[bool] | None = None
-        try:
-            while True:
-                while peer.queue:
-                    writer.write(channel.encode(peer.queue.popleft()))
-                    self.counts["sent"] += 1
-                await writer.drain()
-                peer.wanted.clear()
-                if peer.queue:
-                    continue
-                wanting = self._loop.create_task(peer.wanted.wait())
-                await asyncio.wait({reading, wanting}, return_when=asyncio.FIRST_COMPLETED)
-                if reading.done():
-                    reading.result()
-        finally:
-            for task in (reading, wanting):
-                if task is not None:
-                    task.cancel()
-            with suppress(BaseException):
-                if reading.done() and not reading.cancelled():
-                    reading.exception()
+        def reply(body: bytes) -> None:
+            self.counts["received"] += 1
+            self._on_reply(member, channel.decode(body))
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        if len(self._called) >= MOST_CONNECTIONS:
-            self.counts["refused"] += 1
-            writer.close()
-            return
+        link.receive(reply)
+        self._say(link, channel, self._first_message())
+        while peer.queue:
+            self._say(link, channel, peer.queue.popleft())
+        peer.link, peer.channel = link, channel
+        if (error := await link.lost) is not None:
+            raise error
+
+    def _answer_call(self) -> Link:
+        """The protocol of a connection that another member opens."""
+        link = Link(self._loop)
+        task = self._loop.create_task(self._serve(link))
         self._called.add(task)
+        task.add_done_callback(self._called.discard)
+        return link
+
+    async def _serve(self, link: Link) -> None:
         try:
+            if len(self._called) > MOST_CONNECTIONS:
+                self.counts["refused"] += 1
+                return
             async with asyncio.timeout(HANDSHAKE_S):
-                member, channel = await self._welcome(reader, writer)
-            while True:
-                body = await reader.readexactly(body_length(await reader.readexactly(HEADER.size)))
+                member, channel = await self._welcome(link)
+
+            def answer(body: bytes) -> None:
                 self.counts["received"] += 1
-                answer = self._on_message(member, channel.decode(body))
-                if answer is not None:
-                    writer.write(channel.encode(answer))
-                    self.counts["sent"] += 1
-                    await writer.drain()
+                said = self._on_message(member, channel.decode(body))
+                if said is not None:
+                    self._say(link, channel, said)
+
+            link.receive(answer)
+            if (error := await link.lost) is not None:
+                raise error
         except BadFrameError as error:
             self.counts["refused"] += 1
             _log.warning("a connection that is no member's is closed: %s", error)
-        except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError, UnicodeDecodeError):
-            pass  # gone, or this transport is closed; the stream's own callback would log a cancelled task
+        except (OSError, TimeoutError, asyncio.IncompleteReadError, UnicodeDecodeError) as error:
+            _log.debug("a member's connection has ended: %s", error)
         finally:
-            self._called.discard(task)
-            writer.close()
+            link.close()
 
-    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[str, Channel]:
+    async def _welcome(self, link: Link) -> tuple[str, Channel]:
         """The called side of the handshake."""
-        greeting = await reader.readexactly(CHALLENGE_BYTES + 64)
+        greeting = await link.read(CHALLENGE_BYTES + 64)
         other, name = greeting[:CHALLENGE_BYTES], greeting[CHALLENGE_BYTES:]
         own = challenge()
         own_name = self._member.encode().ljust(64)
         names = name + own_name
-        writer.write(own + own_name + proof(self._secret, b"called" + names, own, other))
-        given = await reader.readexactly(PROOF_BYTES)
+        link.write(own + own_name + proof(self._secret, b"called" + names, own, other))
+        given = await link.read(PROOF_BYTES)
         if not is_proof(given, self._secret, b"caller" + names, other, own):
             raise BadFrameError("who calls does not know the secret")
         return name.strip().decode(), Channel(self._secret, other, own, calls=False)

@@ -22,10 +22,10 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("notifications", "expressions", "txn"),
     ("metadata",),
     ("wire", "authentication", "authorization"),
-    ("config", "metrics", "clock", "errors", "patterns", "input_limits", "computing", "values"),
+    ("config", "metrics", "clock", "errors", "patterns", "input_limits", "computing", "event_loops", "values"),
 )
 #: The innermost ones are small and build on each other.
-NEIGHBOURS = frozenset({"config", "metrics", "clock", "errors", "patterns", "input_limits", "computing", "values"})
+NEIGHBOURS = frozenset(RANKS[-1])
 RANK_OF = {name: rank for rank, names in enumerate(RANKS) for name in names}
 #: Generated structs: every package may use them, and they use none.
 GENERATED = "thrift_gen"

@@ -61,7 +61,7 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     new_loop = uvloop.new_event_loop if request.param == "uvloop" else asyncio.new_event_loop
     listeners: list[Listener] = []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(event_loop, "_new_loop", new_loop)
+        patch.setattr(event_loop, "new_event_loop", new_loop)
 
         class Seen(service_module.MetastoreServer):  # type: ignore[name-defined]
             def __init__(self, *arguments: object, **named: object) -> None:

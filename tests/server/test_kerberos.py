@@ -64,7 +64,7 @@ def test_calls_of_all_sizes_under_each_quality(
     serve: Serve, realm: Realm, quality: int, loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if loop == "asyncio":
-        monkeypatch.setattr(event_loop, "_new_loop", asyncio.new_event_loop)
+        monkeypatch.setattr(event_loop, "new_event_loop", asyncio.new_event_loop)
     server = serve(**settings_of(realm))
     link = signed_in(server, realm, quality)
     link.call("create_database", database=database("d"))

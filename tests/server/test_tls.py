@@ -64,7 +64,7 @@ def authority(tmp_path: Path) -> Authority:
 @pytest.fixture(params=["uvloop", "asyncio"])
 def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "asyncio":
-        monkeypatch.setattr(event_loop, "_new_loop", asyncio.new_event_loop)
+        monkeypatch.setattr(event_loop, "new_event_loop", asyncio.new_event_loop)
     else:
         pytest.importorskip("uvloop")
     return str(request.param)

@@ -1,0 +1,118 @@
+"""One connection of two members: bytes of the handshake, then frames.
+
+A frame is handed on in the turn of the loop in which its last byte came, and one that is sent goes to the socket in the
+turn in which it is asked for: each turn more, in a process whose other threads compute, may take as long as the rest of
+the way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final, cast
+
+from hms_cache.lease.frames import HEADER, MAX_FRAME_BYTES, BadFrameError, body_length
+
+MAX_UNREAD_BYTES: Final = 4096
+"""Of a handshake: more than both sides of it say."""
+
+MAX_UNSENT_BYTES: Final = 64 * 1024
+"""What a member does not read in time for this is lost, with its connection: some 600 messages."""
+
+
+class Link(asyncio.Protocol):
+    """See the module. Everything runs on its loop."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.lost: asyncio.Future[Exception | None] = loop.create_future()
+        """Why the connection has ended: None when the other side closed it in order."""
+        self._loop = loop
+        self._transport: asyncio.Transport | None = None
+        self._bytes = bytearray()
+        self._wanted_bytes = 0
+        self._read: asyncio.Future[bytes] | None = None
+        self._on_body: Callable[[bytes], None] | None = None
+        self._is_closed = False
+
+    async def read(self, size_bytes: int) -> bytes:
+        """Exactly so many bytes. For the handshake. Raises IncompleteReadError when fewer come."""
+        self._wanted_bytes = size_bytes
+        read: asyncio.Future[bytes] = self._loop.create_future()
+        self._read = read
+        self._take()
+        if self.lost.done() and not read.done():
+            raise self._incomplete()
+        return await read
+
+    def receive(self, on_body: Callable[[bytes], None]) -> None:
+        """From now on frames come, and `on_body` gets the body of each. What it raises, a BadFrameError for instance,
+        ends the connection."""
+        self._on_body = on_body
+        self._take()
+
+    def write(self, data: bytes) -> bool:
+        """Sends it; False: what was sent before waits still, and the connection is closed."""
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return True  # lost with its connection, as if it had broken a moment later
+        if transport.get_write_buffer_size() > MAX_UNSENT_BYTES:
+            transport.abort()
+            return False
+        transport.write(data)
+        return True
+
+    def close(self) -> None:
+        """After what was sent. Can be called again, and before the connection is made."""
+        self._is_closed = True
+        if self._transport is not None:
+            self._transport.close()
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        if self._is_closed:
+            self._transport.close()
+
+    def data_received(self, data: bytes) -> None:
+        self._bytes += data
+        self._take()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self.lost.done():
+            self.lost.set_result(error)
+        if self._read is not None and not self._read.done():
+            self._read.set_exception(self._incomplete())
+
+    # Bytes
+
+    def _take(self) -> None:
+        held = self._bytes
+        if self._on_body is None:
+            if self._read is not None and not self._read.done() and len(held) >= self._wanted_bytes:
+                read, self._read = self._read, None
+                read.set_result(bytes(held[: self._wanted_bytes]))
+                del held[: self._wanted_bytes]
+            if len(held) > MAX_UNREAD_BYTES:
+                self._fail(BadFrameError("more than a handshake"))
+            return
+        try:
+            while len(held) >= HEADER.size and not self.lost.done():
+                end = HEADER.size + body_length(bytes(held[: HEADER.size]))
+                if len(held) < end:
+                    break
+                body = bytes(held[HEADER.size : end])
+                del held[:end]
+                self._on_body(body)
+        except BadFrameError as error:
+            self._fail(error)
+        assert len(held) <= MAX_FRAME_BYTES + HEADER.size or self.lost.done()
+
+    def _fail(self, error: BadFrameError) -> None:
+        self._bytes.clear()
+        if not self.lost.done():
+            self.lost.set_result(error)
+        self.close()
+
+    def _incomplete(self) -> asyncio.IncompleteReadError:
+        return asyncio.IncompleteReadError(bytes(self._bytes), self._wanted_bytes)
