@@ -50,68 +50,69 @@ class AuthenticationSettings(Section):
     )
     quality_of_protection: Words = setting(
         ("auth", "auth-int", "auth-conf"),
-        "What may be agreed on with a client of Kerberos: auth (nothing more), auth-int (messages cannot be changed),"
-        " auth-conf (nor read).",
+        "Protection that Kerberos clients can negotiate: auth (authentication only), auth-int (integrity), auth-conf"
+        " (encryption).",
         site_keys=("hadoop.rpc.protection",),
         from_site=_qualities,
     )
     auth_to_local: str = setting(
         "DEFAULT",
-        "Rules that make users of principals, in Hadoop's form: RULE:[1:$1] DEFAULT. A"
-        " principal that none applies to is refused.",
+        "Rules that map principals to user names, in Hadoop's syntax: RULE:[1:$1] DEFAULT. A principal that matches"
+        " no rule is refused.",
         site_keys=("hadoop.security.auth_to_local",),
     )
     delegation_tokens: bool = setting(
         True,
-        "With Kerberos: clients may ask for delegation tokens (SASL DIGEST-MD5), as Spark on YARN, Trino and"
-        " HiveServer2 do for processes and users without a ticket. They are kept in the database, in Hive's form, so"
-        " that they are good on every server on it, Java's with DBTokenStore included.",
+        "With Kerberos: clients can request delegation tokens (SASL DIGEST-MD5), as Spark on YARN, Trino and"
+        " HiveServer2 do for processes and users without a ticket. Tokens are stored in the database in Hive's format,"
+        " so every server on it accepts them, including Java servers with DBTokenStore.",
     )
     token_max_lifetime_s: Seconds = setting(
         7 * 86_400.0,
-        "How long a delegation token is good.",
+        "Lifetime of a delegation token.",
         reason="Hive's.",
         site_keys=metastore_keys("cluster.delegation.token.max-lifetime", before="hive."),
         ge=60,
     )
     token_renew_interval_s: Seconds = setting(
         86_400.0,
-        "How far ahead a renewal puts the date that is told to who renews a token. As in Hive, a token that nobody"
-        " renews stays good until the end of its lifetime.",
+        "How far a renewal extends the date that is returned to the client that renews a token. As in Hive, a token"
+        " that is not renewed stays valid until the end of its lifetime.",
         reason="Hive's.",
         site_keys=metastore_keys("cluster.delegation.token.renew-interval", before="hive."),
         ge=60,
     )
     token_key_update_interval_s: Seconds = setting(
         86_400.0,
-        "How long a key signs new tokens; it is kept until the last of them has ended.",
+        "How long a key signs new tokens. It is kept until the last of them has expired.",
         reason="Hive's.",
         site_keys=metastore_keys("cluster.delegation.key.update-interval", before="hive."),
         ge=60,
     )
     token_clean_interval_s: Seconds = setting(
         900.0,
-        "How often tokens and keys whose time is over are deleted.",
+        "Time between two deletions of expired tokens and keys.",
         reason="Hive's.",
         site_keys=metastore_keys("cluster.delegation.token.gc-interval", before="hive."),
         ge=1,
     )
     proxy_users: str = setting(
         "",
-        "Who may ask for tokens of other users: `trino users=* hosts=10.0.0.0/8; hive groups=analysts hosts=*`. Each"
-        " rule needs users or groups, and hosts; * allows all. A site file's hadoop.proxyuser.NAME.users, .groups and"
-        " .hosts say the same. Groups are those of proxy_groups.",
+        "Users who can request tokens for other users: `trino users=* hosts=10.0.0.0/8; hive groups=analysts"
+        " hosts=*`. Each rule needs users or groups, and hosts; * allows all. The site file's"
+        " hadoop.proxyuser.NAME.users, .groups and .hosts have the same meaning. proxy_groups selects where groups"
+        " come from.",
     )
     proxy_groups: Literal["system", "directory"] = setting(
         "system",
-        "Whose groups the rules of proxy_users mean. system: those of the server's operating system (`id USER`), which"
-        " has to know the user who is acted for. directory: those of the LDAP directory, which ldap_bind_dn looks for,"
-        " as the other ldap_ settings say; at most authorization.directory_groups_max_age_s old.",
+        "Source of the groups in the rules of proxy_users. system: the server's operating system (`id USER`), which"
+        " must know the user for whom the token is requested. directory: the LDAP directory, searched by ldap_bind_dn"
+        " as the other ldap_ settings describe; results are at most authorization.directory_groups_max_age_s old.",
     )
     plain: Literal["off", "ldap"] = setting(
         "off",
-        "ldap: clients authenticate by SASL PLAIN, and the directory knows their passwords. Needs hms-cache[ldap], and"
-        " server.tls_enabled: passwords are sent as they are.",
+        "ldap: clients authenticate with SASL PLAIN, and the server checks their passwords with the directory. Needs"
+        " hms-cache[ldap], and server.tls_enabled, because passwords are sent unencrypted.",
         site_keys=metastore_keys("authentication"),
         from_site=lambda mode: _MODES.get(mode.strip().lower(), mode),
     )
@@ -128,23 +129,23 @@ class AuthenticationSettings(Section):
     )
     ldap_base_dn: str = setting(
         "",
-        "Without a pattern: where users lie.",
+        "Base of the search for users, if there is no pattern.",
         site_keys=metastore_keys("authentication.ldap.baseDN"),
     )
     ldap_guid_key: str = setting(
         "uid",
-        "Below ldap_base_dn: the attribute of the user's name.",
+        "Attribute that holds the user name, for searches below ldap_base_dn.",
         site_keys=metastore_keys("authentication.ldap.guidKey"),
     )
     ldap_domain: str = setting(
         "",
-        "Domain of an Active Directory, where users bind as name@domain.",
+        "Active Directory domain. Users bind as name@domain.",
         site_keys=metastore_keys("authentication.ldap.Domain"),
     )
     ldap_bind_dn: str = setting(
         "",
-        "Account that looks for users and groups, as a distinguished name or, in an Active Directory, name@domain."
-        " Empty: each user looks for itself.",
+        "Account that searches for users and groups: a distinguished name or, in an Active Directory, name@domain."
+        " Empty: each user searches for itself.",
         site_keys=metastore_keys("authentication.ldap.binddn"),
     )
     ldap_bind_password: SecretStr = setting(
@@ -156,18 +157,18 @@ class AuthenticationSettings(Section):
     ldap_bind_password_command: str = setting("", "Command whose first line of output is that password.")
     ldap_user_filter: Words = setting(
         (),
-        "Users who are let in, by name. Empty: all.",
+        "Names of the users who can connect. Empty: all.",
         site_keys=metastore_keys("authentication.ldap.userFilter"),
     )
     ldap_group_filter: Words = setting(
         (),
-        "Groups whose members are let in, by the first part of their distinguished names. Empty: all.",
+        "Groups whose members can connect, by the first part of their distinguished names. Empty: all.",
         site_keys=metastore_keys("authentication.ldap.groupFilter"),
     )
     ldap_group_dn_pattern: str = setting(
         "",
-        "Where groups lie, such as cn=%s,ou=groups,dc=example,dc=com; several with colons between. Empty: below"
-        " ldap_base_dn.",
+        "Pattern for the distinguished names of groups, such as cn=%s,ou=groups,dc=example,dc=com; several are"
+        " separated by colons. Empty: groups are searched below ldap_base_dn.",
         site_keys=metastore_keys("authentication.ldap.groupDNPattern"),
     )
     ldap_group_class_key: str = setting(
@@ -177,35 +178,36 @@ class AuthenticationSettings(Section):
     )
     ldap_group_membership_key: str = setting(
         "member",
-        "Attribute of groups with their members, by distinguished name or name.",
+        "Attribute of a group that lists its members, by distinguished name or by name.",
         site_keys=metastore_keys("authentication.ldap.groupMembershipKey"),
     )
     ldap_user_membership_key: str = setting(
         "",
-        "Attribute of users with their groups, such as memberOf; if it is set, it is asked in place of the groups.",
+        "Attribute of a user that lists its groups, such as memberOf. If it is set, it is used instead of the groups'"
+        " own attribute.",
         site_keys=metastore_keys("authentication.ldap.userMembershipKey"),
     )
     ldap_custom_query: str = setting(
         "",
-        "Filter of LDAP: those whom it finds below ldap_base_dn are let in, and the members of what it finds. In place"
-        " of ldap_user_filter and ldap_group_filter.",
+        "LDAP filter. Users whom it finds below ldap_base_dn, and members of the groups that it finds, can connect."
+        " Replaces ldap_user_filter and ldap_group_filter.",
         site_keys=metastore_keys("authentication.ldap.customLDAPQuery"),
     )
     ldap_user_search_filter: str = setting(
         "",
-        "Filter of LDAP that must find the user below ldap_base_dn, with {0} for the name: (&(uid={0})(l=Paris)). In"
-        " place of the filters above, as the next.",
+        "LDAP filter that must find the user below ldap_base_dn; {0} is the name: (&(uid={0})(l=Paris)). This setting"
+        " and the next one replace the filters above.",
         site_keys=metastore_keys("authentication.ldap.userSearchFilter"),
     )
     ldap_group_search_filter: str = setting(
         "",
-        "Filter of LDAP that must find something below ldap_group_base_dn, with {0} for the user's name and {1} for its"
+        "LDAP filter that must find an entry below ldap_group_base_dn; {0} is the user's name and {1} its"
         " distinguished name: (&(cn=hive)(memberUid={0})).",
         site_keys=metastore_keys("authentication.ldap.groupSearchFilter"),
     )
     ldap_group_base_dn: str = setting(
         "",
-        "Where ldap_group_search_filter looks.",
+        "Base of the search with ldap_group_search_filter.",
         site_keys=metastore_keys("authentication.ldap.groupBaseDN"),
     )
     ldap_ca_file: OptionalPath = setting(
@@ -213,53 +215,53 @@ class AuthenticationSettings(Section):
     )
     ldap_timeout_s: Seconds = setting(
         5.0,
-        "How long the directory may take to answer.",
+        "Maximum time for an answer of the directory.",
         reason="Half of the client's time: a second directory can be asked.",
         gt=0,
         le=60,
     )
     jwt_jwks_url: str = setting(
         "",
-        "Where the keys of the issuer of JSON Web Tokens are: https://issuer.example.com/jwks.json, or file:/path. With"
-        " it each request needs a bearer token; needs server.transport_mode = http and hms-cache[jwt].",
+        "Address of the keys of the issuer of JSON Web Tokens: https://issuer.example.com/jwks.json, or file:/path."
+        " If it is set, each request needs a bearer token. Needs server.transport_mode = http and hms-cache[jwt].",
         site_keys=metastore_keys("authentication.jwt.jwks.url"),
     )
-    jwt_issuer: str = setting("", "The `iss` that tokens must have; empty: any whose key is in the JWKS.")
+    jwt_issuer: str = setting("", "Required value of the claim `iss`. Empty: any issuer whose key is in the JWKS.")
     jwt_audience: Words = setting(
         (),
-        "Tokens must be for one of these (`aud`); empty: that is not looked at, as in Hive. Set it where the issuer"
-        " makes tokens for other services, too.",
+        "Accepted values of the claim `aud`. Empty: the claim is not checked, as in Hive. Set it if the issuer also"
+        " issues tokens for other services.",
     )
     jwt_algorithms: Words = setting(
         ("RS256", "ES256"),
-        "Algorithms that tokens may be signed with: of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512,"
-        " EdDSA.",
+        "Accepted signature algorithms, out of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA.",
         reason="What issuers use. A symmetric key would let whoever can check a token make one.",
     )
-    jwt_user_claim: str = setting("sub", "The claim that names the user.", reason="Hive's.")
+    jwt_user_claim: str = setting("sub", "Claim that contains the user name.", reason="Hive's.")
     jwt_groups_claim: str = setting(
         "",
-        "The claim that names the user's groups, such as groups: a list, or one name. A policy's token_groups are"
-        " these, grants to groups count for them (sql), and an Open Policy Agent is told them. Empty: none.",
+        "Claim that contains the user's groups, such as groups: a list, or a single name. They are the token_groups"
+        " of a policy, grants to groups apply to them (sql), and an Open Policy Agent receives them. Empty: none.",
     )
     jwt_leeway_s: Seconds = setting(
         30.0,
-        "How far clocks may differ when a token's times are judged.",
+        "Tolerated clock difference when the times of a token are checked.",
         reason="Clocks that NTP keeps differ by less.",
         ge=0,
         le=600,
     )
     jwt_refresh_interval_s: Seconds = setting(
         300.0,
-        "How often the keys are read again: one that was withdrawn is trusted this much longer, or twice as long while"
-        " they cannot be read.",
+        "Time between two reads of the keys. A withdrawn key is trusted for this long, or twice as long while the"
+        " keys cannot be read.",
         reason="Issuers announce new keys by their ids, which are looked for at once.",
         ge=1,
         le=86_400,
     )
     jwt_retry_interval_s: Seconds = setting(
         10.0,
-        "Least time between two reads of the keys because a token named an unknown one, or because a read failed.",
+        "Minimum time between two reads of the keys that are caused by a token with an unknown key or by a failed"
+        " read.",
         reason="Clients that make up ids must not make the server ask the issuer all the time.",
         ge=0.1,
         le=3600,
@@ -268,7 +270,7 @@ class AuthenticationSettings(Section):
         None, "PEM file with the authorities of the https address. Empty: those of the system."
     )
     jwt_timeout_s: Seconds = setting(
-        5.0, "How long the issuer's server may take to answer.", reason="As the directory.", gt=0, le=60
+        5.0, "Maximum time for an answer of the issuer's server.", reason="As the directory.", gt=0, le=60
     )
     handshake_timeout_s: Seconds = setting(
         10.0,

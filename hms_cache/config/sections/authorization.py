@@ -15,64 +15,65 @@ class AuthorizationSettings(Section):
 
     provider: Literal["off", "policy", "sql", "opa"] = setting(
         "off",
-        "policy: a file says who may do what. sql: owners, grants and roles that the metastore keeps, as SQL-standard"
-        " authorization means them. opa: an Open Policy Agent is asked. Clients must authenticate (section"
-        " authentication), or anyone could use another's name.",
+        "policy: a file defines permissions. sql: owners, grants and roles in the metastore define them, as in"
+        " SQL-standard authorization. opa: an Open Policy Agent decides. Clients must authenticate (section"
+        " authentication); otherwise any client could use another user's name.",
     )
     service_users: Words = setting(
         (),
-        "With provider = sql: users who may call what is for services only (notification log, tokens and keys,"
+        "With provider = sql: users who can call what is for services only (notification log, tokens and keys,"
         " compactions, replication).",
     )
     sql_grants: Literal["read", "logged"] = setting(
         "read",
-        "With provider = sql: how a change of grants becomes known. read: each call reads them (see sql_max_age_s)."
-        " logged: servers write an event of their own with each change, and keep what they decided until the log tells"
-        " of one, sql_max_age_s at most (60 s if that is 0). Every hms-cache server on the database must have it, one"
-        " with another provider, too; Java's metastores tell nothing: what they grant or revoke counts after that age.",
+        "With provider = sql: how servers notice changes of grants. read: each call reads them (see sql_max_age_s)."
+        " logged: servers write an event with each change, and keep their decisions until the log shows such an event,"
+        " but at most for sql_max_age_s (60 s if that is 0). Every hms-cache server on the database must use this"
+        " mode, also one with another provider. Java metastores write no such events; their changes take effect after"
+        " that time.",
     )
     sql_max_age_s: Seconds = setting(
         0.0,
-        "With provider = sql: how old a decision may be. 0: each call reads the grants, and no encoded answer is kept.",
+        "With provider = sql: maximum age of a decision. 0: each call reads the grants, and no encoded answer is kept.",
         reason="Grants have no events, and other metastores on the database change them. What this server changes"
         " counts for its next call at any age.",
         ge=0,
         le=60,
     )
     opa_url: str = setting(
-        "", "With provider = opa: the rule that is asked, such as https://opa.example.com:8181/v1/data/hms/allow."
+        "", "With provider = opa: address of the rule, such as https://opa.example.com:8181/v1/data/hms/allow."
     )
     opa_ca_file: OptionalPath = setting(
         None, "PEM file with the authorities of an https:// opa_url; unset: those of the system."
     )
     opa_timeout_s: Seconds = setting(
         2.0,
-        "How long an answer of the Open Policy Agent may take. Without one the call is refused.",
+        "Maximum time for an answer of the Open Policy Agent. A call without an answer is refused.",
         reason="It runs beside the server, and answers in milliseconds; calls wait on threads that others need.",
         gt=0,
         le=30,
     )
     opa_max_age_s: Seconds = setting(
         5.0,
-        "How old a decision of the Open Policy Agent may be. 0: each call asks.",
+        "Maximum age of a decision of the Open Policy Agent. 0: each call asks.",
         reason="Long enough for a query's many calls, short for a right that was withdrawn.",
         ge=0,
         le=3600,
     )
     policy_file: OptionalPath = setting(
-        None, "TOML file with users' groups and roles, and what is granted to them. Taken anew when it changes."
+        None, "TOML file with users' groups and roles, and their grants. It is read again when it changes."
     )
     directory_groups: bool = setting(
         False,
-        "true: the groups of the LDAP directory of section authentication count, for users of every mechanism. With"
+        "true: the groups of the LDAP directory of section authentication apply to users of every mechanism: with"
         " provider = policy as a grant's directory_groups, with sql as grants to groups, with opa as"
-        " input.directory_groups. ldap_bind_dn looks for users and groups, where and as the other ldap_ settings say.",
+        " input.directory_groups. ldap_bind_dn searches for users and groups as the other ldap_ settings describe.",
     )
     directory_groups_max_age_s: Seconds = setting(
         60.0,
-        "How old what the directory said about a user's groups may be. With sql and opa no decision lives longer; if"
-        " decisions live shorter (sql_max_age_s, opa_max_age_s), that comes on top. Three times as old while the"
-        " directory does not answer, and then the user's calls are refused.",
+        "Maximum age of what the directory said about a user's groups. With sql and opa, no decision is kept longer"
+        " than this; if decisions are kept for a shorter time (sql_max_age_s, opa_max_age_s), that time is added."
+        " While the directory does not answer, groups are kept three times as long; then the user's calls are refused.",
         unit="seconds",
         reason="One question for each user and minute; a right that was withdrawn ends a minute later.",
         ge=1,
@@ -80,7 +81,7 @@ class AuthorizationSettings(Section):
     )
     policy_check_interval_s: Seconds = setting(
         1.0,
-        "How often to look whether the policy file has changed; SIGHUP takes it at once.",
+        "Time between two checks whether the policy file has changed. SIGHUP reads it at once.",
         reason="A look is one stat(); a right that was withdrawn ends a second later.",
         gt=0,
         le=3600,
