@@ -20,10 +20,12 @@ from benchmarks.comparison.run import FULL, PLAN, QUICK, SMALL_PLAN, run
 from benchmarks.cycles import Cycle, Figures, measure_cycles, ratio_table, report_table
 from benchmarks.iceberg import COMMITS, lost_commits
 from benchmarks.java_metastore import (
+    LOG_LISTENER,
     VERSION,
     JavaMetastore,
     fetch,
     load_schema,
+    log_listener,
     statement_counter,
     statements,
 )
@@ -51,6 +53,9 @@ if TYPE_CHECKING:
 NAMES_REPORT = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "names.md"
 SCALE_REPORT = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "scale.md"
 REPORT = Path(__file__).resolve().parent.parent / "docs" / "evidence" / "benchmarks.md"
+
+
+OWN, JAVA, JAVA_THAT_LOGS = "this project", f"Hive {VERSION}, which logs nothing", f"Hive {VERSION}, which logs changes"
 
 
 @click.group()
@@ -167,7 +172,7 @@ def transactions(hms: str | None, mysql: str | None, clients: str, seconds: floa
 @click.option("--seconds", default=3.0, show_default=True)
 def changes(hms: str | None, clients: str, seconds: float) -> None:
     """Changes of the catalog per second: tables created and dropped, altered, partitions added and dropped."""
-    _compare_cycles(CHANGES, [int(one) for one in clients.split(",")], seconds, hms)
+    _compare_cycles(CHANGES, [int(one) for one in clients.split(",")], seconds, hms, logs=True)
 
 
 @main.command()
@@ -176,12 +181,19 @@ def changes(hms: str | None, clients: str, seconds: float) -> None:
 @click.option("--seconds", default=3.0, show_default=True)
 def iceberg(hms: str | None, clients: str, seconds: float) -> None:
     """Iceberg commits per second, with locks and without, each writer on its own table and all on one; none is lost."""
-    _compare_cycles(COMMITS, [int(one) for one in clients.split(",")], seconds, hms)
+    _compare_cycles(COMMITS, [int(one) for one in clients.split(",")], seconds, hms, logs=True)
 
 
 def _compare_cycles(
-    cycles: Sequence[Cycle], counts: list[int], seconds: float, hms: str | None, mysql: str | None = None
+    cycles: Sequence[Cycle],
+    counts: list[int],
+    seconds: float,
+    hms: str | None,
+    mysql: str | None = None,
+    *,
+    logs: bool = False,
 ) -> None:
+    """`logs`: Hive's metastore is measured a second time, with a listener that logs each change as ours does."""
     if hms is not None:
         for cycle, figures in zip(cycles, _measure(cycles, hms, counts, seconds, mysql), strict=True):
             click.echo(f"## {cycle.name}\n\n{report_table(*figures, cycle)}\n")
@@ -191,40 +203,54 @@ def _compare_cycles(
     with tempfile.TemporaryDirectory() as temporary:
         server = start_server("mariadb", Path(temporary))
         try:
-            own, java = _own_and_java(server, Path(temporary), cycles, counts, seconds)  # type: ignore[arg-type]
+            found = _own_and_java(server, Path(temporary), cycles, counts, seconds, logs=logs)  # type: ignore[arg-type]
         finally:
             server.stop()
-    for cycle, mine, theirs in zip(cycles, own, java, strict=True):
-        click.echo(f"## {cycle.name}: this project\n\n{report_table(*mine, cycle)}\n")
-        click.echo(f"## {cycle.name}: Hive {VERSION}\n\n{report_table(*theirs, cycle)}\n")
-        click.echo(f"## {cycle.name}: compared\n\n{ratio_table(mine, theirs)}\n")
+    own = found.pop(OWN)
+    for number, cycle in enumerate(cycles):
+        click.echo(f"## {cycle.name}: {OWN}\n\n{report_table(*own[number], cycle)}\n")
+        for name, theirs in found.items():
+            click.echo(f"## {cycle.name}: {name}\n\n{report_table(*theirs[number], cycle)}\n")
+            click.echo(f"## {cycle.name}: compared with {name}\n\n{ratio_table(own[number], theirs[number])}\n")
 
 
 def _own_and_java(
-    server: DatabaseServer, directory: Path, cycles: Sequence[Cycle], counts: list[int], seconds: float
-) -> tuple[list[Figures], list[Figures]]:
-    """Both on one database server, each on a database of its own, one after the other.
+    server: DatabaseServer,
+    directory: Path,
+    cycles: Sequence[Cycle],
+    counts: list[int],
+    seconds: float,
+    *,
+    logs: bool,
+) -> dict[str, list[Figures]]:
+    """All on one database server, each on a database of its own, one after the other.
 
-    Hive's in its default mode, without an event listener: it writes no events, which spares it work that ours does.
+    Hive's in its default mode, without an event listener: it writes no events, which spares it work that ours does. And
+    with one, where `logs` says so, which no cache of Hive's can do without.
     """
-    measured: list[list[Figures]] = []
-    for name in ("own", "java"):
+    measured: dict[str, list[Figures]] = {}
+    for number, name in enumerate((OWN, JAVA, JAVA_THAT_LOGS) if logs else (OWN, JAVA)):
         url = with_password(server.create_database())
         load_schema(fetch(), url)
+        place = directory / f"metastore{number}"
+        place.mkdir()
         # Statements of a poller or a housekeeper would be counted as the calls'.
         metastore: OwnMetastore | JavaMetastore
-        if name == "own":
+        if name == OWN:
             quiet = {"EVENTS__POLL_INTERVAL_S": "3600", "TRANSACTIONS__HOUSEKEEPING_INTERVAL_S": "3600"}
-            metastore = OwnMetastore(url, directory / name, **quiet)
+            metastore = OwnMetastore(url, place, **quiet)
+        elif name == JAVA:
+            metastore = JavaMetastore(url, place, cached=False)
         else:
-            metastore = JavaMetastore(url, directory / name, cached=False)
+            listener = [log_listener(place)]
+            metastore = JavaMetastore(url, place, cached=False, properties=LOG_LISTENER, classes=listener)
         try:
             address = metastore.start()
             processes = {"server": metastore.pid, "database": server.process_id}
-            measured.append(_measure(cycles, address, counts, seconds, url, processes))
+            measured[name] = _measure(cycles, address, counts, seconds, url, processes)
         finally:
             metastore.stop()
-    return measured[0], measured[1]
+    return measured
 
 
 def _measure(

@@ -136,6 +136,20 @@ def statements(connection: pymysql.connections.Connection) -> int:
         return int(cursor.fetchone()[1])
 
 
+LOG_LISTENER = {"metastore.transactional.event.listeners": "LogListener"}
+"""With the classes of `log_listener`: this metastore logs what it changes, in the transaction of the change."""
+
+
+def log_listener(directory: Path) -> Path:
+    """The class for `LOG_LISTENER`, compiled into this directory, which exists. Raises CalledProcessError."""
+    home = fetch()
+    path = f"{home / 'lib'}/*:{home.parent / 'jars'}/*"
+    source = Path(__file__).parent / "java" / "LogListener.java"
+    command = ["javac", "-nowarn", "-proc:none", "-cp", path, "-d", str(directory), str(source)]
+    subprocess.run(command, check=True, timeout=120)
+    return directory
+
+
 class JavaMetastore:
     """One Java process. `cached`: with Hive's CachedStore. `properties` override those of the site file.
 

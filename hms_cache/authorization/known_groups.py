@@ -24,6 +24,25 @@ def nobody_knows(user: str) -> frozenset[str]:
     return NO_GROUPS
 
 
+class Principal:
+    """Who asks: the groups that its bearer token names, and the directory's, which is asked for them once."""
+
+    def __init__(
+        self, name: str, token_groups: frozenset[str] = NO_GROUPS, directory_groups_of: GroupsOf = nobody_knows
+    ) -> None:
+        self.name = name
+        self.token_groups = token_groups
+        self._directory_groups_of = directory_groups_of
+        self._directory_groups: frozenset[str] | None = None
+
+    def directory_groups(self) -> frozenset[str]:
+        """Raises UndecidedError."""
+        found = self._directory_groups
+        if found is None:
+            found = self._directory_groups = self._directory_groups_of(self.name)
+        return found
+
+
 class KnownGroups:
     """Groups of users, as another system says; what it said last while it does not answer. Thread-safe."""
 

@@ -22,7 +22,7 @@ from dataclasses import field
 from typing import Any
 
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Question, SecuredObject, UndecidedError
-from hms_cache.authorization.known_groups import GroupsOf, nobody_knows
+from hms_cache.authorization.known_groups import Principal
 from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
@@ -164,19 +164,9 @@ class ServiceJudge:
     has_any = True
     """Not asked: whether anything is granted to somebody is no question to a policy."""
 
-    def __init__(
-        self,
-        service: PolicyService,
-        principal: str,
-        groups: frozenset[str] = NO_GROUPS,
-        directory_groups_of: GroupsOf = nobody_knows,
-    ) -> None:
-        """`groups`: those that the principal's bearer token names."""
+    def __init__(self, service: PolicyService, principal: Principal) -> None:
         self._service = service
         self._principal = principal
-        self._groups = groups
-        self._directory_groups_of = directory_groups_of
-        self._directory_groups: frozenset[str] | None = None
         self._known: dict[Question, bool] = {}
 
     def prepare(self, questions: Sequence[Question]) -> None:
@@ -208,8 +198,6 @@ class ServiceJudge:
         return known
 
     def _ask(self, questions: Sequence[Question]) -> list[bool]:
-        """The directory's groups are asked for once. Raises UndecidedError."""
-        found = self._directory_groups
-        if found is None:
-            found = self._directory_groups = self._directory_groups_of(self._principal)
-        return self._service.ask(self._principal, questions, self._groups, found)
+        """Raises UndecidedError."""
+        asking = self._principal
+        return self._service.ask(asking.name, questions, asking.token_groups, asking.directory_groups())

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Question, SecuredObject, UndecidedError
-from hms_cache.authorization.known_groups import GroupsOf, nobody_knows
+from hms_cache.authorization.known_groups import Principal
 
 ADMIN = "admin"
 OWNER = "OWNER"
@@ -79,21 +79,9 @@ class StandardJudge:
     has_any = True
     """Everybody has the role `public`."""
 
-    def __init__(
-        self,
-        source: GrantSource,
-        user: str,
-        groups: frozenset[str] = NO_GROUPS,
-        directory_groups_of: GroupsOf = nobody_knows,
-        *,
-        is_service: bool = False,
-    ) -> None:
-        """`groups`: those that the user's bearer token names."""
+    def __init__(self, source: GrantSource, user: Principal, *, is_service: bool = False) -> None:
         self._source = source
         self._user = user
-        self._groups = groups
-        self._directory_groups_of = directory_groups_of
-        self._all_groups: frozenset[str] | None = None
         self._is_service = is_service
         self._read: dict[SecuredObject, Rights] = {}
 
@@ -167,15 +155,12 @@ class StandardJudge:
     def _rights(self, within: SecuredObject) -> Rights:
         found = self._read.get(within)
         if found is None:
-            found = self._read[within] = self._source.rights(self._user, within, self._groups_known())
+            found = self._read[within] = self._source.rights(self._user.name, within, self._groups())
         return found
 
-    def _groups_known(self) -> frozenset[str]:
-        """The directory is asked once. Raises UndecidedError."""
-        found = self._all_groups
-        if found is None:
-            found = self._groups | self._directory_groups_of(self._user)
-            if len(found) > MOST_GROUPS:
-                raise UndecidedError(f"the user is in more than {MOST_GROUPS} groups")
-            self._all_groups = found
+    def _groups(self) -> frozenset[str]:
+        """Raises UndecidedError."""
+        found = self._user.token_groups | self._user.directory_groups()
+        if len(found) > MOST_GROUPS:
+            raise UndecidedError(f"the user is in more than {MOST_GROUPS} groups")
         return found

@@ -7,7 +7,8 @@ and never makes them.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+import functools
+from collections.abc import Callable
 from typing import Any, SupportsIndex, TypeVar
 
 from thrift.Thrift import TType
@@ -21,7 +22,7 @@ T = TypeVar("T")
 class EncodedList(list[T]):
     """A list that is filled from an encoding when its elements are first looked at. Belongs to one thread.
 
-    Built-in code that takes a `list` goes through the methods below, since this is a subclass of it; code that reads a
+    Built-in code that takes a `list` goes through its methods, since this is a subclass of it; code that reads a
     list's memory directly is served by none of them, and none of it is used on answers.
     """
 
@@ -53,126 +54,38 @@ class EncodedList(list[T]):
     def __len__(self) -> int:
         return self._size if self.is_encoded else super().__len__()
 
-    def __iter__(self) -> Iterator[T]:
-        self._fill()
-        return super().__iter__()
-
-    def __reversed__(self) -> Iterator[T]:
-        self._fill()
-        return super().__reversed__()
-
-    def __getitem__(self, index: Any) -> Any:
-        self._fill()
-        return super().__getitem__(index)
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self._fill()
-        super().__setitem__(index, value)
-
-    def __delitem__(self, index: SupportsIndex | slice) -> None:
-        self._fill()
-        super().__delitem__(index)
-
-    def __contains__(self, value: object) -> bool:
-        self._fill()
-        return super().__contains__(value)
-
-    def __eq__(self, other: object) -> bool:
-        self._fill()
-        return super().__eq__(other)
-
     def __ne__(self, other: object) -> bool:
         return not self == other
 
     __hash__ = None
 
-    def __lt__(self, other: list[T]) -> bool:
-        self._fill()
-        return super().__lt__(other)
-
-    def __le__(self, other: list[T]) -> bool:
-        self._fill()
-        return super().__le__(other)
-
-    def __gt__(self, other: list[T]) -> bool:
-        self._fill()
-        return super().__gt__(other)
-
-    def __ge__(self, other: list[T]) -> bool:
-        self._fill()
-        return super().__ge__(other)
-
-    def __add__(self, other: Any) -> Any:
-        self._fill()
-        return super().__add__(other)
-
     def __radd__(self, other: Any) -> Any:
         return [*other, *self]
-
-    def __iadd__(self, other: Iterable[T]) -> Any:  # type: ignore[override, misc]
-        self._fill()
-        return super().__iadd__(other)
-
-    def __mul__(self, times: SupportsIndex) -> list[T]:
-        self._fill()
-        return super().__mul__(times)
-
-    __rmul__ = __mul__
-
-    def __imul__(self, times: SupportsIndex) -> Any:
-        self._fill()
-        return super().__imul__(times)
-
-    def __repr__(self) -> str:
-        self._fill()
-        return super().__repr__()
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         return list, (list(self),)
 
-    def append(self, value: T) -> None:
-        self._fill()
-        super().append(value)
 
-    def extend(self, values: Iterable[T]) -> None:
-        self._fill()
-        super().extend(values)
+def _after_filling(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of `list` as the list has it that must be filled first."""
 
-    def insert(self, index: SupportsIndex, value: T) -> None:
+    @functools.wraps(method)
+    def filled(self: EncodedList[Any], *arguments: Any, **options: Any) -> Any:
         self._fill()
-        super().insert(index, value)
+        return method(self, *arguments, **options)
 
-    def pop(self, index: SupportsIndex = -1) -> T:
-        self._fill()
-        return super().pop(index)
+    return filled
 
-    def remove(self, value: T) -> None:
-        self._fill()
-        super().remove(value)
 
-    def clear(self) -> None:
-        self._fill()
-        super().clear()
-
-    def copy(self) -> list[T]:
-        self._fill()
-        return super().copy()
-
-    def count(self, value: T) -> int:
-        self._fill()
-        return super().count(value)
-
-    def index(self, value: T, *bounds: SupportsIndex) -> int:
-        self._fill()
-        return super().index(value, *bounds)
-
-    def reverse(self) -> None:
-        self._fill()
-        super().reverse()
-
-    def sort(self, *, key: Callable[[T], Any] | None = None, reverse: bool = False) -> None:
-        self._fill()
-        super().sort(key=key, reverse=reverse)
+#: All methods of `list` that look at elements or change them, but for those above.
+_OF_ELEMENTS = (
+    *("__iter__", "__reversed__", "__getitem__", "__setitem__", "__delitem__", "__contains__", "__repr__"),
+    *("__eq__", "__lt__", "__le__", "__gt__", "__ge__"),
+    *("__add__", "__iadd__", "__mul__", "__rmul__", "__imul__"),
+    *("append", "extend", "insert", "pop", "remove", "clear", "copy", "count", "index", "reverse", "sort"),
+)
+for _name in _OF_ELEMENTS:
+    setattr(EncodedList, _name, _after_filling(getattr(list, _name)))
 
 
 class EncodedTables(EncodedList[Table]):

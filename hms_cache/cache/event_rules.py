@@ -11,7 +11,7 @@ import enum
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from hms_cache.cache.entries import Facet
+from hms_cache.cache.entries import TABLE_FACETS, Facet
 from hms_cache.cache.policy import sync_property
 from hms_cache.notifications import events as ev
 from hms_cache.notifications import tjson
@@ -34,14 +34,7 @@ class Action(enum.Enum):
 
 KEEP, DROP, NAMED, ACID = Action.KEEP, Action.DROP, Action.DROP_NAMED, Action.DROP_IF_TRANSACTIONAL
 
-_TABLE_FACETS = (
-    Facet.TABLE,
-    Facet.CONSTRAINTS,
-    Facet.PARTITIONS,
-    Facet.TABLE_STATISTICS,
-    Facet.PARTITION_STATISTICS,
-    Facet.EXCLUDED,
-)
+_TABLE_FACETS = tuple(facet for facet in Facet if facet in TABLE_FACETS)
 
 
 def _row(*actions: Action) -> Mapping[Facet, Action]:

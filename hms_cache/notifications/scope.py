@@ -112,6 +112,10 @@ def scope_of_tables(tables: Iterable[TableName], *, foreign_keys: bool = False) 
     return Scope(tables=frozenset(tables), foreign_keys=foreign_keys)
 
 
-def scope_of_partitions(table: TableName, partitions: Iterable[PartitionValues]) -> Scope:
-    """These partitions of one table."""
+def scope_of_partitions(table: TableName | None, partitions: Iterable[PartitionValues] | None) -> Scope:
+    """These partitions of one table. None: the whole table, and everything."""
+    if table is None:
+        return EVERYTHING
+    if partitions is None:
+        return scope_of_tables([table])
     return Scope(partitions={table: frozenset(partitions)})

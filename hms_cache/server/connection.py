@@ -317,6 +317,7 @@ class Connection(asyncio.Protocol):
         if self._listener.draining:
             self.close()
         elif self._running is None and self._writable:
+            self._reader.limit_slice(self._listener.turns.slice_s)
             self._continue()
 
     def take_ordinary_way(self) -> None:
@@ -327,7 +328,7 @@ class Connection(asyncio.Protocol):
         self._continue()
 
     def _start_next(self) -> None:
-        end_s = perf_counter() + SLICE_S
+        end_s = perf_counter() + self._listener.turns.slice_s
         while self._running is None and self._writable and not self._closing:
             message = self._reader.next_message()
             if message is None:

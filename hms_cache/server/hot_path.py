@@ -109,7 +109,7 @@ class HotPath:
         self._waiting: list[tuple[Waiting, Answer, bytes]] = []
         self._asked: list[tuple[Waiting, Answer, bytes]] = []
         self._sent_s = 0.0
-        self._is_asking = False
+        self.is_asking = False
         """Whether a question is on its way, or held back."""
         self._expected = 0
         """Requests that may share the next question: those just answered, whose clients tend to ask again at once, and
@@ -139,8 +139,8 @@ class HotPath:
             self.hits[found.method] += 1
             return found.render(sequence)
         self._waiting.append((connection, found, sequence))
-        if not self._is_asking:
-            self._is_asking = True
+        if not self.is_asking:
+            self.is_asking = True
             self._start_gathering()
         return WAITS
 
@@ -179,7 +179,7 @@ class HotPath:
         if self._waiting:
             self._start_gathering()
         else:
-            self._is_asking = False
+            self.is_asking = False
         is_current = head is not None and self._freshness.accept(CheckResult(head[0], sent_s, head[1]))
         hits = self.hits
         for connection, found, sequence in served:

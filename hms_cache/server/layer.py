@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any, Protocol
 
-from hms_cache.server.shares import SLICE_S, Turns
+from hms_cache.server.shares import Turns
 
 _log = logging.getLogger(__name__)
 
@@ -117,7 +117,8 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         """Reads what waits, as far as it comes in a slice."""
         self._queued = False
         end_s = began_s = perf_counter()
-        end_s += SLICE_S
+        slice_s = self._turns.slice_s
+        end_s += slice_s
         while self._received and not self._closing and not self._blocked:
             data = self._received.popleft()
             if len(data) > self._piece_bytes:
@@ -125,9 +126,9 @@ class Layer(asyncio.Protocol, asyncio.Transport):
                 data = data[: self._piece_bytes]
             self._read(data)
             now_s = perf_counter()
-            if now_s - began_s > SLICE_S / 2:
+            if now_s - began_s > slice_s / 2:
                 self._piece_bytes = max(self._piece_bytes // 2, LEAST_PIECE_BYTES)
-            elif now_s - began_s < SLICE_S / 8:
+            elif now_s - began_s < slice_s / 8:
                 self._piece_bytes = min(self._piece_bytes * 2, MOST_PIECE_BYTES)
             began_s = now_s
             if now_s >= end_s:

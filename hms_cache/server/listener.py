@@ -102,7 +102,7 @@ class Listener:
         """Listens on all of them, or on none; a `number` of 0 becomes the one that the system picked. Raises
         ListenError."""
         self.loop = asyncio.get_running_loop()
-        self.turns = Turns(self.loop)
+        self.turns = Turns(self.loop, self._others_wait)
         self._empty = asyncio.Event()
         self._empty.set()
         try:
@@ -114,6 +114,9 @@ class Listener:
             raise
         if math.isfinite(self.settings.idle_timeout_s):
             self._look_for_idle()
+
+    def _others_wait(self) -> bool:
+        return self.in_flight > 0 or (self.hot_path is not None and self.hot_path.is_asking)
 
     async def _listen(self, port: Port, *, reuse_port: bool) -> None:
         try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from asyncio import AbstractEventLoop
 from collections import deque
+from collections.abc import Callable
 from time import perf_counter
 from typing import Protocol
 
@@ -19,6 +20,14 @@ TURN_S = 0.00025
 SLICE_S = 0.00015
 """After so long of a long message, or of requests sent ahead, others have their turn. Structs of one byte take more
 than a microsecond each: a message of them would hold the loop for a second."""
+
+
+SHORT_TURN_S = 0.00005
+"""In place of `TURN_S` while calls are on their way: their threads, and who waits for a position check, need the
+interpreter several times each, and each time wait for a turn. Not always: a slice costs some 40 microseconds beside
+what it decodes, for objects are counted at both ends of it (`wire.streaming`)."""
+
+SHORT_SLICE_S = 0.00004
 
 
 class Shares:
@@ -63,14 +72,18 @@ class Waiter(Protocol):
     """A connection that has more to decode than one slice."""
 
     def take_turn(self) -> None:
-        """Does a slice of its work; it asks for another turn if there is more. Must not raise."""
+        """Does a slice of its work (`Turns.slice_s`); it asks for another turn if there is more. Must not raise."""
 
 
 class Turns:
     """Who waits, by address: addresses take turns, and so do the connections of each. All on the event loop."""
 
-    def __init__(self, loop: AbstractEventLoop) -> None:
+    def __init__(self, loop: AbstractEventLoop, others_wait: Callable[[], bool] = lambda: False) -> None:
+        """`others_wait`: whether calls are on their way."""
         self._loop = loop
+        self._others_wait = others_wait
+        self.slice_s = SLICE_S
+        """How long a waiter may take now."""
         self._waiting: dict[str, deque[Waiter]] = {}
         """The addresses in the order of their turns."""
         self._runs_next = False
@@ -86,7 +99,8 @@ class Turns:
             self._loop.call_soon(self._run)
 
     def _run(self) -> None:
-        end_s = perf_counter() + TURN_S
+        turn_s, self.slice_s = (SHORT_TURN_S, SHORT_SLICE_S) if self._others_wait() else (TURN_S, SLICE_S)
+        end_s = perf_counter() + turn_s
         waiting = self._waiting
         try:
             while waiting:

@@ -196,6 +196,12 @@ class MessageReader:
         """Whether `next_message` returned None for its time only: more can be decoded of what has come."""
         return self._stream is not None and self._stream.is_ready
 
+    def limit_slice(self, slice_s: float) -> None:
+        """Changes how long a call of `next_message` decodes; for a reader that was made with `slice_s`."""
+        self._slice_s = slice_s
+        if self._stream is not None:
+            self._stream.slice_s = slice_s
+
     @property
     def buffered_bytes(self) -> int:
         """How many bytes have been fed and belong to no message that was given out yet."""

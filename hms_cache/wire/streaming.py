@@ -108,7 +108,7 @@ class MessageStream:
         self._empty_objects = 0
         self._piece_bytes = _FIRST_PIECE_BYTES
         self._piece_began_s = 0.0
-        self._slice_s = slice_s
+        self.slice_s = slice_s
         self._slice_end_s = 0.0
         self.is_ready = False
         """Whether `resume` returned because its time was up, not for lack of bytes."""
@@ -137,8 +137,8 @@ class MessageStream:
         decoder.parent = getcurrent()
         self._begin_count()
         self.is_ready = False
-        if self._slice_s is not None:
-            self._slice_end_s = perf_counter() + self._slice_s
+        if self.slice_s is not None:
+            self._slice_end_s = perf_counter() + self.slice_s
         try:
             arguments = decoder.switch()
         except MemoryError as error:
@@ -200,7 +200,7 @@ class MessageStream:
             self._piece_bytes = max(self._piece_bytes // 2, _LEAST_PIECE_BYTES)
         elif took_s < _SHORT_PIECE_S:
             self._piece_bytes = min(self._piece_bytes * 2, _MOST_PIECE_BYTES)
-        ends_slice = self._slice_s is not None and now_s > self._slice_end_s
+        ends_slice = self.slice_s is not None and now_s > self._slice_end_s
         if ends_slice:
             self._count_objects()
             self.is_ready = True

@@ -204,7 +204,7 @@ def late_listener(tmp_path: Path) -> Path:
     if compiler is None:
         pytest.skip("needs a JDK: javac")
     home = fetch()
-    sources = [TESTS / "app/java/LateNotificationListener.java", TESTS / "differential/java/LogListener.java"]
+    sources = [TESTS / "app/java/LateNotificationListener.java", TESTS.parent / "benchmarks/java/LogListener.java"]
     directory = tmp_path / "classes"
     subprocess.run(
         [compiler, "-cp", f"{home / 'lib'}/*:{home.parent / 'jars'}/*", "-d", directory, *sources], check=True

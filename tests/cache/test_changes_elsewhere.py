@@ -26,6 +26,7 @@ from hms_cache.cache.verification import invariants
 from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
 from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
 from hms_cache.store.engine.work_units import run_write
@@ -278,7 +279,9 @@ def add_a_column_everywhere(store: MetadataStore, _: Server) -> None:
     changed = changed_table(store, "d", "t")
     changed.sd = copy.deepcopy(changed.sd)
     changed.sd.cols = [*changed.sd.cols, ttypes.FieldSchema("added", "string", "new")]
-    store.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed, cascade=True)
+    store.writes.tables.alter_table(
+        TableName(CATALOG, "d", "t"), changed, writer=Writer(options=EnvironmentOptions(cascades=True))
+    )
     assert len(store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), list(VALUES[0])).sd.cols) == 3
 
 

@@ -18,6 +18,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
+from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
 from hms_cache.store.engine.database import Database
@@ -93,7 +94,9 @@ def _alter_structure(store: MetadataStore, name: tuple[str, str], what: str, cas
             changed.sd.cols.append(ttypes.FieldSchema(f"c{len(changed.sd.cols)}", "int", None))
         case _:
             changed.sd.serdeInfo.parameters = {"x": "y"}
-    store.writes.tables.alter_table(TableName(CATALOG, *name), changed, cascade=cascade)
+    store.writes.tables.alter_table(
+        TableName(CATALOG, *name), changed, writer=Writer(options=EnvironmentOptions(cascades=cascade))
+    )
 
 
 def _rename_table(store: MetadataStore, name: tuple[str, str], new: tuple[str, str]) -> None:

@@ -17,6 +17,7 @@ from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.messages import MessageFormat
 from hms_cache.notifications.tjson import write_struct
+from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, PartitionSelection
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -124,7 +125,9 @@ def test_after_an_alter_memory_equals_the_database(
     agree(here)
     changed = copy.deepcopy(here.objects.reads.tables.get_table(TableName(CATALOG, "d", "t")))
     alter(changed)
-    elsewhere.objects.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed, cascade=cascade)
+    elsewhere.objects.writes.tables.alter_table(
+        TableName(CATALOG, "d", "t"), changed, writer=Writer(options=EnvironmentOptions(cascades=cascade))
+    )
     here.poller.step()
     entry = here.cache.shared.entry(T)
     held = set(entry.facets) if entry is not None else set()

@@ -40,7 +40,7 @@ from hms_cache.config.sections import CatalogSettings, EventSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
-from hms_cache.store.contract.environment import ExpectedParameter
+from hms_cache.store.contract.environment import EnvironmentOptions, ExpectedParameter, Writer
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -329,7 +329,7 @@ def test_applying_events_writes_nothing_to_the_database(meanwhile: str, pair: tu
     all_hits(here, *questions)
     changed = changed_table(store, "d", "t", changed="yes")
     changed.sd.cols = [*changed.sd.cols, ttypes.FieldSchema("c", "int", None)]
-    store.writes.tables.alter_table(TableName(*T), changed, cascade=True)
+    store.writes.tables.alter_table(TableName(*T), changed, writer=Writer(options=EnvironmentOptions(cascades=True)))
     if meanwhile == "renamed":
         renamed = changed_table(store, "d", "t")
         renamed.tableName = "renamed"

@@ -11,7 +11,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.environment import environment_options
+from hms_cache.store.contract.environment import Writer, environment_options
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -128,14 +128,16 @@ def _insert(server: Server, part: str, *, ends: str = "commit") -> str:
         TableName(*T), [found], environment_context=KEEP, write_id=write_id, valid_write_ids=valid
     )
     own = [_statistics("t", f"p={part}", write_id)]
-    store.writes.statistics.update_partition_column_statistics(own, write_id=write_id, valid_write_ids=valid)
+    store.writes.statistics.update_partition_column_statistics(
+        own, writer=Writer(write_id=write_id, valid_write_ids=valid)
+    )
     whole = changed_table(store, "d", "u", COLUMN_STATS_ACCURATE=ACCURATE, numRows=str(write_id))
     for_u = valid.replace("d.t:", "d.u:")
     store.writes.tables.alter_table(
-        TableName(CATALOG, "d", "u"), whole, environment_context=KEEP, write_id=write_id, valid_write_ids=for_u
+        TableName(CATALOG, "d", "u"), whole, writer=Writer(write_id=write_id, valid_write_ids=for_u, options=KEEP)
     )
     store.writes.statistics.update_table_column_statistics(
-        _statistics("u", None, write_id), write_id=write_id, valid_write_ids=for_u
+        _statistics("u", None, write_id), writer=Writer(write_id=write_id, valid_write_ids=for_u)
     )
     {"commit": client.commit, "abort": client.abort, "stay": lambda txn_id: None}[ends](txn_id)
     return valid

@@ -8,8 +8,8 @@ FIXES = (
         "write_id_of_the_table",
         "`alter_table_req` ignores the write id that Hive 4's client sets in the table.",
         "hms_cache/server/handlers/tables.py",
-        "        write_id=write_id(table.writeId),\n",
-        "        write_id=None,\n",
+        "        writer=Writer(write_id(table.writeId), valid_write_ids,",
+        "        writer=Writer(None, valid_write_ids,",
         ("tests/server/test_fields_in_two_places.py",),
     ),
     Fix(

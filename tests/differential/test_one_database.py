@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
-from benchmarks.java_metastore import fetch
+from benchmarks.java_metastore import LOG_LISTENER, log_listener
 from hms_cache.notifications.messages import decode_message
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -57,16 +56,9 @@ class Beside:
 
 def compiled_listener(directory: Path) -> Path:
     """The class that makes Java write to the log, compiled."""
-    compiler = shutil.which("javac")
-    if compiler is None:
+    if shutil.which("javac") is None:
         pytest.skip("needs a JDK: javac")
-    home = fetch()
-    path = f"{home / 'lib'}/*:{home.parent / 'jars'}/*"
-    source = Path(__file__).parent / "java" / "LogListener.java"
-    subprocess.run(
-        [compiler, "-nowarn", "-proc:none", "-cp", path, "-d", str(directory), str(source)], check=True, timeout=120
-    )
-    return directory
+    return log_listener(directory)
 
 
 @pytest.fixture(scope="module")
@@ -75,8 +67,7 @@ def beside(tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLoo
     classes = compiled_listener(tmp_path_factory.mktemp("classes"))
     with ExitStack() as stack:
         url = own_database(database_servers("mariadb"), stack)
-        listener = {"metastore.transactional.event.listeners": "LogListener"}
-        java = stack.enter_context(java_metastore(url, directory, classes=[classes], **listener))
+        java = stack.enter_context(java_metastore(url, directory, classes=[classes], **LOG_LISTENER))
         ours = stack.enter_context(our_metastore(url, directory, **{"cache.peers": "hive4"}))
         both = Beside(java, ours, url, directory)
         stack.callback(both.engine.dispose)

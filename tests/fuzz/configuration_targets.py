@@ -17,7 +17,7 @@ from hms_cache.config.hive_values import HiveValues
 from hms_cache.config.settings import Configuration
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.server.buffers import BufferBudget
-from hms_cache.server.shares import Waiter
+from hms_cache.server.shares import SLICE_S, Waiter
 from hms_cache.server.transports.sasl import SaslLayer, SaslPort
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
@@ -107,6 +107,8 @@ def read_protected_frames(data: bytes) -> None:
 
 class _AtOnce:
     """Turns that nobody waits for."""
+
+    slice_s = SLICE_S
 
     def later(self, _address: str, waiter: Waiter) -> None:
         waiter.take_turn()

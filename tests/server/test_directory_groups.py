@@ -17,7 +17,7 @@ from hms_cache.authentication.directory import Directory
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError
 from hms_cache.authorization.grouped_policy import GroupedPolicy
-from hms_cache.authorization.known_groups import KnownGroups
+from hms_cache.authorization.known_groups import KnownGroups, Principal
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.authorization.standard_rights import MOST_GROUPS, Rights, StandardJudge
 from hms_cache.cache.verification.verify import verify
@@ -466,7 +466,9 @@ def test_a_statement_has_room_for_so_many_groups() -> None:
             return Rights(groups, frozenset(), frozenset())
 
     def judge(count: int) -> StandardJudge:
-        return StandardJudge(Source(), "ann", frozenset({"admin"}), lambda user: frozenset(map(str, range(count))))
+        return StandardJudge(
+            Source(), Principal("ann", frozenset({"admin"}), lambda user: frozenset(map(str, range(count))))
+        )
 
     assert judge(MOST_GROUPS - 1).allow(Action.DROP, TABLE)
     with pytest.raises(UndecidedError, match="more than 2000 groups"):

@@ -331,6 +331,27 @@ def test_an_expected_parameter_may_stand_in_either_place(
     assert world.table("t").parameters["x"] == ("next" if value == "right" else "right")
 
 
+@pytest.mark.parametrize(
+    ("method", "more"),
+    [
+        ("alter_table_with_cascade", {"cascade": True}),
+        (
+            "alter_table_with_environment_context",
+            {"environment_context": ttypes.EnvironmentContext({"CASCADE": "true"})},
+        ),
+        ("alter_table", {}),
+    ],
+)
+def test_a_change_of_columns_goes_on_to_partitions_by_an_argument_or_the_environment(
+    world: World, method: str, more: dict[str, Any]
+) -> None:
+    new = world.table("p")
+    new.parameters = {key: value for key, value in new.parameters.items() if key != "COLUMN_STATS_ACCURATE"}
+    new.sd.cols = [*new.sd.cols, ttypes.FieldSchema("more", "string", None)]
+    world.link.call(method, dbname="d", tbl_name="p", new_tbl=new, **more)
+    assert (world.partition().sd.cols == new.sd.cols) == bool(more)
+
+
 @pytest.mark.parametrize("place", ["table", "request", "partition"])
 def test_columns_of_partitions_stand_in_them_in_the_request_or_in_the_table(world: World, place: str) -> None:
     column = [ttypes.FieldSchema("b", "string", None)]

@@ -88,6 +88,8 @@ class Socket:
 class Bench:
     """A layer, and what is above and below it."""
 
+    slice_s = SLICE_S
+
     def __init__(self, protect: Callable[[Upper, Turns], Layer]) -> None:
         self.waiting: deque[Waiter] = deque()
         self.upper, self.socket = Upper(), Socket()

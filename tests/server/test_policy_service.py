@@ -12,6 +12,7 @@ import pytest
 
 from hms_cache.authorization.asking import AskingAuthorizer
 from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError
+from hms_cache.authorization.known_groups import Principal
 from hms_cache.authorization.policy_service import MOST_QUESTIONS, PolicyService, ServiceJudge, ServiceOptions
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.manual_clock import ManualClock
@@ -81,7 +82,7 @@ def service(agent: Agent, **options: Any) -> PolicyService:
 
 def test_questions_go_together_and_are_answered_in_order(agent: Agent) -> None:
     agent.answer = decided(lambda user, one: one["table"] == "t7" or one["action"] == "show")
-    judge = ServiceJudge(service(agent), "ann")
+    judge = ServiceJudge(service(agent), Principal("ann"))
     objects = [TABLE._replace(table=f"t{n}") for n in range(MOST_QUESTIONS + 5)]
     judge.prepare([(Action.READ, one) for one in objects] + [(None, TABLE._replace(table=None))])
     assert [len(one["questions"]) for one in agent.asked] == [MOST_QUESTIONS, 6]
@@ -105,7 +106,7 @@ def test_whatever_is_no_answer_denies(agent: Agent, answer: bytes) -> None:
     agent.answer = lambda document: answer
     made = service(agent)
     with pytest.raises(UndecidedError):
-        ServiceJudge(made, "ann").allow(Action.READ, TABLE)
+        ServiceJudge(made, Principal("ann")).allow(Action.READ, TABLE)
     assert made.outcomes == {"ok": 0, "failed": 1}
 
 
@@ -141,7 +142,9 @@ def test_an_answer_in_drops_ends_in_time(agent: Agent) -> None:
 def test_a_decision_is_no_older_than_its_age(agent: Agent) -> None:
     clock = ManualClock()
     made = service(agent)
-    authorizer = AskingAuthorizer(lambda user, groups: ServiceJudge(made, user, groups), 5.0, clock.monotonic_s)
+    authorizer = AskingAuthorizer(
+        lambda user, groups: ServiceJudge(made, Principal(user, groups)), 5.0, clock.monotonic_s
+    )
     first = authorizer.decisions("ann")
     assert first.allow(Action.READ, TABLE) and len(agent.asked) == 1
     agent.answer = decided(lambda user, one: False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter
+from typing import ClassVar
 
-from hms_cache.server.shares import TURN_S, Turns
+from hms_cache.server.shares import SHORT_SLICE_S, SLICE_S, TURN_S, Turns
 
 
 class Long:
@@ -49,3 +50,25 @@ def test_a_turn_of_the_loop_has_one_slice_and_addresses_alternate() -> None:
     done = asyncio.run(run())
     assert [address for _, address in done[:10]] == ["crowd", "one"] * 5
     assert len({turn for turn, _ in done}) == 105
+
+
+def test_slices_are_short_while_calls_are_on_their_way() -> None:
+    busy = [False]
+
+    class Slices(Long):
+        found: ClassVar[list[float]] = []
+
+        def take_turn(self) -> None:
+            self.found.append(self.turns.slice_s)
+            busy[0] = not busy[0]
+            super().take_turn()
+
+    async def run() -> None:
+        turns = Turns(asyncio.get_running_loop(), lambda: busy[0])
+        done: list[tuple[int, str]] = []
+        Slices(turns, "one", 4, done, [0])
+        while len(done) < 4:
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    assert Slices.found == [SLICE_S, SHORT_SLICE_S] * 2

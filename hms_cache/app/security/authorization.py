@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from hms_cache.app.background import BackgroundTask
 from hms_cache.authorization.asking import AskingAuthorizer
-from hms_cache.authorization.known_groups import GroupsOf, KnownGroups, nobody_knows
+from hms_cache.authorization.known_groups import GroupsOf, KnownGroups, Principal, nobody_knows
 from hms_cache.authorization.policy import DIRECTORY_GROUPS, TOKEN_GROUPS, PolicyError
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.authorization.policy_service import PolicyService, ServiceJudge, ServiceOptions
@@ -88,12 +88,16 @@ def asking_authorizer(
             max_age_s = max_age_s or LOGGED_MAX_AGE_S
         max_age_s, groups_of = _with_groups(groups, max_age_s)
         return AskingAuthorizer(
-            lambda user, of_token: StandardJudge(grants, user, of_token, groups_of, is_service=user in services),
+            lambda user, of_token: StandardJudge(
+                grants, Principal(user, of_token, groups_of), is_service=user in services
+            ),
             max_age_s,
         )
     if service is not None:
         max_age_s, groups_of = _with_groups(groups, given.opa_max_age_s)
-        return AskingAuthorizer(lambda user, of_token: ServiceJudge(service, user, of_token, groups_of), max_age_s)
+        return AskingAuthorizer(
+            lambda user, of_token: ServiceJudge(service, Principal(user, of_token, groups_of)), max_age_s
+        )
     return None
 
 

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.reads.reading import Bypass, Need, Reading
+from hms_cache.cache.reads.cached_entity import CachedEntity
+from hms_cache.cache.reads.reading import Bypass, Need
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.object_names import TableName, table_name
-from hms_cache.store.contract.constraints import ConstraintReads
+from hms_cache.store.contract.constraints import ConstraintReads, KeyEnd
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import SQLAllTableConstraints, SQLForeignKey
 
 
-class CachedConstraints(ConstraintReads):
+class CachedConstraints(CachedEntity[ConstraintReads], ConstraintReads):
     """`ConstraintReads` from memory where that is right, else from the store."""
 
-    def __init__(self, store: ConstraintReads, reading: Reading) -> None:
-        self._store = store
-        self._reading = reading
-
-    def get_table_constraints(
-        self,
-        table: TableName,
-        *,
-        version: ReadVersion = ANY_VERSION,
-    ) -> SQLAllTableConstraints:
+    def get_table_constraints(self, table: TableName, *, version: ReadVersion = ANY_VERSION) -> SQLAllTableConstraints:
 
         def look(cache: SharedCache) -> SQLAllTableConstraints | Need | Bypass:
             entry = self._reading.table_entry(cache, table, version)
@@ -39,12 +31,7 @@ class CachedConstraints(ConstraintReads):
         return self._reading.answer("constraints", look, ask, facet=Facet.CONSTRAINTS, table=table, version=version)
 
     def get_foreign_keys(
-        self,
-        catalog: str,
-        parent: tuple[str | None, str | None],
-        child: tuple[str | None, str | None],
-        *,
-        version: ReadVersion = ANY_VERSION,
+        self, catalog: str, parent: KeyEnd, child: KeyEnd, *, version: ReadVersion = ANY_VERSION
     ) -> list[SQLForeignKey]:
         def ask() -> list[SQLForeignKey]:
             return self._store.get_foreign_keys(catalog, parent, child, version=version)

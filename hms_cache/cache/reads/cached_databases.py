@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.reads.reading import Bypass, Need, Reading
+from hms_cache.cache.reads.cached_entity import CachedEntity
+from hms_cache.cache.reads.reading import Bypass, Need
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -17,12 +18,8 @@ MOST_LOADED_TOGETHER = 20
 statement, and the next question of one of them loads it."""
 
 
-class CachedDatabases(DatabaseReads):
+class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
     """`DatabaseReads` from memory where that is right, else from the store."""
-
-    def __init__(self, store: DatabaseReads, reading: Reading) -> None:
-        self._store = store
-        self._reading = reading
 
     def get_database(self, database: DatabaseName) -> Database:
 

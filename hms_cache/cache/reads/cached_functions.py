@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.reads.reading import Bypass, Need, Reading, database_entry
+from hms_cache.cache.reads.cached_entity import CachedEntity
+from hms_cache.cache.reads.reading import Bypass, Need, database_entry
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -18,12 +19,8 @@ MOST_LOADED_TOGETHER = 20
 """Databases whose missing functions one `get_functions` loads, a statement each: above it the store answers in one."""
 
 
-class CachedFunctions(FunctionReads):
+class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
     """`FunctionReads` from memory where that is right, else from the store."""
-
-    def __init__(self, store: FunctionReads, reading: Reading) -> None:
-        self._store = store
-        self._reading = reading
 
     def get_function(self, function: FunctionName) -> Function:
         database = DatabaseName(function.catalog, function.database)
@@ -39,11 +36,7 @@ class CachedFunctions(FunctionReads):
             return Bypass(Reason.INCOMPLETE)
 
         return self._reading.answer(
-            "function",
-            look,
-            lambda: self._store.get_function(function),
-            facet=Facet.FUNCTIONS,
-            subject=database,
+            "function", look, lambda: self._store.get_function(function), facet=Facet.FUNCTIONS, subject=database
         )
 
     def get_function_names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
@@ -84,8 +77,5 @@ class CachedFunctions(FunctionReads):
             return [one for one in every if one.functionName in matching]
 
         return self._reading.answer(
-            "functions",
-            look,
-            lambda: self._store.get_functions(catalog, database, pattern),
-            facet=Facet.FUNCTIONS,
+            "functions", look, lambda: self._store.get_functions(catalog, database, pattern), facet=Facet.FUNCTIONS
         )

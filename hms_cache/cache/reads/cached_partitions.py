@@ -17,8 +17,9 @@ from hms_cache.cache.partitions.selection import (
     narrowed,
     select_partitions,
 )
+from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.cached_validity import is_no_list, judging_list
-from hms_cache.cache.reads.reading import Bypass, Need, Reading, frozen_table
+from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -36,21 +37,13 @@ from hms_cache.store.contract.partitions import (
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.partition_store import judge_partition
 from hms_cache.store.partitions.projections import project_partitions
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    MetaException,
-    Partition,
-    PartitionValuesRow,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition, PartitionValuesRow
 
 T = TypeVar("T")
 
 
-class CachedPartitions(PartitionReads):
+class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
     """`PartitionReads` from memory where that is right, else from the store."""
-
-    def __init__(self, store: PartitionReads, reading: Reading) -> None:
-        self._store = store
-        self._reading = reading
 
     def _select(self, held: PartitionSet, selection: PartitionSelection, max_parts: int) -> Selected:
         return select_partitions(held, selection, max_parts, self._reading.filter_limits)
@@ -115,12 +108,7 @@ class CachedPartitions(PartitionReads):
     ) -> PartitionAnswer:
         def ask() -> PartitionAnswer:
             return self._store.get_partitions(
-                table,
-                selection,
-                max_parts=max_parts,
-                grantee=grantee,
-                projection=projection,
-                version=version,
+                table, selection, max_parts=max_parts, grantee=grantee, projection=projection, version=version
             )
 
         def answer(entry: Entry, held: PartitionSet) -> Callable[[], PartitionAnswer] | Bypass:
@@ -143,13 +131,7 @@ class CachedPartitions(PartitionReads):
         version: ReadVersion = ANY_VERSION,
     ) -> list[str]:
         def ask() -> list[str]:
-            return self._store.get_partition_names(
-                table,
-                selection,
-                max_parts=max_parts,
-                order=order,
-                version=version,
-            )
+            return self._store.get_partition_names(table, selection, max_parts=max_parts, order=order, version=version)
 
         def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[str]] | Bypass:
             try:
@@ -166,11 +148,7 @@ class CachedPartitions(PartitionReads):
         return self._from_set("partition_names", table, version, selection, answer, ask)
 
     def get_partition_count(
-        self,
-        table: TableName,
-        selection: PartitionSelection,
-        *,
-        version: ReadVersion = ANY_VERSION,
+        self, table: TableName, selection: PartitionSelection, *, version: ReadVersion = ANY_VERSION
     ) -> int:
         def ask() -> int:
             return self._store.get_partition_count(table, selection, version=version)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from hms_cache.cache.entries import Entry, Facet
+from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.cached_validity import (
     invalid_partitions,
     is_no_list,
@@ -13,7 +14,7 @@ from hms_cache.cache.reads.cached_validity import (
     judged_partition_statistics,
     judged_table_statistics,
 )
-from hms_cache.cache.reads.reading import Bypass, Need, Reading, frozen_table
+from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.statistics_by_column import (
@@ -32,20 +33,11 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatisti
 T = TypeVar("T")
 
 
-class CachedStatistics(StatisticsReads):
+class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
     """`StatisticsReads` from memory where that is right, else from the store."""
 
-    def __init__(self, store: StatisticsReads, reading: Reading) -> None:
-        self._store = store
-        self._reading = reading
-
     def get_table_column_statistics(
-        self,
-        table: TableName,
-        columns: Sequence[str],
-        *,
-        engine: str = "hive",
-        version: ReadVersion = ANY_VERSION,
+        self, table: TableName, columns: Sequence[str], *, engine: str = "hive", version: ReadVersion = ANY_VERSION
     ) -> ColumnStatistics:
         wanted = tuple(columns)
 
@@ -62,12 +54,7 @@ class CachedStatistics(StatisticsReads):
             return judged_table_statistics(entry, found, version.valid_write_ids)
 
         def ask() -> ColumnStatistics:
-            return self._store.get_table_column_statistics(
-                table,
-                columns,
-                engine=engine,
-                version=version,
-            )
+            return self._store.get_table_column_statistics(table, columns, engine=engine, version=version)
 
         return self._reading.answer(
             "table_statistics", look, ask, facet=Facet.TABLE_STATISTICS, table=table, version=version
@@ -84,11 +71,7 @@ class CachedStatistics(StatisticsReads):
     ) -> list[ColumnStatistics]:
         def ask() -> list[ColumnStatistics]:
             return self._store.get_partition_column_statistics(
-                table,
-                partition_names,
-                columns,
-                engine=engine,
-                version=version,
+                table, partition_names, columns, engine=engine, version=version
             )
 
         asked = (engine, tuple(partition_names), tuple(columns))
@@ -100,13 +83,7 @@ class CachedStatistics(StatisticsReads):
             return statistics_of_table_partitions(held, frozen_table(entry), columns, engine)
 
         return self._about_partitions(
-            "partition_statistics",
-            table,
-            version,
-            asked[1],
-            find,
-            ask,
-            judged_partition_statistics,
+            "partition_statistics", table, version, asked[1], find, ask, judged_partition_statistics
         )
 
     def get_aggregate_statistics(
@@ -127,15 +104,7 @@ class CachedStatistics(StatisticsReads):
             found: AggrStats | Need = _held(entry, key, Facet.PARTITION_STATISTICS, asked)
             return found
 
-        return self._about_partitions(
-            "aggregate_statistics",
-            table,
-            version,
-            asked[1],
-            find,
-            ask,
-            judged_aggregate,
-        )
+        return self._about_partitions("aggregate_statistics", table, version, asked[1], find, ask, judged_aggregate)
 
     def _about_partitions(
         self,

@@ -9,7 +9,8 @@ from typing import Any
 
 from hms_cache.cache.encoded_lists import EncodedTables
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.reads.reading import Bypass, Need, Reading, database_entry, frozen_table
+from hms_cache.cache.reads.cached_entity import CachedEntity
+from hms_cache.cache.reads.reading import Bypass, Need, database_entry, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -19,10 +20,7 @@ from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.contract.tables import TableReads
 from hms_cache.store.rows.statistics_validity import parse_write_ids
 from hms_cache.store.tables.table_store import judge_statistics
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    Table,
-    TableMeta,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table, TableMeta
 
 TableNames = dict[str, TableMeta]
 
@@ -34,19 +32,11 @@ MOST_LOADED_TOGETHER = 300
 store answers in its fixed number of statements, and the cache is not filled by one listing."""
 
 
-class CachedTables(TableReads):
+class CachedTables(CachedEntity[TableReads], TableReads):
     """`TableReads` from memory where that is right, else from the store."""
 
-    def __init__(self, store: TableReads, reading: Reading) -> None:
-        self._store = store
-        self._reading = reading
-
     def get_table(
-        self,
-        table: TableName,
-        *,
-        version: ReadVersion = ANY_VERSION,
-        statistics_engine: str | None = None,
+        self, table: TableName, *, version: ReadVersion = ANY_VERSION, statistics_engine: str | None = None
     ) -> Table:
 
         def look(cache: SharedCache) -> Table | Need | Bypass:
@@ -56,11 +46,7 @@ class CachedTables(TableReads):
             return _for_request(entry, version.valid_write_ids) if isinstance(entry, Entry) else entry
 
         def ask() -> Table:
-            return self._store.get_table(
-                table,
-                version=version,
-                statistics_engine=statistics_engine,
-            )
+            return self._store.get_table(table, version=version, statistics_engine=statistics_engine)
 
         return self._reading.answer("table", look, ask, facet=Facet.TABLE, table=table, version=version)
 
@@ -101,10 +87,7 @@ class CachedTables(TableReads):
             )
 
         return self._reading.answer(
-            "tables",
-            look,
-            lambda: self._store.get_tables(database, names, version=version),
-            facet=Facet.TABLE,
+            "tables", look, lambda: self._store.get_tables(database, names, version=version), facet=Facet.TABLE
         )
 
     def get_table_names(
@@ -124,8 +107,7 @@ class CachedTables(TableReads):
 
     def get_table_names_by_filter(self, database: DatabaseName, filter_text: str, limit: int = -1) -> list[str]:
         return self._reading.pass_through(
-            "table_names_by_filter",
-            lambda: self._store.get_table_names_by_filter(database, filter_text, limit),
+            "table_names_by_filter", lambda: self._store.get_table_names_by_filter(database, filter_text, limit)
         )
 
     def get_table_meta(

@@ -83,12 +83,7 @@ class PartitionsEvent(TableEvent):
 
     @property
     def scope(self) -> Scope:
-        table = self.own_table
-        if table is None:
-            return EVERYTHING
-        if self.partitions is None:
-            return scope_of_tables([table])
-        return scope_of_partitions(table, self.partitions)
+        return scope_of_partitions(self.own_table, self.partitions)
 
 
 @frozen

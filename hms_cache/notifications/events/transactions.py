@@ -8,7 +8,7 @@ from typing import NamedTuple
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.events.base import Event
 from hms_cache.notifications.events.tables import PartitionsEvent
-from hms_cache.notifications.scope import EVERYTHING, PartitionValues, Scope, scope_of_partitions, scope_of_tables
+from hms_cache.notifications.scope import EVERYTHING, PartitionValues, Scope, scope_of_partitions
 from hms_cache.values import frozen
 
 
@@ -88,12 +88,7 @@ class AcidDataWritten(Event):
 
     @property
     def scope(self) -> Scope:
-        table = self.own_table
-        if table is None:
-            return EVERYTHING
-        if self.partition_values is None:
-            return scope_of_tables([table])
-        return scope_of_partitions(table, [self.partition_values])
+        return scope_of_partitions(self.own_table, None if self.partition_values is None else [self.partition_values])
 
 
 @frozen

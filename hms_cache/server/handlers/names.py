@@ -9,6 +9,7 @@ from __future__ import annotations
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.metadata.object_names import database_name as named_database
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer
 from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.base import TBase
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -59,6 +60,13 @@ def version(request: TBase) -> ReadVersion:
 def write_id(value: int | None) -> int | None:
     """A write id as a client gives it: below 1 means "not given"."""
     return value if value is not None and value > 0 else None
+
+
+def writer(request: TBase, options: EnvironmentOptions = NO_OPTIONS) -> Writer:
+    """The request's write id and write-id list, with what it asks for."""
+    return Writer(
+        write_id(getattr(request, "writeId", None)), getattr(request, "validWriteIdList", None) or None, options
+    )
 
 
 def _any(request: TBase, *fields: str) -> str | None:

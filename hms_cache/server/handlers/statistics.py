@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import parse_partition_name
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.server.handlers.names import requested_table, table_name, version, write_id
+from hms_cache.server.handlers.names import requested_table, table_name, version, writer
 from hms_cache.server.handlers.partitions import positional
 from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
@@ -206,20 +205,16 @@ def _set(call: Call, request: SetPartitionsStatsRequest) -> bool:
     names = {_described(element) for element in statistics}
     if len(names) != 1:
         raise InvalidObjectException("The statistics of one request must be of one table")
-    options: dict[str, Any] = {
-        "write_id": write_id(request.writeId),
-        "valid_write_ids": request.validWriteIdList or None,
-    }
     if request.needMerge:
-        call.stores.writes.statistics.merge_column_statistics(statistics, **options)
+        call.stores.writes.statistics.merge_column_statistics(statistics, writer=writer(request))
     elif statistics[0].statsDesc.isTblLevel:
         if len(statistics) != 1:
             raise InvalidObjectException(
                 f"Expecting only 1 ColumnStatistics for table's column stats, got {len(statistics)}"
             )
-        call.stores.writes.statistics.update_table_column_statistics(statistics[0], **options)
+        call.stores.writes.statistics.update_table_column_statistics(statistics[0], writer=writer(request))
     else:
-        call.stores.writes.statistics.update_partition_column_statistics(statistics, **options)
+        call.stores.writes.statistics.update_partition_column_statistics(statistics, writer=writer(request))
     return True
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from hms_cache.cache.encoded_lists import EncodedTables
@@ -16,9 +17,10 @@ from hms_cache.server.handlers.names import (
     table_name,
     version,
     write_id,
+    writer,
 )
 from hms_cache.server.handlers.projections import project_tables
-from hms_cache.store.contract.environment import ExpectedParameter, environment_options
+from hms_cache.store.contract.environment import ExpectedParameter, Writer, environment_options
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -304,7 +306,7 @@ def _create(
     if table.creationMetadata is not None:
         _note_time(table.creationMetadata)
     call.stores.writes.tables.create_table(
-        table, environment_context=environment_options(environment_context), constraints=constraints
+        table, options=environment_options(environment_context), constraints=constraints
     )
 
 
@@ -326,15 +328,14 @@ def create_table_with_environment_context(
     _create(call, arguments.tbl, arguments.environment_context)
 
 
+_KINDS_OF_CONSTRAINTS = (
+    *("primaryKeys", "foreignKeys", "uniqueConstraints"),
+    *("notNullConstraints", "defaultConstraints", "checkConstraints"),
+)
+
+
 def _constraints(source: Any) -> SQLAllTableConstraints:
-    return SQLAllTableConstraints(
-        primaryKeys=source.primaryKeys,
-        foreignKeys=source.foreignKeys,
-        uniqueConstraints=source.uniqueConstraints,
-        notNullConstraints=source.notNullConstraints,
-        defaultConstraints=source.defaultConstraints,
-        checkConstraints=source.checkConstraints,
-    )
+    return SQLAllTableConstraints(**{kind: getattr(source, kind) for kind in _KINDS_OF_CONSTRAINTS})
 
 
 @handlers.write("create_table_with_constraints", audit=lambda a: f"create_table: {a.tbl}")
@@ -387,11 +388,8 @@ def _alter(
     call.stores.writes.tables.alter_table(
         old,
         table,
-        environment_context=options,
-        cascade=cascade or options.cascades,
+        writer=Writer(write_id(table.writeId), valid_write_ids, replace(options, cascades=cascade or options.cascades)),
         expected_parameter=expected,
-        write_id=write_id(table.writeId),
-        valid_write_ids=valid_write_ids,
     )
 
 
@@ -448,7 +446,7 @@ def drop_table_with_environment_context(
     call.stores.writes.tables.drop_table(
         table_name(arguments.dbname, arguments.name),
         delete_data=bool(arguments.deleteData),
-        environment_context=environment_options(arguments.environment_context),
+        options=environment_options(arguments.environment_context),
     )
 
 
@@ -458,9 +456,7 @@ def drop_table_with_environment_context(
 def drop_table_req(call: Call, arguments: methods.drop_table_req_args) -> AsyncOperationResp:
     request = arguments.dropTableReq
     call.stores.writes.tables.drop_table(
-        requested_table(request),
-        delete_data=bool(request.deleteData),
-        environment_context=environment_options(request.envContext),
+        requested_table(request), delete_data=bool(request.deleteData), options=environment_options(request.envContext)
     )
     return AsyncOperationResp(id="", finished=True)
 
@@ -476,9 +472,7 @@ def truncate_table_req(call: Call, arguments: methods.truncate_table_req_args) -
     call.stores.writes.tables.truncate_table(
         requested_table(request),
         request.partNames,
-        environment_context=environment_options(request.environmentContext),
-        write_id=write_id(request.writeId),
-        valid_write_ids=request.validWriteIdList or None,
+        writer=writer(request, environment_options(request.environmentContext)),
     )
     return TruncateTableResponse()
 

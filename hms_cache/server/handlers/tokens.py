@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from hms_cache.authentication.delegation.token_manager import Caller, TokenError, TokenManager
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.store.security.tokens import Tokens
@@ -64,37 +67,32 @@ def get_master_keys(call: Call, arguments: methods.get_master_keys_args) -> list
     return _tokens(call).get_master_keys()
 
 
-def _manager(call: Call) -> tuple[TokenManager, Caller]:
-    """Raises MetaException where nobody can have shown who it is."""
+@contextmanager
+def _manager(call: Call) -> Iterator[tuple[TokenManager, Caller]]:
+    """Raises MetaException where nobody can have shown who it is, and for what the manager refuses."""
     if call.stores.delegation is None:
         raise MetaException("Delegation Token can be issued only with kerberos authentication")
     session = call.session
     caller = Caller(session.user, session.principal or "", session.peer, session.mechanism == "GSSAPI")
-    return call.stores.delegation, caller
+    try:
+        yield call.stores.delegation, caller
+    except TokenError as error:
+        raise MetaException(str(error)) from error
 
 
 @handlers.write("get_delegation_token", audit=lambda a: f"get_delegation_token: owner={a.token_owner}")
 def get_delegation_token(call: Call, arguments: methods.get_delegation_token_args) -> str:
-    manager, caller = _manager(call)
-    try:
+    with _manager(call) as (manager, caller):
         return manager.issue(caller, arguments.token_owner or "", arguments.renewer_kerberos_principal_name or "")
-    except TokenError as error:
-        raise MetaException(str(error)) from error
 
 
 @handlers.write("renew_delegation_token", audit=lambda a: "renew_delegation_token")
 def renew_delegation_token(call: Call, arguments: methods.renew_delegation_token_args) -> int:
-    manager, caller = _manager(call)
-    try:
+    with _manager(call) as (manager, caller):
         return manager.renew(caller, arguments.token_str_form or "")
-    except TokenError as error:
-        raise MetaException(str(error)) from error
 
 
 @handlers.write("cancel_delegation_token", audit=lambda a: "cancel_delegation_token")
 def cancel_delegation_token(call: Call, arguments: methods.cancel_delegation_token_args) -> None:
-    manager, caller = _manager(call)
-    try:
+    with _manager(call) as (manager, caller):
         manager.cancel(caller, arguments.token_str_form or "")
-    except TokenError as error:
-        raise MetaException(str(error)) from error

@@ -114,10 +114,14 @@ def add_write_ids_to_min_history(call: Call, arguments: methods.add_write_ids_to
 # Materialized views
 
 
+def _view(of: Any) -> tuple[str, str]:
+    name = table_name(of.dbName, of.tableName)
+    return name.database, name.table
+
+
 @handlers.write("get_lock_materialization_rebuild")
 def get_lock_materialization_rebuild(call: Call, arguments: methods.get_lock_materialization_rebuild_args) -> Any:
-    name = table_name(arguments.dbName, arguments.tableName)
-    return call.stores.transactions.get_lock_materialization_rebuild(name.database, name.table, arguments.txnId)
+    return call.stores.transactions.get_lock_materialization_rebuild(*_view(arguments), arguments.txnId)
 
 
 @handlers.write("get_lock_materialization_rebuild_req")
@@ -125,18 +129,14 @@ def get_lock_materialization_rebuild_req(
     call: Call, arguments: methods.get_lock_materialization_rebuild_req_args
 ) -> Any:
     request = arguments.req
-    name = table_name(request.dbName, request.tableName)
-    return call.stores.transactions.get_lock_materialization_rebuild(name.database, name.table, request.txnId)
+    return call.stores.transactions.get_lock_materialization_rebuild(*_view(request), request.txnId)
 
 
 @handlers.write("heartbeat_lock_materialization_rebuild")
 def heartbeat_lock_materialization_rebuild(
     call: Call, arguments: methods.heartbeat_lock_materialization_rebuild_args
 ) -> bool:
-    name = table_name(arguments.dbName, arguments.tableName)
-    return bool(
-        call.stores.transactions.heartbeat_lock_materialization_rebuild(name.database, name.table, arguments.txnId)
-    )
+    return bool(call.stores.transactions.heartbeat_lock_materialization_rebuild(*_view(arguments), arguments.txnId))
 
 
 @handlers.write("heartbeat_lock_materialization_rebuild_req")
@@ -144,10 +144,7 @@ def heartbeat_lock_materialization_rebuild_req(
     call: Call, arguments: methods.heartbeat_lock_materialization_rebuild_req_args
 ) -> bool:
     request = arguments.req
-    name = table_name(request.dbName, request.tableName)
-    return bool(
-        call.stores.transactions.heartbeat_lock_materialization_rebuild(name.database, name.table, request.txnId)
-    )
+    return bool(call.stores.transactions.heartbeat_lock_materialization_rebuild(*_view(request), request.txnId))
 
 
 @handlers.read("get_materialization_invalidation_info")

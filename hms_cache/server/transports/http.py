@@ -23,7 +23,7 @@ from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import CLAIMED_USER, IDENTITY
-from hms_cache.server.shares import SLICE_S, Turns
+from hms_cache.server.shares import Turns
 
 USER_HEADER = b"x-actor-username"
 
@@ -240,7 +240,7 @@ class HttpLayer(Layer):
 
     def _take_events(self) -> None:
         """For no longer than a slice: a chunk of a body takes some ten microseconds, and may be a byte long."""
-        end_s = perf_counter() + SLICE_S
+        end_s = perf_counter() + self._turns.slice_s
         while not self._checking and not self._closing and not self._queued:
             if self._http.their_state is h11.IDLE:
                 self._count_header_lines()

@@ -16,7 +16,7 @@ from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import IDENTITY
-from hms_cache.server.shares import SLICE_S, Turns
+from hms_cache.server.shares import Turns
 
 STEP_THREADS = 8
 """Threads that check tickets and passwords: a directory that is silent keeps one for each client, up to its time-out,
@@ -220,7 +220,7 @@ class SaslLayer(Layer):
         """Wraps and sends of what waits, for no longer than a slice, and no more than the client takes."""
         self._sends_later = False
         protection = self._protection
-        end_s = perf_counter() + SLICE_S
+        end_s = perf_counter() + self._turns.slice_s
         while self._unsent and not self._unwrapping_bytes and not self._lower_paused and not self._lower.is_closing():
             assert protection is not None, "else nothing waits"
             data = self._unsent.popleft()

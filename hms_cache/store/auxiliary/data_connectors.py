@@ -12,7 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import is_valid_name, normalize_identifier
 from hms_cache.metadata.principals import USER, principal_type_name
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.schema_requirements import require_table
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -27,12 +27,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 
-class DataConnectors:
+class DataConnectors(PartOfStore):
     """Reads and writes of data connectors. Thread-safe; each method is one transaction."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
-        self._database = context.database
 
     def create(self, connector: DataConnector) -> None:
         """:raises InvalidObjectException: a bad name, or no type or URL. :raises AlreadyExistsException: it exists."""

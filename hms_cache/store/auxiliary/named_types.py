@@ -11,7 +11,7 @@ from sqlalchemy import Connection, column, delete, insert, select, table
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import is_valid_name
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import METASTORE_DB_PROPERTIES, TYPE_FIELDS, TYPES
@@ -26,11 +26,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 _GUID = "guid"
 
 
-class NamedTypes:
+class NamedTypes(PartOfStore):
     """Reads and writes of types. Thread-safe; each method is one transaction."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._database = context.database
 
     def create(self, new: Type) -> None:
         """:raises InvalidObjectException: a bad name. :raises AlreadyExistsException: it exists."""
@@ -93,11 +90,8 @@ def _read(connection: Connection, name: str) -> tuple[int, Type] | None:
     return row.TYPES_ID, Type(row.TYPE_NAME, row.TYPE1, row.TYPE2, [FieldSchema(*field) for field in fields])
 
 
-class DatabaseIdentity:
+class DatabaseIdentity(PartOfStore):
     """The UUID of the metastore database, made at the first question and the same ever after, for all servers."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._database = context.database
 
     def get(self) -> str:
         """36 characters."""

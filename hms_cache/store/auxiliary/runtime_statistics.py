@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.schema_requirements import require_table
@@ -24,12 +24,8 @@ _LONGEST_PROGRESS = 10000
 """Characters, the widths of the columns; what is longer is replaced by a note, as in Hive."""
 
 
-class RuntimeStatistics:
+class RuntimeStatistics(PartOfStore):
     """Reads and writes of what queries report. Thread-safe; each method is one transaction."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
-        self._database = context.database
 
     def add(self, statistic: RuntimeStat) -> None:
         """Keep operator statistics of a query. They are of now, whatever time they say, as in Hive.

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.database_rows import read_database_id
 from hms_cache.store.rows.storage_descriptor_writes import insert_columns
@@ -49,11 +49,8 @@ _VERSIONS = (
 )
 
 
-class SchemaRegistry:
+class SchemaRegistry(PartOfStore):
     """Reads and writes of schemas and serdes. Thread-safe; each method is one transaction."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._database = context.database
 
     def create_schema(self, new: ISchema) -> None:
         """:raises NoSuchObjectException: no such database. :raises AlreadyExistsException: it exists."""

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Select, Table, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.schema_requirements import require_table
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -23,12 +23,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 
-class StoredProcedures:
+class StoredProcedures(PartOfStore):
     """Reads and writes of procedures and packages, whose names keep their case. Thread-safe."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
-        self._database = context.database
 
     def save_procedure(self, procedure: StoredProcedure) -> None:
         """Create it or replace its source and owner. :raises NoSuchObjectException: no such database."""

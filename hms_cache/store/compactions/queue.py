@@ -98,12 +98,7 @@ def compact(connection: Connection, context: TxnContext, request: CompactionRequ
 
 
 def enqueue(
-    connection: Connection,
-    request: CompactionRequest,
-    database: str,
-    table: str,
-    partition: str | None,
-    **values: Any,
+    connection: Connection, request: CompactionRequest, database: str, table: str, partition: str | None, **values: Any
 ) -> int:
     """Put an entry into the queue and return its id."""
     compaction_id = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT)

@@ -8,6 +8,9 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import SQLAllTableConstraints, SQLForeignKey
 
+KeyEnd = tuple[str | None, str | None]
+"""Database and table at one end of a foreign key; None: of any."""
+
 
 class ConstraintReads(ABC):
     """Reads of primary and foreign keys, unique, not-null, default and check constraints."""
@@ -21,12 +24,7 @@ class ConstraintReads(ABC):
 
     @abstractmethod
     def get_foreign_keys(
-        self,
-        catalog: str,
-        parent: tuple[str | None, str | None],
-        child: tuple[str | None, str | None],
-        *,
-        version: ReadVersion = ANY_VERSION,
+        self, catalog: str, parent: KeyEnd, child: KeyEnd, *, version: ReadVersion = ANY_VERSION
     ) -> list[SQLForeignKey]:
         """Foreign keys between (database, table) pairs; None stands for any. By child, constraint name, position."""
 

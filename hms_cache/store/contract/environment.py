@@ -74,6 +74,32 @@ NO_OPTIONS = EnvironmentOptions()
 """Those of a request without a context."""
 
 
+@frozen
+class Writer:
+    """Who writes: the write id and the snapshot of a transaction's writer, both None for all others, and what it asks.
+
+    `valid_write_ids`: the text of a `ValidWriteIdList`. `options`: those of the request's environment context.
+    """
+
+    write_id: int | None = None
+    valid_write_ids: str | None = None
+    options: EnvironmentOptions = NO_OPTIONS
+
+    @property
+    def given_write_id(self) -> int | None:
+        """The write id, as far as it is one."""
+        return self.write_id if self.write_id is not None and self.write_id > 0 else None
+
+    @property
+    def event_write_id(self) -> int:
+        """As events and messages have it: -1 for none."""
+        return -1 if self.given_write_id is None else self.given_write_id
+
+
+ANY_WRITER = Writer()
+"""One without a transaction that asks for nothing in particular."""
+
+
 def environment_options(context: EnvironmentContext | None) -> EnvironmentOptions:
     """The options in a request's context."""
     properties: Mapping[str, str] = (context.properties if context is not None else None) or {}

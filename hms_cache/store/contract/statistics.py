@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.environment import ANY_WRITER, Writer
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics
 
@@ -51,9 +52,7 @@ class StatisticsWrites(ABC):
     """Writes of column statistics."""
 
     @abstractmethod
-    def update_table_column_statistics(
-        self, statistics: ColumnStatistics, *, write_id: int | None = None, valid_write_ids: str | None = None
-    ) -> None:
+    def update_table_column_statistics(self, statistics: ColumnStatistics, *, writer: Writer = ANY_WRITER) -> None:
         """Replaces the statistics of the columns named.
 
         Raises NoSuchObjectException, InvalidObjectException, InvalidInputException.
@@ -61,14 +60,12 @@ class StatisticsWrites(ABC):
 
     @abstractmethod
     def update_partition_column_statistics(
-        self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
+        self, statistics: Sequence[ColumnStatistics], *, writer: Writer = ANY_WRITER
     ) -> None:
         """Replaces statistics of partitions of one table, all or none."""
 
     @abstractmethod
-    def merge_column_statistics(
-        self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
-    ) -> None:
+    def merge_column_statistics(self, statistics: Sequence[ColumnStatistics], *, writer: Writer = ANY_WRITER) -> None:
         """Merges the given statistics into the stored ones (SetPartitionsStatsRequest.needMerge), in one
         transaction.
         """

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, ExpectedParameter
+from hms_cache.store.contract.environment import ANY_WRITER, NO_OPTIONS, EnvironmentOptions, ExpectedParameter, Writer
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
@@ -72,7 +72,7 @@ class TableWrites(ABC):
         self,
         table: Table,
         *,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
+        options: EnvironmentOptions = NO_OPTIONS,
         constraints: SQLAllTableConstraints | None = None,
     ) -> None:
         """Creates the table with its constraints, privileges and directory.
@@ -87,11 +87,8 @@ class TableWrites(ABC):
         name: TableName,
         table: Table,
         *,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        cascade: bool = False,
+        writer: Writer = ANY_WRITER,
         expected_parameter: ExpectedParameter | None = None,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
     ) -> None:
         """Replaces the table (Hive's HiveAlterHandler): rename and move, column cascade, partition rewrite, statistics.
 
@@ -102,12 +99,7 @@ class TableWrites(ABC):
 
     @abstractmethod
     def drop_table(
-        self,
-        name: TableName,
-        *,
-        delete_data: bool,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        if_exists: bool = False,
+        self, name: TableName, *, delete_data: bool, if_exists: bool = False, options: EnvironmentOptions = NO_OPTIONS
     ) -> None:
         """Drops table, partitions, statistics, constraints, privileges and transaction rows in one transaction.
 
@@ -118,13 +110,7 @@ class TableWrites(ABC):
 
     @abstractmethod
     def truncate_table(
-        self,
-        name: TableName,
-        partition_names: Sequence[str] | None = None,
-        *,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
+        self, name: TableName, partition_names: Sequence[str] | None = None, *, writer: Writer = ANY_WRITER
     ) -> None:
         """Empties the table or the named partitions and resets their statistics. Raises NoSuchObjectException."""
 

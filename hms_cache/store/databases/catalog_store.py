@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.names import DEFAULT_CATALOG, DEFAULT_DATABASE, is_valid_name, normalize_identifier
 from hms_cache.store.contract.catalogs import CatalogReads, CatalogWrites
 from hms_cache.store.databases.database_store import delete_database, insert_database
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -30,24 +30,19 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 
-class Catalogs(CatalogReads, CatalogWrites):
+class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
     """Reads and writes of catalogs."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     def get_catalog(self, catalog: str) -> Catalog:
         name = normalize_identifier(catalog)
-        found = run_read(self._context.database, lambda connection: read_catalog(connection, name))
+        found = run_read(self._database, lambda connection: read_catalog(connection, name))
         if found is None:
             raise NoSuchObjectException(f"No catalog {name}")
         return found
 
     def get_catalog_names(self) -> list[str]:
         statement = select(CTLGS.c.NAME)
-        return sorted(
-            run_read(self._context.database, lambda connection: connection.execute(statement).scalars().all())
-        )
+        return sorted(run_read(self._database, lambda connection: connection.execute(statement).scalars().all()))
 
     def create_catalog(self, catalog: Catalog) -> None:
         if not is_valid_name(catalog.name, special_characters=False):
@@ -80,7 +75,7 @@ class Catalogs(CatalogReads, CatalogWrites):
                 ),
             )
 
-        run_write(self._context.database, create, ids={"MCatalog": 1, "MDatabase": 1})
+        run_write(self._database, create, ids={"MCatalog": 1, "MDatabase": 1})
 
     def alter_catalog(self, name: str, catalog: Catalog) -> None:
         name = normalize_identifier(name)
@@ -106,7 +101,7 @@ class Catalogs(CatalogReads, CatalogWrites):
             )
             transaction.append_event(self._context.messages.build_alter_catalog(before, after))
 
-        run_write(self._context.database, alter)
+        run_write(self._database, alter)
 
     def drop_catalog(self, name: str, *, if_exists: bool = False) -> None:
         name = normalize_identifier(name)
@@ -144,7 +139,7 @@ class Catalogs(CatalogReads, CatalogWrites):
                 if directory is not None:
                     transaction.after_commit(partial(self._context.warehouse.remove_empty_directory, directory))
 
-        run_write(self._context.database, drop)
+        run_write(self._database, drop)
 
     def _parsed(self, text: str | None) -> Location | None:
         try:

@@ -19,7 +19,7 @@ from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.metadata.principals import principal_type_name
 from hms_cache.store.contract.databases import DatabaseReads, DatabaseWrites
 from hms_cache.store.databases.replication import is_source_of_replication, with_target_id
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.name_queries import may_match
@@ -54,38 +54,35 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 
-class Databases(DatabaseReads, DatabaseWrites):
+class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
     """Reads and writes of databases."""
 
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
-
     def get_database(self, database: DatabaseName) -> Database:
-        return run_read(self._context.database, lambda connection: require_database(connection, *database)).database
+        return run_read(self._database, lambda connection: require_database(connection, *database)).database
 
     def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
         statement = select(DBS.c.NAME).where(
             DBS.c.CTLG_NAME == normalize_identifier(catalog), *may_match(DBS.c.NAME, pattern)
         )
-        names = run_read(self._context.database, lambda connection: connection.execute(statement).scalars().all())
+        names = run_read(self._database, lambda connection: connection.execute(statement).scalars().all())
         return matching_names(names, pattern)
 
     def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
         name = normalize_identifier(catalog)
         found = run_read(
-            self._context.database, lambda connection: read_databases(connection, name, *may_match(DBS.c.NAME, pattern))
+            self._database, lambda connection: read_databases(connection, name, *may_match(DBS.c.NAME, pattern))
         )
         return [found[each].database for each in matching_names(list(found), pattern)]
 
     def create_database(self, database: Database) -> None:
         run_write(
-            self._context.database,
+            self._database,
             lambda transaction: insert_database(self._context, transaction, copy.deepcopy(database)),
             ids={"MDatabase": 1},
         )
 
     def alter_database(self, name: DatabaseName, database: Database) -> None:
-        run_write(self._context.database, lambda transaction: self._alter(transaction, name, copy.deepcopy(database)))
+        run_write(self._database, lambda transaction: self._alter(transaction, name, copy.deepcopy(database)))
 
     def drop_database(
         self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False, soft_txn_id: int = 0
@@ -105,7 +102,7 @@ class Databases(DatabaseReads, DatabaseWrites):
                 self._context, transaction, found, delete_data=delete_data, cascade=cascade, soft_txn_id=soft_txn_id
             )
 
-        run_write(self._context.database, drop)
+        run_write(self._database, drop)
 
     def _alter(self, transaction: WriteTransaction, name: DatabaseName, new: Database) -> None:
         found = require_database(transaction.connection, *name)

@@ -34,3 +34,11 @@ class StoreContext:
     def now_s(self) -> int:
         """Epoch seconds, as creation and DDL times are stored."""
         return int(self.clock.epoch_s())
+
+
+class PartOfStore:
+    """One entity of the store, or some of its operations. Shared by threads."""
+
+    def __init__(self, context: StoreContext) -> None:
+        self._context = context
+        self._database = context.database

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.events import EventRow
 from hms_cache.store.contract.partitions import ByValues
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
@@ -19,11 +19,8 @@ from hms_cache.store.rows.table_locks import share_table
 from hms_cache.thrift_gen.hive_metastore.ttypes import InsertEventRequestData, NoSuchObjectException, Partition, Table
 
 
-class FiredEvents:
+class FiredEvents(PartOfStore):
     """`fire_insert_event` and `fire_reload_event`."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     def fire_insert_event(
         self, table: TableName, partition_values: Sequence[str] | None, data: InsertEventRequestData
@@ -73,7 +70,7 @@ class FiredEvents:
                 partition = found[0]
             transaction.append_event(event(row.table, partition))
 
-        run_write(self._context.database, fire)
+        run_write(self._database, fire)
         event_id = written[0].last_event_id
         return [] if event_id is None else [event_id]
 

@@ -32,13 +32,7 @@ from hms_cache.store.locks.lock_batch import (
 )
 from hms_cache.store.locks.lock_rows import ROWS, rows_by_lock
 from hms_cache.store.locks.lock_rules import earlier_locks_query
-from hms_cache.store.locks.locking import (
-    INSERT_COMPONENTS,
-    WRITE_IDS,
-    WritingTxn,
-    component_rows,
-    writing_txns,
-)
+from hms_cache.store.locks.locking import INSERT_COMPONENTS, WRITE_IDS, WritingTxn, component_rows, writing_txns
 from hms_cache.store.locks.unlocking import held_by_txn_error
 from hms_cache.store.schema import HIVE_LOCKS, NEXT_LOCK_ID, TXN_COMPONENTS, TXNS
 from hms_cache.store.transactions.codes import LOCK_ACQUIRED, LOCK_WAITING, TXN_OPEN

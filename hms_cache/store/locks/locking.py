@@ -287,10 +287,7 @@ def _lock_rows(asked: AskedLock, external_id: int, now: int | None, conflict: Co
     ]
     if now is not None:
         # The heartbeat of a lock inside a transaction is the transaction's.
-        times = {
-            "HL_LAST_HEARTBEAT": 0 if txn_id > 0 else now,
-            "HL_ACQUIRED_AT": now if conflict is None else None,
-        }
+        times = {"HL_LAST_HEARTBEAT": 0 if txn_id > 0 else now, "HL_ACQUIRED_AT": now if conflict is None else None}
         rows = [row | times for row in rows]
     if conflict is not None:
         position, blocker = conflict

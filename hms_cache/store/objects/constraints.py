@@ -12,9 +12,9 @@ from sqlalchemy import Connection, delete, func, insert, or_, select
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.constraints import ConstraintReads, ConstraintWrites
+from hms_cache.store.contract.constraints import ConstraintReads, ConstraintWrites, KeyEnd
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.constraint_rows import (
     CHECK,
@@ -73,11 +73,8 @@ _KINDS: dict[Any, _Kind] = {
 _Finder = Callable[[str, str, str], TableRow | None]
 
 
-class Constraints(ConstraintReads, ConstraintWrites):
+class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
     """Reads and writes of constraints."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     def get_table_constraints(self, table: TableName, *, version: ReadVersion = ANY_VERSION) -> SQLAllTableConstraints:
         def read(connection: Connection) -> SQLAllTableConstraints:
@@ -90,18 +87,13 @@ class Constraints(ConstraintReads, ConstraintWrites):
                 raise NoSuchObjectException(f"{table} table not found")
             return read_constraints(connection, found)
 
-        return run_read(self._context.database, read)
+        return run_read(self._database, read)
 
     def get_foreign_keys(
-        self,
-        catalog: str,
-        parent: tuple[str | None, str | None],
-        child: tuple[str | None, str | None],
-        *,
-        version: ReadVersion = ANY_VERSION,
+        self, catalog: str, parent: KeyEnd, child: KeyEnd, *, version: ReadVersion = ANY_VERSION
     ) -> list[SQLForeignKey]:
         statement = select_foreign_keys(normalize_identifier(catalog), parent, child)
-        rows = run_read(self._context.database, lambda connection: connection.execute(statement).all())
+        rows = run_read(self._database, lambda connection: connection.execute(statement).all())
         return [foreign_key(row) for row in sorted(rows, key=foreign_key_order)]
 
     def add_constraints(self, constraints: SQLAllTableConstraints) -> None:
@@ -110,7 +102,7 @@ class Constraints(ConstraintReads, ConstraintWrites):
         def add(transaction: WriteTransaction) -> None:
             _add(self._context, transaction, copy.deepcopy(wanted))
 
-        run_write(self._context.database, add)
+        run_write(self._database, add)
 
     def drop_constraint(self, table: TableName, constraint: str, *, if_exists: bool = False) -> None:
         name = normalize_identifier(constraint)
@@ -137,7 +129,7 @@ class Constraints(ConstraintReads, ConstraintWrites):
                     f"{table.database}.{table.table}"
                 )
 
-        run_write(self._context.database, drop)
+        run_write(self._database, drop)
 
 
 def add_constraints_of_new_table(

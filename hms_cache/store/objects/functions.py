@@ -13,7 +13,7 @@ from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, matching_na
 from hms_cache.metadata.object_names import DatabaseName, FunctionName
 from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.contract.functions import FunctionReads, FunctionWrites
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.name_queries import may_match
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -50,14 +50,11 @@ _FUNCTIONS = (
 )
 
 
-class Functions(FunctionReads, FunctionWrites):
+class Functions(PartOfStore, FunctionReads, FunctionWrites):
     """Reads and writes of functions."""
 
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
-
     def get_function(self, function: FunctionName) -> Function:
-        found = run_read(self._context.database, lambda connection: _read_function(connection, *function))
+        found = run_read(self._database, lambda connection: _read_function(connection, *function))
         if found is None:
             raise NoSuchObjectException(f"Function {function.database}.{function.function} does not exist")
         return found[1]
@@ -72,12 +69,12 @@ class Functions(FunctionReads, FunctionWrites):
                 *may_match(FUNCS.c.FUNC_NAME, pattern),
             )
         )
-        names = run_read(self._context.database, lambda connection: connection.execute(statement).scalars().all())
+        names = run_read(self._database, lambda connection: connection.execute(statement).scalars().all())
         return matching_names(names, pattern)
 
     def get_functions(self, catalog: str, database: str | None = None, pattern: str | None = None) -> list[Function]:
         names = normalize_identifier(catalog), None if database is None else normalize_identifier(database)
-        found = run_read(self._context.database, lambda connection: read_functions(connection, *names, pattern))
+        found = run_read(self._database, lambda connection: read_functions(connection, *names, pattern))
         return [function for _, function in found]
 
     def create_function(self, function: Function) -> None:
@@ -102,7 +99,7 @@ class Functions(FunctionReads, FunctionWrites):
             _insert_resources(connection, function_id, new)
             transaction.append_event(self._context.messages.build_create_function(new))
 
-        run_write(self._context.database, create, ids={"MFunction": 1})
+        run_write(self._database, create, ids={"MFunction": 1})
 
     def alter_function(self, name: FunctionName, function: Function) -> None:
         new = copy.deepcopy(function)
@@ -131,7 +128,7 @@ class Functions(FunctionReads, FunctionWrites):
             transaction.append_event(self._context.messages.build_drop_function(before))
             transaction.append_event(self._context.messages.build_create_function(new))
 
-        run_write(self._context.database, alter)
+        run_write(self._database, alter)
 
     def drop_function(self, name: FunctionName, *, if_exists: bool = False) -> None:
 
@@ -142,7 +139,7 @@ class Functions(FunctionReads, FunctionWrites):
             elif not if_exists:
                 raise NoSuchObjectException(f"Function {name.function} does not exist")
 
-        run_write(self._context.database, drop)
+        run_write(self._database, drop)
 
 
 def read_functions(

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -34,12 +34,8 @@ _UNESCAPED_DOT = re.compile(r"(?<!\\)\.")
 _ROWS = METASTORE_DB_PROPERTIES.c
 
 
-class Properties:
+class Properties(PartOfStore):
     """Reads and writes of property maps. Thread-safe; each method is one transaction."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
-        self._database = context.database
 
     def set(self, namespace: str, properties: Mapping[str, str]) -> None:
         """Set properties by their full names; those not named stay as they are.

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.store.contract.partitions import Grantee
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -50,12 +50,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 _REFRESHABLE = (DATABASE, DATA_CONNECTOR, TABLE, TABLE_COLUMN)
 
 
-class Privileges:
+class Privileges(PartOfStore):
     """Reads and writes of privileges. Thread-safe; each method is one transaction."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._database = context.database
-        self._context = context
 
     def get_privilege_set(
         self, reference: HiveObjectRef, user: str | None, groups: Sequence[str]

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Select, String, cast, literal_
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, SecuredObject
 from hms_cache.authorization.standard_rights import COLUMN, GLOBAL_ONLY, OWNER, Right, Rights
 from hms_cache.store.contract.partitions import Grantee
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.privileges import roles_of
 from hms_cache.store.schema import DBS, TBLS
@@ -23,11 +23,8 @@ _NO_NAME: ColumnElement[str] = literal_column("''")
 _OF_TABLES = TBLS.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
 
 
-class GrantedRights:
+class GrantedRights(PartOfStore):
     """See `GrantSource`. Thread-safe; each method is one transaction of two statements."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._database = context.database
 
     def rights(self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> Rights:
         """The user's rights; grants on partitions are none of SQL-standard authorization."""

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -43,12 +43,8 @@ _MEMBERS = select(
 ).join(ROLES, ROLES.c.ROLE_ID == ROLE_MAP.c.ROLE_ID)
 
 
-class Roles:
+class Roles(PartOfStore):
     """Reads and writes of roles. Thread-safe; each method is one transaction."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._database = context.database
-        self._context = context
 
     def ensure_admins(self, users: Iterable[str]) -> None:
         """Give the users the role `admin` where they lack it, as a starting Hive does (`HMSHandler.addAdminUsers`)."""

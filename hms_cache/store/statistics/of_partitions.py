@@ -14,6 +14,7 @@ from sqlalchemy import select
 
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.metadata.statistics_merge import merge_into_new
+from hms_cache.store.contract.environment import Writer
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.engine.bulk_writes import (
     IDS_IN_A_STATEMENT,
@@ -39,7 +40,6 @@ from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import PART_COL_STATS, PARTITION_PARAMS, PARTITIONS
 from hms_cache.store.statistics.reads import StatisticsReader, of_engine
 from hms_cache.store.statistics.writes import (
-    StatisticsWrite,
     aborted_writers,
     check_columns,
     merged,
@@ -47,7 +47,7 @@ from hms_cache.store.statistics.writes import (
     parameters_after,
     prepared,
     without_claims,
-    write_of_new_object,
+    writer_of_new_object,
 )
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
@@ -64,7 +64,7 @@ def write_partition_statistics(
     transaction: WriteTransaction,
     row: TableRow,
     statistics: Sequence[ColumnStatistics],
-    writer: StatisticsWrite,
+    writer: Writer,
 ) -> None:
     """Replaces the statistics of the columns named in each of the partitions, one event per partition.
 
@@ -92,7 +92,7 @@ def write_added_statistics(
             own.statsDesc.partName = naming.name(partition.values)
             by_write_id.setdefault(max(partition.writeId or 0, 0), []).append(own)
     for write_id, statistics in by_write_id.items():
-        writer = write_of_new_object(row.table.dbName, row.table.tableName, write_id)
+        writer = writer_of_new_object(row.table.dbName, row.table.tableName, write_id)
         write_partition_statistics(context, transaction, row, statistics, writer)
 
 
@@ -141,7 +141,7 @@ def _write_partitions(
     row: TableRow,
     rows: PartitionRows,
     by_name: Mapping[str, ColumnStatistics],
-    writer: StatisticsWrite,
+    writer: Writer,
 ) -> None:
     table, features = row.table, features_of(transaction.connection)
     new_rows: list[dict[str, Any]] = []
@@ -255,7 +255,7 @@ def merge_partition_statistics(
     transaction: WriteTransaction,
     row: TableRow,
     statistics: Sequence[ColumnStatistics],
-    writer: StatisticsWrite,
+    writer: Writer,
 ) -> None:
     """As `merge_table_statistics` for partitions."""
     table = row.table
@@ -307,7 +307,7 @@ def _some_rows(rows: PartitionRows, indexes: Sequence[int]) -> PartitionRows:
 
 
 def _take_claims_back(
-    context: StoreContext, transaction: WriteTransaction, row: TableRow, rows: PartitionRows, writer: StatisticsWrite
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, rows: PartitionRows, writer: Writer
 ) -> None:
     """What is stored is of transactions that the writer cannot see: nothing counts as accurate any more."""
     befores = partitions_of_rows(rows)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import delete, update
 
+from hms_cache.store.contract.environment import Writer
 from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters, insert_rows
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
@@ -23,7 +24,6 @@ from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import TAB_COL_STATS, TABLE_PARAMS, TBLS
 from hms_cache.store.statistics.reads import StatisticsReader, of_engine
 from hms_cache.store.statistics.writes import (
-    StatisticsWrite,
     aborted_writers,
     check_columns,
     merged,
@@ -35,11 +35,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics
 
 
 def write_table_statistics(
-    context: StoreContext,
-    transaction: WriteTransaction,
-    row: TableRow,
-    statistics: ColumnStatistics,
-    writer: StatisticsWrite,
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, statistics: ColumnStatistics, writer: Writer
 ) -> None:
     """Replaces the statistics of the columns named, marks them as accurate, logs the event."""
     table = row.table
@@ -79,7 +75,7 @@ def write_table_statistics(
     )
 
 
-def _store_table_write_id(transaction: WriteTransaction, row: TableRow, writer: StatisticsWrite) -> None:
+def _store_table_write_id(transaction: WriteTransaction, row: TableRow, writer: Writer) -> None:
     row.table.writeId = writer.event_write_id
     if features_of(transaction.connection).has(TBLS.c.WRITE_ID):
         transaction.connection.execute(
@@ -98,11 +94,7 @@ def delete_table_statistics(transaction: WriteTransaction, table_id: int, column
 
 
 def merge_table_statistics(
-    context: StoreContext,
-    transaction: WriteTransaction,
-    row: TableRow,
-    statistics: ColumnStatistics,
-    writer: StatisticsWrite,
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, statistics: ColumnStatistics, writer: Writer
 ) -> None:
     """Merges into what is stored, as far as that is accurate; columns that are not marked so stay as they are.
 

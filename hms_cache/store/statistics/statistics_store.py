@@ -10,9 +10,10 @@ from hms_cache.metadata.names import DEFAULT_DATABASE, qualified
 from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.metadata.statistics_merge import AggregationRules, aggregate
+from hms_cache.store.contract.environment import ANY_WRITER, Writer
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.contract.statistics import StatisticsReads, StatisticsWrites
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.selection import PartitionedTable, find_partitioned_table, partitions_by_name
@@ -32,7 +33,7 @@ from hms_cache.store.statistics.reads import (
     partitions_with_valid_statistics,
     statistics_of_partitions,
 )
-from hms_cache.store.statistics.writes import StatisticsWrite, normalized_partition_name
+from hms_cache.store.statistics.writes import normalized_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,
     ColumnStatistics,
@@ -46,11 +47,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 DEFAULT_ENGINE = "hive"
 
 
-class Statistics(StatisticsReads, StatisticsWrites):
+class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
     """Reads and writes of column statistics."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     # Reads
 
@@ -66,7 +64,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             row = _found(read_table(connection, *table), table)
             return self._of_table(connection, row, columns, engine, version.valid_write_ids)
 
-        return run_read(self._context.database, read)
+        return run_read(self._database, read)
 
     def read_of_table(
         self, connection: Connection, row: TableRow, engine: str, valid_write_ids: str | None
@@ -127,7 +125,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
                     one.isStatsCompliant = one.statsDesc.partName in valid
             return answer
 
-        return run_read(self._context.database, read)
+        return run_read(self._database, read)
 
     def read_column_statistics(
         self,
@@ -152,7 +150,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             names = [normalized_partition_name(name) for name in partition_names]
             return [StatisticsOfColumn(*one) for one in reader.of_partitions(header, names, columns, who)]
 
-        return run_read(self._context.database, read)
+        return run_read(self._database, read)
 
     def get_aggregate_statistics(
         self,
@@ -179,7 +177,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             )
             return aggregate(names, ((name, one) for name, one, _ in found), columns, rules)
 
-        return run_read(self._context.database, read)
+        return run_read(self._database, read)
 
     @staticmethod
     def _existing(connection: Connection, header: PartitionedTable, names: Sequence[str]) -> list[str]:
@@ -187,12 +185,10 @@ class Statistics(StatisticsReads, StatisticsWrites):
 
     # Writes
 
-    def update_table_column_statistics(
-        self, statistics: ColumnStatistics, *, write_id: int | None = None, valid_write_ids: str | None = None
-    ) -> None:
-        self._write_table(statistics, StatisticsWrite(write_id, valid_write_ids), is_merge=False)
+    def update_table_column_statistics(self, statistics: ColumnStatistics, *, writer: Writer = ANY_WRITER) -> None:
+        self._write_table(statistics, writer, is_merge=False)
 
-    def _write_table(self, statistics: ColumnStatistics, writer: StatisticsWrite, *, is_merge: bool) -> None:
+    def _write_table(self, statistics: ColumnStatistics, writer: Writer, *, is_merge: bool) -> None:
         name = _described_table(statistics)
 
         def write(transaction: WriteTransaction) -> None:
@@ -200,16 +196,14 @@ class Statistics(StatisticsReads, StatisticsWrites):
             action = merge_table_statistics if is_merge else write_table_statistics
             action(self._context, transaction, row, statistics, writer)
 
-        run_write(self._context.database, write, ids={"MTableColumnStatistics": len(statistics.statsObj)})
+        run_write(self._database, write, ids={"MTableColumnStatistics": len(statistics.statsObj)})
 
     def update_partition_column_statistics(
-        self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
+        self, statistics: Sequence[ColumnStatistics], *, writer: Writer = ANY_WRITER
     ) -> None:
-        self._write_partitions(statistics, StatisticsWrite(write_id, valid_write_ids), is_merge=False)
+        self._write_partitions(statistics, writer, is_merge=False)
 
-    def _write_partitions(
-        self, statistics: Sequence[ColumnStatistics], writer: StatisticsWrite, *, is_merge: bool
-    ) -> None:
+    def _write_partitions(self, statistics: Sequence[ColumnStatistics], writer: Writer, *, is_merge: bool) -> None:
         if not statistics:
             return
         tables = {_described_table(one) for one in statistics}
@@ -223,14 +217,11 @@ class Statistics(StatisticsReads, StatisticsWrites):
             action(self._context, transaction, row, statistics, writer)
 
         count = sum(len(one.statsObj) for one in statistics)
-        run_write(self._context.database, write, ids={"MPartitionColumnStatistics": count})
+        run_write(self._database, write, ids={"MPartitionColumnStatistics": count})
 
-    def merge_column_statistics(
-        self, statistics: Sequence[ColumnStatistics], *, write_id: int | None = None, valid_write_ids: str | None = None
-    ) -> None:
+    def merge_column_statistics(self, statistics: Sequence[ColumnStatistics], *, writer: Writer = ANY_WRITER) -> None:
         if not statistics:
             return
-        writer = StatisticsWrite(write_id, valid_write_ids)
         if statistics[0].statsDesc is not None and statistics[0].statsDesc.isTblLevel:
             if len(statistics) != 1:
                 raise MetaException(
@@ -258,7 +249,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
             for column in whole_or_columns:
                 transaction.append_event(self._context.messages.build_delete_table_column_statistics(row.table, column))
 
-        run_write(self._context.database, drop)
+        run_write(self._database, drop)
 
     def delete_partition_column_statistics(
         self,
@@ -297,7 +288,7 @@ class Statistics(StatisticsReads, StatisticsWrites):
                     )
 
         if names:
-            run_write(self._context.database, drop)
+            run_write(self._database, drop)
 
 
 def aggregation_rules(context: StoreContext) -> AggregationRules:

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from hms_cache.metadata.statistics_merge import merge_into_new
+from hms_cache.store.contract.environment import ANY_WRITER, Writer
 from hms_cache.store.rows.parameters import (
     add_columns_to_accuracy,
     clear_column_statistics_accurate,
@@ -22,31 +23,17 @@ from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_stat
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, ColumnStatisticsObj, MetaException, Table
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
-from hms_cache.values import frozen
 
 
-@frozen
-class StatisticsWrite:
-    """Who writes: the write id and the snapshot of a transaction's writer; both None for all others."""
-
-    write_id: int | None = None
-    valid_write_ids: str | None = None
-
-    @property
-    def event_write_id(self) -> int:
-        """As events and messages have it: -1 for none."""
-        return self.write_id if self.write_id is not None and self.write_id > 0 else -1
-
-
-def write_of_new_object(database: str, table: str, write_id: int | None) -> StatisticsWrite:
+def writer_of_new_object(database: str, table: str, write_id: int | None) -> Writer:
     """Who writes the statistics that came with a new table or partition, as they do from a replication's source.
 
     The snapshot is made up: all that is known is that the object's own write id was valid where the statistics come
     from (`HMSHandler.create_table_core`, `add_partitions_core`).
     """
     if write_id is None or write_id < 1:
-        return StatisticsWrite()
-    return StatisticsWrite(write_id, ValidWriteIdList(f"{database}.{table}", write_id).to_text())
+        return ANY_WRITER
+    return Writer(write_id, ValidWriteIdList(f"{database}.{table}", write_id).to_text())
 
 
 def prepared(statistics: ColumnStatistics, table: Table, now_s: int) -> ColumnStatistics:
@@ -85,7 +72,7 @@ def parameters_after(
     before: Mapping[str, str],
     columns: Sequence[str],
     stored_write_id: int,
-    writer: StatisticsWrite,
+    writer: Writer,
     aborted: Collection[int] = (),
 ) -> dict[str, str]:
     """The columns count as accurate from now on; for a transactional table only if the writer's snapshot allows it, and

@@ -13,8 +13,8 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.column_types import are_same_columns, is_column_prefix
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, ExpectedParameter
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.contract.environment import ANY_WRITER, EnvironmentOptions, ExpectedParameter, Writer
+from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
@@ -68,47 +68,31 @@ class TableChange:
     """What a client asks of `alter_table`, besides the new table."""
 
     name: TableName
-    environment_context: EnvironmentOptions = NO_OPTIONS
-    cascade: bool = False
+    writer: Writer = ANY_WRITER
     expected_parameter: ExpectedParameter | None = None
-    write_id: int | None = None
-    valid_write_ids: str | None = None
 
 
-class TableChanges:
+class TableChanges(PartOfStore):
     """`alter_table` and `update_creation_metadata`."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     def alter_table(
         self,
         name: TableName,
         table: Table,
         *,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        cascade: bool = False,
+        writer: Writer = ANY_WRITER,
         expected_parameter: ExpectedParameter | None = None,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
     ) -> None:
         """See `TableWrites.alter_table`."""
         if table is None:
             raise InvalidOperationException("New table is null")
-        change = TableChange(
-            name,
-            environment_context,
-            cascade or environment_context.cascades,
-            expected_parameter or environment_context.expected_parameter,
-            write_id if write_id is not None and write_id > 0 else None,
-            valid_write_ids,
-        )
+        change = TableChange(name, writer, expected_parameter or writer.options.expected_parameter)
         new = copy.deepcopy(table)
         require_parts(new)
         self._normalize(new, change)
         check_new_table(new, self._context.settings.catalog)
         run_write(
-            self._context.database,
+            self._database,
             # Each attempt begins with what the client sent.
             lambda transaction: alter_table(self._context, transaction, change, copy.deepcopy(new)),
         )
@@ -145,7 +129,7 @@ class TableChanges:
             after.creationMetadata = wanted
             transaction.append_event(self._context.messages.build_alter_table(found.table, after))
 
-        run_write(self._context.database, replace, ids={"MCreationMetadata": 1})
+        run_write(self._database, replace, ids={"MCreationMetadata": 1})
 
     def _normalize(self, new: Table, change: TableChange) -> None:
         """Names in lower case, what is absent filled in, the location as Hive writes it."""
@@ -182,7 +166,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     if change.expected_parameter is not None:
         check_expected_parameter(connection, row, new, change.expected_parameter)
     old = row.table
-    check_change(old, new, context.settings.catalog, change.environment_context)
+    check_change(old, new, context.settings.catalog, change.writer.options)
     _check_location(context, old, new)
     becomes_acid = check_altered_table(old, new)
     new.createTime = old.createTime
@@ -193,7 +177,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
         _take_name(connection, row, new, databases[1].database_id)
     moved = move_directory(context, transaction, row, new, databases) if is_renamed else None
     if moved is None and not is_renamed:
-        _update_basic_statistics(context, connection, new, change.environment_context)
+        _update_basic_statistics(context, connection, new, change.writer.options)
     _judge_statistics(connection, old, new, change)
     cd_id = replace_columns(transaction, row, new)
     _follow_up(context, connection, row, new, change, cd_id, moved)
@@ -204,7 +188,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
         rename_elsewhere(connection, old, new)
     if becomes_acid and change.name.catalog == DEFAULT_CATALOG:
         begin_write_ids(connection, new)
-    event_write_id = change.write_id if change.write_id is not None else -1
+    event_write_id = change.writer.event_write_id
     transaction.append_event(context.messages.build_alter_table(old, new, write_id=event_write_id))
 
 
@@ -325,19 +309,19 @@ def _judge_statistics(connection: Connection, old: Table, new: Table, change: Ta
         f"{new.dbName}.{new.tableName}",
         old.parameters,
         new.parameters,
-        change.write_id,
-        valid_write_ids if change.write_id is not None else None,
+        change.writer.given_write_id,
+        valid_write_ids if change.writer.given_write_id is not None else None,
         is_column_change=False,
     )
     if not is_transactional(old):
         set_basic_statistics_accurate(new.parameters, False)
-    elif valid_write_ids is not None and change.write_id is not None:
+    elif valid_write_ids is not None and change.writer.given_write_id is not None:
         aborted = aborted_write_ids(connection, (old.catName, old.dbName, old.tableName), [old.writeId])
         if not are_statistics_valid(
             old.parameters, old.writeId, valid_write_ids, is_complete_writer=True, aborted=aborted
         ):
             set_basic_statistics_accurate(new.parameters, False)
-        new.writeId = change.write_id
+        new.writeId = change.writer.given_write_id
 
 
 def _list_of_the_writer(old: Table, new: Table, change: TableChange) -> str | None:
@@ -346,9 +330,9 @@ def _list_of_the_writer(old: Table, new: Table, change: TableChange) -> str | No
         if (old.dbName, old.tableName) != (new.dbName, new.tableName):
             return None
         before, after = (old.sd.cols if old.sd is not None else None) or [], new.sd.cols or []
-        if not (are_same_columns if change.cascade else is_column_prefix)(before, after):
+        if not (are_same_columns if change.writer.options.cascades else is_column_prefix)(before, after):
             return None
-    return change.valid_write_ids
+    return change.writer.valid_write_ids
 
 
 def _follow_up(
@@ -369,7 +353,9 @@ def _follow_up(
     if is_partitioned and is_renamed:
         rename_partition_statistics(connection, row, new, features)
     elif is_partitioned:
-        update_partition_columns(connection, row, new, cd_id, cascade=change.cascade, settings=context.settings.catalog)
+        update_partition_columns(
+            connection, row, new, cd_id, cascade=change.writer.options.cascades, settings=context.settings.catalog
+        )
     update_table_statistics(connection, row, new, features)
 
 

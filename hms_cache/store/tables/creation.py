@@ -13,7 +13,7 @@ from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_i
 from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import insert_rows, insert_together
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
@@ -33,7 +33,7 @@ from hms_cache.store.rows.table_kinds import is_external, is_transactional, is_v
 from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, read_table
 from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, PARTITION_KEYS, TABLE_PARAMS, TBL_PRIVS, TBLS
 from hms_cache.store.statistics.of_tables import write_table_statistics
-from hms_cache.store.statistics.writes import write_of_new_object
+from hms_cache.store.statistics.writes import writer_of_new_object
 from hms_cache.store.tables.transactional import check_created_table
 from hms_cache.store.warehouse import AllowedLocation
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -57,17 +57,14 @@ _AUTHORIZER = "SQL"
 """Which authorization the privileges that come with a table belong to."""
 
 
-class TableCreation:
+class TableCreation(PartOfStore):
     """`create_table`."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     def create_table(
         self,
         table: Table,
         *,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
+        options: EnvironmentOptions = NO_OPTIONS,
         constraints: SQLAllTableConstraints | None = None,
     ) -> None:
         """See `TableWrites.create_table`."""
@@ -79,20 +76,20 @@ class TableCreation:
         def create(transaction: WriteTransaction) -> None:
             # Each attempt begins with what the client sent.
             created = copy.deepcopy(new)
-            self._create(transaction, created, privileges, environment_context, constraints)
+            self._create(transaction, created, privileges, options, constraints)
             if statistics is not None:
                 self._write_statistics(transaction, created, copy.deepcopy(statistics))
 
         ids = {"MTable": 1, "MStorageDescriptor": 1, "MSerDeInfo": 1, "MColumnDescriptor": 1}
         if statistics is not None:
             ids["MTableColumnStatistics"] = len(statistics.statsObj or ())
-        run_write(self._context.database, create, ids=ids)
+        run_write(self._database, create, ids=ids)
 
     def _write_statistics(self, transaction: WriteTransaction, table: Table, statistics: ColumnStatistics) -> None:
         row = read_table(transaction.connection, table.catName, table.dbName, table.tableName)
         if row is None or statistics.statsDesc is None or statistics.statsObj is None:
             raise InvalidObjectException("Invalid column stats object")
-        writer = write_of_new_object(table.dbName, table.tableName, table.writeId)
+        writer = writer_of_new_object(table.dbName, table.tableName, table.writeId)
         write_table_statistics(self._context, transaction, row, statistics, writer)
 
     def _check(self, table: Table) -> None:
@@ -126,7 +123,7 @@ class TableCreation:
         transaction: WriteTransaction,
         table: Table,
         privileges: PrincipalPrivilegeSet | None,
-        environment_context: EnvironmentOptions,
+        options: EnvironmentOptions,
         constraints: SQLAllTableConstraints | None,
     ) -> None:
         connection = transaction.connection
@@ -138,7 +135,7 @@ class TableCreation:
             raise MetaException(f"Create table in REMOTE database {table.dbName} is not allowed")
         if table_id_of(connection, database.database_id, table.tableName) is not None:
             raise AlreadyExistsException(f"Table {_full_name(table)} already exists")
-        location = self._place(FileAccess(self._context, connection), table, database, environment_context)
+        location = self._place(FileAccess(self._context, connection), table, database, options)
         table.createTime = self._context.now_s()
         set_ddl_time(table.parameters, table.createTime)
         table.parameters = dict(sorted(table.parameters.items()))
@@ -154,7 +151,7 @@ class TableCreation:
             add_constraints_of_new_table(self._context, transaction, table, constraints)
 
     def _place(
-        self, files: FileAccess, table: Table, database: DatabaseRow, environment_context: EnvironmentOptions
+        self, files: FileAccess, table: Table, database: DatabaseRow, options: EnvironmentOptions
     ) -> AllowedLocation | None:
         """Gives the table its location and looks at a directory that is there already. The directory to make.
 
@@ -163,7 +160,7 @@ class TableCreation:
         if is_view(table):
             return None
         # The parameter stays where the context has forbidden to look already, and on views, as in an alter.
-        is_forbidden = environment_context.keeps_statistics
+        is_forbidden = options.keeps_statistics
         is_forbidden = is_forbidden or take_do_not_update(table.parameters)
         warehouse = self._context.warehouse
         if table.sd.location:
@@ -178,7 +175,7 @@ class TableCreation:
         self._claim_statistics_of_new_table(table, allowed)
         wanted = self._context.settings.catalog.statistics_autogather and not is_forbidden
         if wanted and not table.partitionKeys and allowed is not None and warehouse.is_directory(allowed):
-            self._add_statistics(table, allowed, environment_context)
+            self._add_statistics(table, allowed, options)
         return allowed or files.allow_making(location)
 
     def _claim_statistics_of_new_table(self, table: Table, location: AllowedLocation | None) -> None:
@@ -197,12 +194,12 @@ class TableCreation:
             columns = request.columns or [column.name for column in table.sd.cols or []]
             claim_nothing_there(table.parameters, columns)
 
-    def _add_statistics(self, table: Table, location: AllowedLocation, environment_context: EnvironmentOptions) -> None:
+    def _add_statistics(self, table: Table, location: AllowedLocation, options: EnvironmentOptions) -> None:
         if has_fast_statistics(table.parameters):
             return
-        is_wanted = not environment_context.counts_no_files
+        is_wanted = not options.counts_no_files
         found = self._context.warehouse.directory_statistics(location) if is_wanted else None
-        update_directory_statistics(table.parameters, found, environment_context)
+        update_directory_statistics(table.parameters, found, options)
 
 
 def table_id_of(connection: Connection, database_id: int, name: str) -> int | None:

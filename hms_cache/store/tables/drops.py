@@ -13,7 +13,7 @@ from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import delete_together
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
@@ -66,22 +66,14 @@ _PARTITION_BATCH = (
 )
 
 
-class TableDrops:
+class TableDrops(PartOfStore):
     """`drop_table`."""
 
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
-
     def drop_table(
-        self,
-        name: TableName,
-        *,
-        delete_data: bool,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        if_exists: bool = False,
+        self, name: TableName, *, delete_data: bool, if_exists: bool = False, options: EnvironmentOptions = NO_OPTIONS
     ) -> None:
         """See `TableWrites.drop_table`."""
-        skip_trash = environment_context.purges
+        skip_trash = options.purges
 
         def drop(transaction: WriteTransaction) -> None:
             found = lock_table(transaction.connection, *name)
@@ -99,9 +91,9 @@ class TableDrops:
                     catalog=name.catalog,
                     keep_write_ids=not delete_data,
                 )
-                txn_id = dropping_txn_id(found.table, environment_context, delete_data=delete_data)
+                txn_id = dropping_txn_id(found.table, options, delete_data=delete_data)
                 if txn_id > 0:
-                    queue_dropped_table(self._context, transaction, found, txn_id, environment_context)
+                    queue_dropped_table(self._context, transaction, found, txn_id, options)
             elsewhere = _partitions_elsewhere(self._context, transaction.connection, [found]) if delete_data else {}
             delete_tables(transaction.connection, [found])
             transaction.append_event(self._context.messages.build_drop_table(found.table))
@@ -110,7 +102,7 @@ class TableDrops:
                 files = FileAccess(self._context, transaction.connection)
                 _plan_deletions(self._context, transaction, files, [(found.table, places)], skip_trash=skip_trash)
 
-        run_write(self._context.database, drop)
+        run_write(self._database, drop)
 
 
 def drop_tables_of_database(

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.store.contract.environment import ExpectedParameter
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.rows.storage_descriptor_writes import write_parameters
 from hms_cache.store.rows.table_locks import lock_table
@@ -20,11 +20,8 @@ from hms_cache.store.tables.changes import check_expected_parameter
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, TableParamsUpdate
 
 
-class TableParameterUpdates:
+class TableParameterUpdates(PartOfStore):
     """`update_table_parameters`."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
 
     def update_table_parameters(self, updates: Sequence[TableParamsUpdate]) -> None:
         """See `TableWrites.update_table_parameters`."""
@@ -36,7 +33,7 @@ class TableParameterUpdates:
                 self._update(transaction, one)
 
         if ordered:
-            run_write(self._context.database, work)
+            run_write(self._database, work)
 
     def _update(self, transaction: WriteTransaction, wanted: TableParamsUpdate) -> None:
         connection, names = transaction.connection, _names(wanted)

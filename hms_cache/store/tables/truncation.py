@@ -9,10 +9,10 @@ from sqlalchemy import update
 
 from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
+from hms_cache.store.contract.environment import ANY_WRITER, Writer
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess
@@ -38,23 +38,13 @@ from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Loca
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 
 
-class TableTruncation:
+class TableTruncation(PartOfStore):
     """`truncate_table`."""
 
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
-
     def truncate_table(
-        self,
-        name: TableName,
-        partition_names: Sequence[str] | None = None,
-        *,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
+        self, name: TableName, partition_names: Sequence[str] | None = None, *, writer: Writer = ANY_WRITER
     ) -> None:
         """See `TableWrites.truncate_table`. Names of partitions that do not exist are passed over, as in Hive."""
-        given = write_id if write_id is not None and write_id > 0 else None
 
         def truncate(transaction: WriteTransaction) -> None:
             row = lock_table(transaction.connection, *name)
@@ -63,42 +53,33 @@ class TableTruncation:
             if not is_data_owned(row.table):
                 raise MetaException(f"Cannot truncate non-managed table {name}.")
             if row.table.partitionKeys:
-                self._truncate_partitions(transaction, row, partition_names, given, valid_write_ids)
+                self._truncate_partitions(transaction, row, partition_names, writer)
             else:
-                self._truncate_table(transaction, row, given, valid_write_ids)
+                self._truncate_table(transaction, row, writer)
 
-        run_write(self._context.database, truncate)
+        run_write(self._database, truncate)
 
-    def _truncate_table(
-        self, transaction: WriteTransaction, row: TableRow, write_id: int | None, valid_write_ids: str | None
-    ) -> None:
+    def _truncate_table(self, transaction: WriteTransaction, row: TableRow, writer: Writer) -> None:
         before, after = row.table, copy.deepcopy(row.table)
-        connection = transaction.connection
+        connection, write_id = transaction.connection, writer.given_write_id
         reset_statistics(after.parameters)
         aborted = aborted_writers(connection, before, [before.writeId])
-        _judge(before, before.writeId, before.parameters, after.parameters, write_id, valid_write_ids, aborted)
+        _judge(before, before.writeId, before.parameters, after.parameters, writer, aborted)
         after.parameters = dict(sorted(after.parameters.items()))
         write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, before.parameters, after.parameters)
-        if write_id is not None and valid_write_ids is not None and is_transactional(before):
+        if write_id is not None and writer.valid_write_ids is not None and is_transactional(before):
             after.writeId = write_id
             if features_of(connection).has_write_ids_of_tables:
                 connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=write_id))
         self._empty(transaction, row, [before.sd.location], write_id)
         transaction.append_event(
-            self._context.messages.build_alter_table(
-                before, after, is_truncate=True, write_id=-1 if write_id is None else write_id
-            )
+            self._context.messages.build_alter_table(before, after, is_truncate=True, write_id=writer.event_write_id)
         )
 
     def _truncate_partitions(
-        self,
-        transaction: WriteTransaction,
-        row: TableRow,
-        names: Sequence[str] | None,
-        write_id: int | None,
-        valid_write_ids: str | None,
+        self, transaction: WriteTransaction, row: TableRow, names: Sequence[str] | None, writer: Writer
     ) -> None:
-        connection = transaction.connection
+        connection, write_id = transaction.connection, writer.given_write_id
         header = partitioned(row)
         selection = AllPartitions() if names is None else ByNames(tuple(names))
         selected = select_partitions(connection, header, selection, context=self._context, is_write=True)
@@ -108,7 +89,7 @@ class TableTruncation:
             return
         changes = []
         parameter_changes = []
-        is_written = write_id is not None and valid_write_ids is not None and is_transactional(row.table)
+        is_written = write_id is not None and writer.valid_write_ids is not None and is_transactional(row.table)
         aborted = aborted_writers(connection, row.table, rows.write_ids)
         for part_id, before in zip(rows.part_ids, befores, strict=True):
             after = copy.copy(before)
@@ -117,7 +98,7 @@ class TableTruncation:
                 # Hive looks at the emptied directory of a partition; what it finds is known.
                 put_directory_statistics(after.parameters, DirectoryStatistics(0, 0))
             reset_statistics(after.parameters)
-            _judge(row.table, before.writeId, before.parameters, after.parameters, write_id, valid_write_ids, aborted)
+            _judge(row.table, before.writeId, before.parameters, after.parameters, writer, aborted)
             if is_written and write_id is not None:
                 after.writeId = write_id
             changes.append((before, after))
@@ -132,12 +113,13 @@ class TableTruncation:
                     .where(PARTITIONS.c.PART_ID.in_(ids[start : start + 5_000]))
                     .values(WRITE_ID=write_id)
                 )
-        event_write_id = -1 if write_id is None else write_id
         messages = self._context.messages
         if self._context.settings.events.single_alter_partitions_event:
             events = messages.build_alter_partitions(row.table, [after for _, after in changes], is_truncate=True)
         else:
-            events = messages.build_alter_partition_each(row.table, changes, is_truncate=True, write_id=event_write_id)
+            events = messages.build_alter_partition_each(
+                row.table, changes, is_truncate=True, write_id=writer.event_write_id
+            )
         for event in events:
             transaction.append_event(event)
 
@@ -187,8 +169,7 @@ def _judge(
     stored_write_id: int | None,
     before: Mapping[str, str],
     after: MutableMapping[str, str],
-    write_id: int | None,
-    valid_write_ids: str | None,
+    writer: Writer,
     aborted: Collection[int],
 ) -> None:
     """Keeps what a transactional table claims of its statistics true, as every change of it does (Hive's
@@ -200,6 +181,7 @@ def _judge(
     """
     if not is_transactional(table):
         return
+    write_id, valid_write_ids = writer.given_write_id, writer.valid_write_ids
     if write_id is None and stored_write_id is not None and stored_write_id > 0:
         write_id = stored_write_id
     has_list = valid_write_ids is not None and write_id is not None

@@ -25,7 +25,7 @@ from hms_cache.store.transactions.codes import TXN_ABORTED, TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.errors import not_open_error
 from hms_cache.store.transactions.names import plain_database
-from hms_cache.store.transactions.replicated_txns import forget_source_txn, is_replayed, target_txn_ids
+from hms_cache.store.transactions.replicated_txns import forget_source_txn, is_replayed, own_txn_id
 from hms_cache.thrift_gen.hive_metastore.ttypes import AbortTxnRequest, AbortTxnsRequest, TxnType
 
 T = TXNS.c
@@ -39,15 +39,13 @@ def abort_txn(transaction: WriteTransaction, context: TxnContext, request: Abort
 
     Raises NoSuchTxnException for one that is committed or unknown.
     """
-    connection, txn_id = transaction.connection, request.txnid
+    connection = transaction.connection
     replayed = is_replayed(request.replPolicy, request.txn_type)
+    txn_id = own_txn_id(connection, request)
+    if txn_id is None:
+        return
     if replayed:
-        target = target_txn_ids(connection, request.replPolicy or "", [txn_id]).get(txn_id)
-        if target is None:
-            # Closed already, or its opening was never replicated.
-            return
-        forget_source_txn(connection, request.replPolicy or "", txn_id)
-        txn_id = target
+        forget_source_txn(connection, request.replPolicy or "", request.txnid)
     row = connection.execute(select(T.TXN_STATE).where(T.TXN_ID == txn_id).with_for_update()).first()
     if row is not None and row.TXN_STATE == TXN_ABORTED:
         return

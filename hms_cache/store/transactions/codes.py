@@ -41,11 +41,7 @@ UPDATE = "u"
 DELETE = "d"
 COMPACT = "c"
 
-OPERATION_CODES = {
-    DataOperationType.INSERT: INSERT,
-    DataOperationType.UPDATE: UPDATE,
-    DataOperationType.DELETE: DELETE,
-}
+OPERATION_CODES = {DataOperationType.INSERT: INSERT, DataOperationType.UPDATE: UPDATE, DataOperationType.DELETE: DELETE}
 
 #: Operations that a concurrent one on the same rows conflicts with.
 ROW_CHANGES = (UPDATE, DELETE)

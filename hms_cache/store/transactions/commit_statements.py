@@ -33,13 +33,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.sql.elements import ColumnElement
 
-from hms_cache.store.engine.direct_statements import (
-    Direct,
-    DirectQuery,
-    Statement,
-    row_count,
-    takes_direct_statements,
-)
+from hms_cache.store.engine.direct_statements import Direct, DirectQuery, Statement, row_count, takes_direct_statements
 from hms_cache.store.engine.log_writes import TAKING_EVENT_IDS
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
@@ -271,9 +265,7 @@ def conflicts_with(*columns: Any) -> Select[Any]:
     return (
         select(*columns)
         .join_from(
-            TXN_COMPONENTS,
-            WRITE_SET,
-            (S.WS_DATABASE == C.TC_DATABASE) & (S.WS_TABLE == C.TC_TABLE) & same_partition,
+            TXN_COMPONENTS, WRITE_SET, (S.WS_DATABASE == C.TC_DATABASE) & (S.WS_TABLE == C.TC_TABLE) & same_partition
         )
         .where(
             C.TC_TXNID == _TXN_ID,
@@ -335,12 +327,7 @@ def clean_up(
     # A soft delete takes away whole tables and partitions: Hive does not look which rows it changed.
     has_changed = txn.joins_write_set and txn.has_row_changes
     completion = _COMPLETIONS[has_changed] if completes_components else None
-    targets = (
-        txn.has_components or txn.is_compaction,
-        txn.has_locks,
-        txn.has_history,
-        txn.has_write_id_history,
-    )
+    targets = (txn.has_components or txn.is_compaction, txn.has_locks, txn.has_history, txn.has_write_id_history)
     parameters = {"txn_id": txn.txn_id}
     if is_postgresql(connection):
         statement = _moving_on_postgresql(targets, completion)

@@ -46,7 +46,7 @@ from hms_cache.store.transactions.commit_statements import (
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import lock_all_txns_exclusive, now_ms
 from hms_cache.store.transactions.errors import not_open_error, txn_name
-from hms_cache.store.transactions.replicated_txns import forget_source_txn, is_replayed, target_txn_ids
+from hms_cache.store.transactions.replicated_txns import forget_source_txn, is_replayed, own_txn_id
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CommitTxnKeyValue,
     CommitTxnRequest,
@@ -85,14 +85,11 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
 
     Raises WriteConflict, NoSuchTxnException, TxnAbortedException, MetaException.
     """
-    connection, txn_id = transaction.connection, request.txnid
+    connection = transaction.connection
     replayed = is_replayed(request.replPolicy, request.txn_type)
-    if replayed:
-        target = target_txn_ids(connection, request.replPolicy or "", [txn_id]).get(txn_id)
-        if target is None:
-            # Closed already, or its opening was never replicated.
-            return
-        txn_id = target
+    txn_id = own_txn_id(connection, request)
+    if txn_id is None:
+        return
     txn = mark_committed(transaction, context, txn_id, takes_event_id=not commits_alone(request))
     if txn is None:
         # As in Hive, one that was committed past its replication stays in the map.

@@ -67,11 +67,7 @@ def heartbeat_materialization_rebuild(connection: Connection, database: str, tab
     """Note that the rebuild goes on; whether it still holds its lock."""
     updated = connection.execute(
         update(MATERIALIZATION_REBUILD_LOCKS)
-        .where(
-            M.MRL_TXN_ID == txn_id,
-            M.MRL_DB_NAME == plain_database(database),
-            M.MRL_TBL_NAME == plain_table(table),
-        )
+        .where(M.MRL_TXN_ID == txn_id, M.MRL_DB_NAME == plain_database(database), M.MRL_TBL_NAME == plain_table(table))
         .values(MRL_LAST_HEARTBEAT=now_ms())
     )
     return bool(updated.rowcount)

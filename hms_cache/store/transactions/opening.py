@@ -24,12 +24,7 @@ from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXN_LOCK_TBL, TXNS
 from hms_cache.store.transactions.codes import TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
-from hms_cache.store.transactions.database_values import (
-    is_mysql,
-    lock_all_txns_shared,
-    now_ms,
-    time_after_waiting_ms,
-)
+from hms_cache.store.transactions.database_values import is_mysql, lock_all_txns_shared, now_ms, time_after_waiting_ms
 from hms_cache.store.transactions.replicated_txns import map_txns, target_txn_ids
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, OpenTxnRequest, TxnType
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, delete, insert, select
 
 from hms_cache.store.schema import REPL_TXN_MAP
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, TxnType
+from hms_cache.thrift_gen.hive_metastore.ttypes import AbortTxnRequest, CommitTxnRequest, MetaException, TxnType
 
 R = REPL_TXN_MAP.c
 
@@ -51,3 +51,11 @@ def replayed_txns(connection: Connection, policy: str) -> dict[str, str]:
 def is_replayed(policy: str | None, txn_type: int | None) -> bool:
     """Whether a commit or abort names the source's transaction: 4.x says so by type, 3.1 by the policy alone."""
     return txn_type == TxnType.REPL_CREATED or (bool(policy) and txn_type is None)
+
+
+def own_txn_id(connection: Connection, request: CommitTxnRequest | AbortTxnRequest) -> int | None:
+    """Our id of the transaction to be ended. None: of the source's, it is closed already, or its opening was never
+    replicated."""
+    if not is_replayed(request.replPolicy, request.txn_type):
+        return request.txnid
+    return target_txn_ids(connection, request.replPolicy or "", [request.txnid]).get(request.txnid)

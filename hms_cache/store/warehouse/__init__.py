@@ -5,11 +5,4 @@ from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChang
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.warehouse import DirectoryStatistics, Warehouse
 
-__all__ = [
-    "AllowedLocation",
-    "DirectoryStatistics",
-    "Location",
-    "TransactionOutcome",
-    "Warehouse",
-    "WarehouseChanges",
-]
+__all__ = ["AllowedLocation", "DirectoryStatistics", "Location", "TransactionOutcome", "Warehouse", "WarehouseChanges"]

@@ -141,12 +141,8 @@ def make_directories(paths: Sequence[tuple[str, Sequence[str]]]) -> list[bool | 
 
 def remove_empty_directory(path: str, roots: Sequence[str]) -> None:
     """Removes a directory without anything in it; one that has something, or is none, stays as it is."""
-    try:
-        with _parent(path, roots) as (parent, name):
-            os.rmdir(name, dir_fd=parent)
-    except OSError as error:
-        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR):
-            raise
+    with _fine(errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR), _parent(path, roots) as (parent, name):
+        os.rmdir(name, dir_fd=parent)
 
 
 def rename(
@@ -448,11 +444,17 @@ def inode(path: str, roots: Sequence[str]) -> int | None:
 
 def delete_file(path: str, roots: Sequence[str]) -> None:
     """Deletes one file; nothing there, or a directory, is fine."""
+    with _fine(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EPERM), _parent(path, roots) as (parent, name):
+        os.unlink(name, dir_fd=parent)
+
+
+@contextmanager
+def _fine(*numbers: int) -> Iterator[None]:
+    """Errors of these numbers count for nothing."""
     try:
-        with _parent(path, roots) as (parent, name):
-            os.unlink(name, dir_fd=parent)
+        yield
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EPERM):
+        if error.errno not in numbers:
             raise
 
 

@@ -78,9 +78,7 @@ def move(file_system: Any, source: str, destination: str) -> None:
         file_system.mv(source, destination, recursive=True)
         return
     for name in file_system.find(source):
-        goal = f"{destination}/{posixpath.relpath(name, source)}"
-        file_system.makedirs(posixpath.dirname(goal), exist_ok=True)
-        file_system.cp_file(name, goal)
+        _copy_file(file_system, name, source, destination)
         file_system.rm_file(name)
     delete(file_system, source)
 
@@ -94,9 +92,14 @@ def copy(file_system: Any, source: str, destination: str) -> None:
         return
     file_system.makedirs(destination)
     for name in file_system.find(source):
-        goal = f"{destination}/{posixpath.relpath(name, source)}"
-        file_system.makedirs(posixpath.dirname(goal), exist_ok=True)
-        file_system.cp_file(name, goal)
+        _copy_file(file_system, name, source, destination)
+
+
+def _copy_file(file_system: Any, name: str, source: str, destination: str) -> None:
+    """To its place below the destination, whose directories are made."""
+    goal = f"{destination}/{posixpath.relpath(name, source)}"
+    file_system.makedirs(posixpath.dirname(goal), exist_ok=True)
+    file_system.cp_file(name, goal)
 
 
 def _copy_keys(file_system: Any, source: str, destination: str) -> None:

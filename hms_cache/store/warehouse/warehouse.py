@@ -300,35 +300,18 @@ class Warehouse:
 
     def is_directory(self, location: AllowedLocation) -> bool:
         """Whether there is a directory."""
-        return self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.is_directory(location.location.path, location.root_paths),
-            lambda file_system, path: bool(file_system.isdir(path)),
-            question="is_directory",
+        return self._look(
+            location, "is_directory", local_files.is_directory, lambda file_system, path: bool(file_system.isdir(path))
         )
 
     def is_vacant(self, location: AllowedLocation) -> bool:
         """Whether nothing is there, or an empty directory."""
-        return self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.is_vacant(location.location.path, location.root_paths),
-            remote_files.is_vacant,
-            question="is_vacant",
-        )
+        return self._look(location, "is_vacant", local_files.is_vacant, remote_files.is_vacant)
 
     def exists(self, location: AllowedLocation) -> bool:
         """Whether there is a file or directory."""
-        return self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.exists(location.location.path, location.root_paths),
-            lambda file_system, path: bool(file_system.exists(path)),
-            question="exists",
+        return self._look(
+            location, "exists", local_files.exists, lambda file_system, path: bool(file_system.exists(path))
         )
 
     def owner(self, location: AllowedLocation) -> str | None:
@@ -342,14 +325,7 @@ class Warehouse:
             found: str | int | None = information.get("owner") or information.get("uid")
             return found
 
-        found = self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.owner_id(location.location.path, location.root_paths),
-            owner_of,
-            question="owner",
-        )
+        found = self._look(location, "owner", local_files.owner_id, owner_of)
         if found is None or isinstance(found, str):
             return found
         try:
@@ -365,7 +341,7 @@ class Warehouse:
             "make",
             f"{location} is not a directory or unable to create one",
             location,
-            lambda: local_files.make_directory(location.location.path, location.root_paths),
+            local_files.make_directory,
             remote_files.make_directory,
             question="make_directory",
             if_late=lambda made: self.remove_empty_directory(location) if made else None,
@@ -468,9 +444,7 @@ class Warehouse:
             "copy",
             f"Unable to copy: {source} to: {destination}",
             source,
-            lambda: local_files.copy(
-                source.location.path, destination.location.path, source.root_paths, destination.root_paths
-            ),
+            lambda path, roots: local_files.copy(path, destination.location.path, roots, destination.root_paths),
             copy_remote,
             timeout_s=self.settings.file_move_timeout_s,
             setting=MOVE_TIMEOUT,
@@ -519,24 +493,10 @@ class Warehouse:
 
     def modified_s(self, location: AllowedLocation) -> float | None:
         """When a directory itself was last changed (epoch seconds); None where its file system does not say."""
-        return self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.modified_s(location.location.path, location.root_paths),
-            lambda _file_system, _path: None,
-            question="modified_s",
-        )
+        return self._look(location, "modified_s", local_files.modified_s, lambda _file_system, _path: None)
 
     def _inode(self, location: AllowedLocation) -> int | None:
-        return self._do(
-            "look",
-            f"Cannot look at {location}",
-            location,
-            lambda: local_files.inode(location.location.path, location.root_paths),
-            lambda _file_system, _path: None,
-            question="inode",
-        )
+        return self._look(location, "inode", local_files.inode, lambda _file_system, _path: None)
 
     def delete_directory(self, location: AllowedLocation, *, skip_trash: bool) -> None:
         """Deletes a directory with all in it, or moves it to the trash. Nothing there is fine.
@@ -574,7 +534,7 @@ class Warehouse:
             "list",
             f"Cannot list {location}",
             location,
-            lambda: local_files.names(location.location.path, location.root_paths),
+            local_files.names,
             remote_files.names,
         )
 
@@ -590,7 +550,7 @@ class Warehouse:
             "read",
             f"Cannot read {location}",
             location,
-            lambda: local_files.read_file(location.location.path, location.root_paths, limit_bytes + 1),
+            lambda path, roots: local_files.read_file(path, roots, limit_bytes + 1),
             read,
             question="read_file",
         )
@@ -613,7 +573,7 @@ class Warehouse:
             "write",
             f"Cannot write {location}",
             location,
-            lambda: local_files.write_file(location.location.path, content, location.root_paths),
+            lambda path, roots: local_files.write_file(path, content, roots),
             lambda file_system, path: remote_files.write_file(file_system, path, content),
             question="write_file",
             if_late=undo,
@@ -625,7 +585,7 @@ class Warehouse:
             "delete",
             f"Cannot delete {location}",
             location,
-            lambda: local_files.delete_file(location.location.path, location.root_paths),
+            local_files.delete_file,
             remote_files.delete_file,
         )
 
@@ -701,14 +661,8 @@ class Warehouse:
         return found
 
     def move(self, source: AllowedLocation, destination: AllowedLocation, *, is_undone_late: bool = True) -> None:
-        def rename(*, may_copy: bool) -> bool:
-            return local_files.rename(
-                source.location.path,
-                destination.location.path,
-                source.root_paths,
-                destination.root_paths,
-                may_copy=may_copy,
-            )
+        def rename(path: str, roots: Sequence[str], *, may_copy: bool) -> bool:
+            return local_files.rename(path, destination.location.path, roots, destination.root_paths, may_copy=may_copy)
 
         def move_remote(file_system: Any, path: str) -> bool:
             remote_files.move(file_system, path, self._file_systems.open(destination.location)[1])
@@ -729,26 +683,36 @@ class Warehouse:
             if holds_locks:
                 short_s = min(short_s, self.settings.file_wait_with_locks_s * MOVE_WAITS)
             if self._do(
-                "move", failure, source, lambda: rename(may_copy=False), move_remote, timeout_s=short_s, if_late=undo
+                "move", failure, source, partial(rename, may_copy=False), move_remote, timeout_s=short_s, if_late=undo
             ):
                 return
         self._do(
             "move",
             failure,
             source,
-            lambda: rename(may_copy=True),
+            partial(rename, may_copy=True),
             move_remote,
             timeout_s=long_s,
             setting=MOVE_TIMEOUT,
             if_late=undo,
         )
 
+    def _look(
+        self,
+        location: AllowedLocation,
+        question: str,
+        local: Callable[[str, Sequence[str]], T],
+        remote: Callable[[Any, str], T],
+    ) -> T:
+        """What a file system says of a place; `question` names what is asked (see `_do`)."""
+        return self._do("look", f"Cannot look at {location}", location, local, remote, question=question)
+
     def _do(
         self,
         operation: str,
         failure: str,
         location: AllowedLocation,
-        local: Callable[[], T],
+        local: Callable[[str, Sequence[str]], T],
         remote: Callable[[Any, str], T],
         *,
         timeout_s: float | None = None,
@@ -762,7 +726,9 @@ class Warehouse:
         """
 
         def work() -> T:
-            return local() if location.is_local else remote(*self._file_systems.open(location.location))
+            if location.is_local:
+                return local(location.location.path, location.root_paths)
+            return remote(*self._file_systems.open(location.location))
 
         return self.ask(
             file_system_of(location),

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Table, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import normalize_identifier
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.schema_requirements import require_table
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.schema import WM_MAPPING, WM_POOL, WM_POOL_TO_TRIGGER, WM_RESOURCEPLAN, WM_TRIGGER
@@ -34,15 +34,12 @@ ENTITY_TYPES = ("USER", "GROUP", "APPLICATION")
 """What a mapping sends to a pool."""
 
 
-class PlanParts:
+class PlanParts(PartOfStore):
     """Writes of what belongs to plans. Thread-safe; each method is one transaction, and all of them raise
 
     * NoSuchObjectException: the plan, or what is to be changed, does not exist,
     * InvalidOperationException: the plan is not disabled.
     """
-
-    def __init__(self, context: StoreContext) -> None:
-        self._database = context.database
 
     def create_trigger(self, trigger: WMTrigger) -> None:
         """:raises AlreadyExistsException: the plan has a trigger of this name."""

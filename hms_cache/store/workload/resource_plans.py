@@ -12,7 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import normalize_identifier
-from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.schema_requirements import require_table
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -53,12 +53,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 DEFAULT_POOL_PATH = "default"
 
 
-class ResourcePlans:
+class ResourcePlans(PartOfStore):
     """Reads and writes of plans as a whole. Thread-safe; each method is one transaction."""
-
-    def __init__(self, context: StoreContext) -> None:
-        self._context = context
-        self._database = context.database
 
     def create(self, plan: WMResourcePlan, copy_from: str | None) -> None:
         """A disabled plan: a copy of another, else one with a pool named ``default`` that has everything.

@@ -248,10 +248,7 @@ def _take_for_each(connection: Connection, writers: Sequence[_Writer]) -> dict[_
 
 
 def _given(
-    writers: Sequence[_Writer],
-    counters: Iterable[Any],
-    may_write: Collection[int],
-    have: Collection[tuple[Any, ...]],
+    writers: Sequence[_Writer], counters: Iterable[Any], may_write: Collection[int], have: Collection[tuple[Any, ...]]
 ) -> tuple[dict[_Writer, int], dict[int, list[tuple[str, str]]]]:
     """What is given to whom, and from which tables' counters it is taken, by how much they move."""
     following = {(row.NWI_DATABASE, row.NWI_TABLE): int(row.NWI_NEXT) for row in counters}
@@ -354,9 +351,7 @@ _IS_OWN_FOR_NEW_WRITER = and_(
     .exists(),
     ~select(W.T2W_WRITEID)
     .where(
-        W.T2W_DATABASE == bindparam("database"),
-        W.T2W_TABLE == bindparam("table"),
-        W.T2W_TXNID == bindparam("txn_id"),
+        W.T2W_DATABASE == bindparam("database"), W.T2W_TABLE == bindparam("table"), W.T2W_TXNID == bindparam("txn_id")
     )
     .exists(),
 )

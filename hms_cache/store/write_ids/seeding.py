@@ -35,12 +35,7 @@ def seed_txn_id(connection: Connection, request: SeedTxnIdRequest) -> None:
     if seed - 1 > highest:
         connection.execute(
             insert(TXNS).values(
-                TXN_ID=seed - 1,
-                TXN_STATE=TXN_COMMITTED,
-                TXN_STARTED=0,
-                TXN_LAST_HEARTBEAT=0,
-                TXN_USER="",
-                TXN_HOST="",
+                TXN_ID=seed - 1, TXN_STATE=TXN_COMMITTED, TXN_STARTED=0, TXN_LAST_HEARTBEAT=0, TXN_USER="", TXN_HOST=""
             )
         )
     if is_postgresql(connection):

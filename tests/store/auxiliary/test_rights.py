@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from hms_cache.authorization.decisions import METASTORE, Action, SecuredObject
+from hms_cache.authorization.known_groups import Principal
 from hms_cache.authorization.standard_rights import StandardJudge
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.work_units import run_write
@@ -109,7 +110,7 @@ def test_rights_as_a_model_sees_them(world: World) -> None:
         user = chance.choice(USERS)
         of_token, of_directory = (frozenset(chance.sample(GROUPS, chance.randint(0, 1))) for _ in range(2))
         groups = of_token | of_directory
-        judge = StandardJudge(world.stores.rights, user, of_token, {user: of_directory}.__getitem__)
+        judge = StandardJudge(world.stores.rights, Principal(user, of_token, {user: of_directory}.__getitem__))
         if chance.random() < 0.5:
             judge.prepare([(Action.READ, one) for one in objects])
         for of in objects[1:]:
@@ -128,15 +129,17 @@ def test_names_that_a_collation_takes_for_others_have_no_rights(world: World) ->
     world.stores.roles.create_role("r", "o")
     world.stores.roles.grant_role("r", "h", GROUP, "o", USER, grant_option=False)
     on = ON
-    assert StandardJudge(world.stores.rights, "o").allow(Action.DROP, on)
+    assert StandardJudge(world.stores.rights, Principal("o")).allow(Action.DROP, on)
     for user in ("O", "o ", "ó"):
-        assert not StandardJudge(world.stores.rights, user).allow(Action.READ, on), user
+        assert not StandardJudge(world.stores.rights, Principal(user)).allow(Action.READ, on), user
     for group in ("G", "g ", "ǵ"):
-        judge = StandardJudge(world.stores.rights, "x", frozenset({group}))
+        judge = StandardJudge(world.stores.rights, Principal("x", frozenset({group})))
         assert not judge.allow(Action.READ, on), group
     for group in ("H", "h ", "ĥ"):
         assert world.stores.rights.rights("x", on, frozenset({group})).roles == {"public"}, group
     assert world.stores.rights.rights("x", on, frozenset({"h"})).roles == {"public", "r"}
-    assert StandardJudge(world.stores.rights, "x", frozenset({"g"})).allow(Action.READ, on)
+    assert StandardJudge(world.stores.rights, Principal("x", frozenset({"g"}))).allow(Action.READ, on)
     for table in ("T", "t ", "ť"):
-        assert not StandardJudge(world.stores.rights, "o").allow(Action.READ, on._replace(table=table)), table
+        assert not StandardJudge(world.stores.rights, Principal("o")).allow(Action.READ, on._replace(table=table)), (
+            table
+        )

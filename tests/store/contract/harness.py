@@ -17,7 +17,13 @@ from thrift.transport.TTransport import TMemoryBuffer
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
-from hms_cache.store.contract.environment import EnvironmentOptions, environment_options
+from hms_cache.store.contract.environment import (
+    NO_OPTIONS,
+    EnvironmentOptions,
+    ExpectedParameter,
+    Writer,
+    environment_options,
+)
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.context import StoreContext
@@ -128,13 +134,25 @@ class StoreUnderTest:
         """The table, as a copy to be changed: what a store answers is to be treated as frozen."""
         return copy.deepcopy(self.store.reads.tables.get_table(TableName(CATALOG, database, name)))
 
-    def alter(self, name: str, new: ttypes.Table, **options: Any) -> None:
+    def alter(
+        self,
+        name: str,
+        new: ttypes.Table,
+        environment_context: EnvironmentOptions = NO_OPTIONS,
+        *,
+        write_id: int | None = None,
+        valid_write_ids: str | None = None,
+        expected_parameter: ExpectedParameter | None = None,
+    ) -> None:
         """Alters a table of `DATABASE`."""
-        self.store.writes.tables.alter_table(TableName(CATALOG, DATABASE, name), new, **options)
+        writer = Writer(write_id, valid_write_ids, environment_context)
+        self.store.writes.tables.alter_table(
+            TableName(CATALOG, DATABASE, name), new, writer=writer, expected_parameter=expected_parameter
+        )
 
-    def drop(self, name: str = "t", *, delete_data: bool = True, **options: Any) -> None:
+    def drop(self, name: str = "t", *, delete_data: bool = True, **more: Any) -> None:
         """Drops a table of `DATABASE`."""
-        self.store.writes.tables.drop_table(TableName(CATALOG, DATABASE, name), delete_data=delete_data, **options)
+        self.store.writes.tables.drop_table(TableName(CATALOG, DATABASE, name), delete_data=delete_data, **more)
 
     def add_partitions(self, name: str, *values: tuple[str, ...], location: str | None = None) -> None:
         """Adds partitions like their table, with default locations or, for a single one, the given one."""

@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import event
 
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
+from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, environment, external, table
@@ -44,7 +45,7 @@ def _renamed(catalog: StoreUnderTest) -> None:
     new = catalog.get("p")
     new.tableName = "p2"
     new.sd.cols.append(ttypes.FieldSchema("x", "int"))
-    catalog.alter("p", new, cascade=True)
+    catalog.alter("p", new, EnvironmentOptions(cascades=True))
 
 
 def _changed(catalog: StoreUnderTest) -> None:
@@ -76,7 +77,7 @@ WRITES: dict[str, Callable[[StoreUnderTest], None]] = {
     "drop_table": lambda c: c.drop("p"),
     "truncate_table": lambda c: c.store.writes.tables.truncate_table(TableName(CATALOG, "d", "p")),
     "truncate_transactional": lambda c: c.store.writes.tables.truncate_table(
-        TableName(CATALOG, "d", "acid"), write_id=3, valid_write_ids=f"d.acid:3:{2**63 - 1}::"
+        TableName(CATALOG, "d", "acid"), writer=Writer(write_id=3, valid_write_ids=f"d.acid:3:{2**63 - 1}::")
     ),
     "create_function": lambda c: c.store.writes.functions.create_function(function("g")),
     "drop_function": lambda c: c.store.writes.functions.drop_function(FunctionName(CATALOG, "d", "f")),

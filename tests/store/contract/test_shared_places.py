@@ -236,7 +236,7 @@ def test_a_soft_drop_orders_no_deletion_elsewhere(catalog: StoreUnderTest, tmp_p
     soft = environment_options(ttypes.EnvironmentContext({"txnId": "7", "writeId": "3"}))
     for name, place in places.items():
         t.create_table(name, parameters=acid, location=place)
-        t.drop(name, delete_data=False, environment_context=soft)
+        t.drop(name, delete_data=False, options=soft)
     assert {row.CQ_TABLE for row in t.rows(COMPACTION_QUEUE.c.CQ_TABLE)} == {"own"}
     t.create_table("p", parameters=acid, keys=[("k", "string")])
     t.add_partitions("p", ("1",))

@@ -20,7 +20,7 @@ from thrift.Thrift import TException
 
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.environment import environment_options
+from hms_cache.store.contract.environment import Writer, environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.warehouse import local_files
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -233,7 +233,8 @@ CASES = {
     ),
     "truncate_under_write_id": Case(
         lambda w: w.t.store.writes.tables.truncate_table(
-            TableName(CATALOG, w.name, "acid"), write_id=3, valid_write_ids=f"{w.name}.acid:3:9223372036854775807::"
+            TableName(CATALOG, w.name, "acid"),
+            writer=Writer(write_id=3, valid_write_ids=f"{w.name}.acid:3:9223372036854775807::"),
         )
     ),
     "drop_partitions": Case(

@@ -371,14 +371,10 @@ class TestColumns:
         assert partition.sd.cols == found.sd.cols
         assert statistics_names(catalog) == [("d", "t", "id"), ("d", "t", "v")]
 
-    @pytest.mark.parametrize("way", ["argument", "environment"])
-    def test_added_with_cascade(self, catalog: StoreUnderTest, way: str) -> None:
+    def test_added_with_cascade(self, catalog: StoreUnderTest) -> None:
         found = catalog.create_table(keys=[("dt", "string")])
         catalog.add_partitions("t", ("1",), ("2",))
-        options: dict[str, Any] = {"cascade": True}
-        if way == "environment":
-            options = {"environment_context": environment(CASCADE="true")}
-        catalog.alter("t", self.add_column(found), **options)
+        catalog.alter("t", self.add_column(found), environment(CASCADE="true"))
         for partition in catalog.partitions("t"):
             assert [column.name for column in partition.sd.cols] == ["id", "v", "extra"]
         assert catalog.counts()["CDS"] == 1, "one column descriptor for all, none left over"
@@ -417,7 +413,7 @@ class TestColumns:
         catalog.store.writes.partitions.alter_partitions(
             TableName(CATALOG, "d", "t"), partitions, environment_context=unchanged
         )
-        catalog.alter("t", self.with_columns(found, ("id", "bigint")), cascade=cascade)
+        catalog.alter("t", self.with_columns(found, ("id", "bigint")), EnvironmentOptions(cascades=cascade))
         assert statistics_names(catalog) == [("d", "t", "id")]
         after = catalog.partitions("t")
         expected = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true"}}'

@@ -11,7 +11,7 @@ from sqlalchemy import insert, text
 from hms_cache.config import Settings
 from hms_cache.config.sections import EventSettings, WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
-from hms_cache.store.contract.environment import ExpectedParameter
+from hms_cache.store.contract.environment import ExpectedParameter, Writer
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS, SDS, TXN_COMPONENTS
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -192,7 +192,7 @@ class TestTrash:
     @pytest.mark.parametrize("way", ["context", "table"])
     def test_purge_passes_it_by(self, catalog: StoreUnderTest, tmp_path: Path, way: str) -> None:
         catalog.create_table(parameters={"auto.purge": "true"} if way == "table" else {})
-        catalog.drop(environment_context=environment(**({"ifPurge": "TRUE"} if way == "context" else {})))
+        catalog.drop(options=environment(**({"ifPurge": "TRUE"} if way == "context" else {})))
         assert not (tmp_path / "trash").exists()
         assert catalog.files() == ["d.db"]
 
@@ -268,7 +268,7 @@ class TestTruncate:
         catalog.create_table(parameters={"transactional": "true"})
         (catalog.directory / "d.db" / "t" / "delta_1").mkdir()
         catalog.store.writes.tables.truncate_table(
-            TableName(CATALOG, DATABASE, "t"), write_id=12, valid_write_ids="d.t:12:12:12:"
+            TableName(CATALOG, DATABASE, "t"), writer=Writer(write_id=12, valid_write_ids="d.t:12:12:12:")
         )
         assert catalog.files() == [
             "d.db",

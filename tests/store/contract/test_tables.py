@@ -153,7 +153,7 @@ def test_server_made_parameters_are_not_stored(catalog: StoreUnderTest) -> None:
 
 def test_the_word_not_to_measure_stays_where_the_context_says_it_too(catalog: StoreUnderTest) -> None:
     sent = table("t", parameters={"DO_NOT_UPDATE_STATS": "true"})
-    catalog.store.writes.tables.create_table(sent, environment_context=environment(DO_NOT_UPDATE_STATS="true"))
+    catalog.store.writes.tables.create_table(sent, options=environment(DO_NOT_UPDATE_STATS="true"))
     assert set(catalog.get().parameters) == {"DO_NOT_UPDATE_STATS", "transient_lastDdlTime"}
 
 
@@ -177,13 +177,11 @@ def test_statistics_of_an_existing_directory(catalog: StoreUnderTest) -> None:
     assert (found["numFiles"], found["totalSize"], found["numFilesErasureCoded"]) == ("2", "8", "0")
     assert "COLUMN_STATS_ACCURATE" not in found
     catalog.store.writes.tables.create_table(
-        external("b", location=location), environment_context=environment(STATS_GENERATED="TASK")
+        external("b", location=location), options=environment(STATS_GENERATED="TASK")
     )
     assert catalog.get("b").parameters["COLUMN_STATS_ACCURATE"] == '{"BASIC_STATS":"true"}'
     for name, properties in (("c", {"DO_NOT_UPDATE_STATS": "true"}), ("e", {"DO_NOT_POPULATE_QUICK_STATS": "true"})):
-        catalog.store.writes.tables.create_table(
-            external(name, location=location), environment_context=environment(**properties)
-        )
+        catalog.store.writes.tables.create_table(external(name, location=location), options=environment(**properties))
         assert "numFiles" not in catalog.get(name).parameters
     catalog.store.writes.tables.create_table(external("p", location=location, keys=[("k", "int")]))
     assert "numFiles" not in catalog.get("p").parameters

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.environment import environment_options
+from hms_cache.store.contract.environment import Writer, environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByValues
 from hms_cache.store.engine.database import Database
 from hms_cache.store.statistics.statistics_store import Statistics
@@ -64,11 +64,11 @@ def _exercise(catalog: PartitionCatalog, *, has_write_ids: bool) -> None:
             ColumnStatistics(ColumnStatisticsDesc(False, "d", "t", name), [longs(number + 1)])
             for number, name in enumerate(names)
         ],
-        write_id=5,
-        valid_write_ids=snapshot,
+        writer=Writer(write_id=5, valid_write_ids=snapshot),
     )
     statistics.update_table_column_statistics(
-        ColumnStatistics(ColumnStatisticsDesc(True, "d", "t"), [longs(9)]), write_id=5, valid_write_ids=snapshot
+        ColumnStatistics(ColumnStatisticsDesc(True, "d", "t"), [longs(9)]),
+        writer=Writer(write_id=5, valid_write_ids=snapshot),
     )
     assert statistics.get_table_column_statistics(TableName(*T), ["id"]).statsObj == [longs(9)]
     aggregate = statistics.get_aggregate_statistics(TableName(*T), names, ["id"])

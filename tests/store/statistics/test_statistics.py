@@ -14,6 +14,7 @@ from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.statistics_sketches import HyperLogLog
 from hms_cache.metadata.statistics_values import decimal_struct
+from hms_cache.store.contract.environment import Writer
 from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import NOTIFICATION_LOG, PART_COL_STATS, TAB_COL_STATS, TABLE_PARAMS
@@ -306,7 +307,7 @@ def test_statistics_and_snapshots(sqlite_catalog: PartitionCatalog) -> None:
         store.update_partition_column_statistics([of_partition(names[0], longs())])
     sees_two, sees_one = "d.t:2:9223372036854775807::", "d.t:1:9223372036854775807::"
     store.update_partition_column_statistics(
-        [of_partition(name, longs()) for name in names], write_id=2, valid_write_ids=sees_two
+        [of_partition(name, longs()) for name in names], writer=Writer(write_id=2, valid_write_ids=sees_two)
     )
     fits = store.get_partition_column_statistics(
         TableName(*T), names, ["a_long"], version=ReadVersion(valid_write_ids=sees_two)
@@ -338,9 +339,11 @@ def test_a_merge_over_unseen_statistics_takes_their_claim_back(sqlite_catalog: P
     store = Statistics(catalog.context)
     everything = "d.t:2:9223372036854775807::"
     store.update_partition_column_statistics(
-        [of_partition("dt=a/hr=0", longs(nulls=1))], write_id=2, valid_write_ids=everything
+        [of_partition("dt=a/hr=0", longs(nulls=1))], writer=Writer(write_id=2, valid_write_ids=everything)
     )
-    store.merge_column_statistics([of_partition("dt=a/hr=0", longs(nulls=1))], write_id=3, valid_write_ids="d.t:3:2:2:")
+    store.merge_column_statistics(
+        [of_partition("dt=a/hr=0", longs(nulls=1))], writer=Writer(write_id=3, valid_write_ids="d.t:3:2:2:")
+    )
     found = catalog.reads.get_partition(TableName(*T), ["a", "0"])
     assert ("COLUMN_STATS_ACCURATE" in found.parameters, found.writeId) == (False, 3)
     [row] = catalog.rows(PART_COL_STATS)

@@ -26,8 +26,8 @@ import org.apache.hadoop.hive.metastore.messaging.PartitionFiles;
 
 /**
  * Logs what a Java metastore changes, in the transaction of the change, with the metastore's own messages and its own
- * RawStore.addNotificationEvent. In the place of DbNotificationListener, whose jar is not among those that the tests
- * fetch; without its cleaner, and without the events that the tests have no use for.
+ * RawStore.addNotificationEvent. In the place of DbNotificationListener, whose jar Maven Central may not serve;
+ * without its cleaner, and without the events that tests and benchmarks have no use for (transactions, functions).
  */
 public class LogListener extends TransactionalMetaStoreEventListener {
   private static final MessageBuilder MESSAGES = MessageBuilder.getInstance();
