@@ -8,7 +8,7 @@ from tests.clients.spark.session import SparkProcess, base_conf
 
 
 @pytest.fixture(scope="session")
-def _job_conf(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def job_conf(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     conf = base_conf(tmp_path_factory.mktemp("jobs"))
     return conf | {
         "spark.sql.catalogImplementation": "in-memory",
@@ -18,7 +18,7 @@ def _job_conf(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 @pytest.fixture
-def job_spark(spark: SparkProcess, _job_conf: dict[str, str]) -> SparkProcess:
+def job_spark(spark: SparkProcess, job_conf: dict[str, str]) -> SparkProcess:
     """Spark with a session that jobs run in: ``job_spark.call(function, …)`` runs a function of the test's module."""
-    spark.ensure_session(_job_conf)
+    spark.ensure_session(job_conf)
     return spark

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from hms_cache.errors import StartupError
+from hms_cache.jobs.frame import python_daemon
 
 LOCAL_MASTER = "local[*]"
 """All cores of this machine: what a job runs on if nobody says otherwise."""
@@ -37,6 +38,7 @@ def job_session(name: str, master: str | None, conf: Mapping[str, str]) -> Itera
     if master is not None and master.startswith("local"):
         # Workers of this machine are this Python, whatever python3 is on the path.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        settings["spark.python.daemon.module"] = python_daemon.MODULE
         settings |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
         settings |= {"spark.ui.enabled": "false"}
     settings |= conf

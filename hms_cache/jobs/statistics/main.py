@@ -177,8 +177,8 @@ def _slice_rows(work: Iterable[TableWork], *, chosen: bool = False) -> list[dict
 
 
 def _each(run: JobRun, work: Sequence[TableWork]) -> Iterator[tuple[TableWork, _Done]]:
-    """The tables in their order, as each is done. Some are worked on at a time: while the metastore takes statistics of
-    one, Spark reads the next."""
+    """The tables, as each is done. Some are worked on at a time: while the metastore takes statistics of one, Spark
+    reads the next."""
     with ExitStack() as stack:
         having = sum(one.has_work for one in work)
         if having:
@@ -196,21 +196,19 @@ _Works = list[tuple[TableWork, Computation]]
 
 
 def _together(run: JobRun, work: Iterable[TableWork], session: SessionReading) -> Iterator[_Works]:
-    """The tables in their order; those of few small units together, which one job of Spark reads."""
+    """Each table that Spark has to read; the others together, which one job of Spark reads."""
     some: _Works = []
     units = 0
     for one in work:
         computation = Computation(run, one, session)
-        is_alone = one.snapshot is not None or computation.needs_spark
-        is_much = len(some) >= TABLES_TOGETHER or units + computation.small_units > UNITS_TOGETHER
-        if some and (is_alone or is_much):
+        if one.snapshot is not None or computation.needs_spark:
+            yield [(one, computation)]
+            continue
+        if some and (len(some) >= TABLES_TOGETHER or units + computation.small_units > UNITS_TOGETHER):
             yield some
             some, units = [], 0
         some.append((one, computation))
         units += computation.small_units
-        if is_alone:
-            yield some
-            some, units = [], 0
     if some:
         yield some
 

@@ -140,9 +140,10 @@ class Lake:
     # ---- changes of the catalog
 
     def create_table(self) -> None:
-        """Of any format, of one to four partitions or none."""
+        """Of any format, of one to four partitions or none. Few are of text: Spark reads them one by one."""
         name = f"t{self._made}"
-        table = LakeTable(name, ("parquet", "orc", "text")[self._made % 3], is_partitioned=self._made % 4 != 0)
+        kind = self._chance.choices(("parquet", "orc", "text"), (45, 45, 10))[0]
+        table = LakeTable(name, kind, is_partitioned=self._made % 4 != 0)
         self._made += 1
         self.tables[name] = table
         keys = [FieldSchema(KEY, "string", None)] if table.is_partitioned else []

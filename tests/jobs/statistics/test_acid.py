@@ -71,10 +71,10 @@ def histories(draw: st.DrawFn) -> tuple[list[str], ValidWriteIdList, set[int]]:
         names.append(f"base_{number}" if overwrites else f"delta_{number}_{number}_0000")
         if ids.is_valid(number):
             rows = {number} if overwrites else rows | {number}
-    # Compactions of all that was settled, from the last base on.
-    base = 0
+    # Compactions of all that was settled, from the last base on; a later one never ends before an earlier one.
+    base, last = 0, 1
     for turn in range(draw(st.integers(0, 3))):
-        last = draw(st.integers(1, count))
+        last = draw(st.integers(last, count))
         within = range(base + 1, last + 1)
         if "o" in fates[:last] or any(f"base_{number}" in names for number in range(1, last + 1)):
             continue

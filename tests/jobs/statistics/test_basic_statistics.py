@@ -5,14 +5,20 @@ from __future__ import annotations
 import copy
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from pyspark.sql import SparkSession
 
 from hms_cache.client import MetastoreClient
+from hms_cache.jobs.frame import JobRun
+from hms_cache.jobs.statistics import main
+from hms_cache.jobs.statistics.computing import Computation, compute_small
 from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures
 from hms_cache.jobs.statistics.recording import CHANGED, GONE, Unit, record_partitions, record_table
 from hms_cache.jobs.statistics.writing import FILES_CHANGED, _unchanged
@@ -135,6 +141,45 @@ def test_what_is_not_certain_is_read_by_spark(job: tuple[SparkProcess, Any]) -> 
     with MetastoreClient(server.uri) as client:
         after = parameters_of(client)
     assert after["p=1"] == found["p=1"]
+
+
+def run_and_count(spark: SparkSession, **options: Any) -> dict[str, Any]:
+    """The report, and how many tables were read together, by job of Spark that did it."""
+    counts: list[int] = []
+
+    def counted(run: JobRun, some: Sequence[Computation]) -> None:
+        compute_small(run, some)
+        counts.append(len(some))
+
+    with patch.object(main, "compute_small", counted):
+        return run_statistics(spark, **options) | {"counts": counts}
+
+
+@pytest.mark.soak
+@pytest.mark.short
+def test_small_tables_are_read_together(job: tuple[SparkProcess, Any]) -> None:
+    """Whatever stands between them; each has its own statistics in the end, and one that fails fails alone."""
+    spark, server = job
+    for number in range(6):
+        spark.sql(f"create table d.of_{number} (a int, more{number} string) stored as parquet")
+        spark.sql(f"insert into d.of_{number} select id, 'x' from range({number + 1})")
+        spark.sql(f"create table d.of_{number}_text (a int) stored as textfile")
+        spark.sql(f"insert into d.of_{number}_text values ({number})")
+    with MetastoreClient(server.uri) as client:
+        place = Path(client.call("get_table", "d", "of_3").sd.location.removeprefix("file:"))
+        (place / "damaged").write_bytes(b"this is no file of Parquet")
+        found = spark.call(run_and_count, metastore=server.uri)
+        # With `parted`, without `plain`, which has timestamps in ORC.
+        assert found["counts"] == [7] and found["summary"]["tables computed"] == 14, found
+        assert [row[0] for row in found["tables"]["Failures"]] == ["d.of_3"]
+        for number in range(6):
+            rows = client.call("get_table", "d", f"of_{number}").parameters.get("numRows")
+            [one] = client.call("get_table_column_statistics", "d", f"of_{number}_text", "a").statsObj
+            assert one.statsData.longStats.highValue == number
+            if number != 3:
+                assert rows == str(number + 1)
+                [one] = client.call("get_table_column_statistics", "d", f"of_{number}", "a").statsObj
+                assert one.statsData.longStats.highValue == number
 
 
 @pytest.mark.soak

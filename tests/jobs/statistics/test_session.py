@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import shutil
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
+from hms_cache.jobs.frame import python_daemon
 from hms_cache.jobs.statistics.session import reading_tables
 from tests.clients.spark.session import SparkProcess
 
@@ -39,6 +44,28 @@ def read_with_and_without(spark: SparkSession, *, directory: str, files: int) ->
     finally:
         spark.conf.unset(OPEN_COST)
     return {"tasks": (before, inside, after), "listing": listing, "own": (own, kept)}
+
+
+def where_workers_find_pyspark(spark: SparkSession) -> list[str]:
+    """Its file, and the archives that a worker looks at before each task."""
+
+    def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            found = [pyspark.__file__, *(entry for entry in sys.path_importer_cache if ".zip" in entry)]
+            yield pa.RecordBatch.from_pylist([{"found": one} for one in found])
+
+    return [row["found"] for row in spark.range(1).mapInArrow(look, "found string").collect()]
+
+
+@pytest.mark.soak
+@pytest.mark.short
+def test_workers_of_this_machine_leave_archives_out(job_spark: SparkProcess, job_conf: dict[str, str]) -> None:
+    """Else each task of Python begins with reading all names in them."""
+    before = job_spark.call(where_workers_find_pyspark)
+    assert len(before) > 1
+    job_spark.session(job_conf | {"spark.python.daemon.module": python_daemon.MODULE})
+    [found] = job_spark.call(where_workers_find_pyspark)
+    assert Path(found).is_file() and Path(found).parent.name == "pyspark"
 
 
 @pytest.mark.soak
