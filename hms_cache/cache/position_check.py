@@ -38,6 +38,10 @@ _STALE_CONNECTION_S = 1.0
 """A connection that has gone stale says so at once. One that was lost later may be lost again: its readers are told."""
 
 
+_SLICES = 30
+"""Of a waiter's time."""
+
+
 class PositionCheck:
     """Shares `read_position` between threads. `_lock` guards `_waiters` and `_busy`."""
 
@@ -64,7 +68,7 @@ class PositionCheck:
             self._waiters.append(me)
             if not self._busy:
                 self._busy = me.leads = True
-        if not me.leads and not me.woken.wait(self._timeout_s) and self._leave(me):
+        if not me.leads and not self._is_woken(me) and self._leave(me):
             raise DatabaseUnavailable(f"the position check did not answer within {self._timeout_s:g} s")
         if me.result is None and me.error is None:
             self._lead()
@@ -72,6 +76,11 @@ class PositionCheck:
             raise DatabaseUnavailable(str(me.error)) from me.error
         assert me.result is not None
         return me.result
+
+    def _is_woken(self, me: _Waiter) -> bool:
+        """Waits for the answer or the lead. Of a time in which the whole process stood still (stopped, or its machine
+        suspended) no more than a slice counts: the answer may have come meanwhile, and is about to be read."""
+        return any(me.woken.wait(self._timeout_s / _SLICES) for _ in range(_SLICES))
 
     def _leave(self, me: _Waiter) -> bool:
         """Waits no longer; False when the answer or the lead came at the last moment, which must not be lost."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -124,3 +128,41 @@ def test_a_thousand_checks_of_eight_threads_end() -> None:
     assert [len(one) for one in seen] == [125] * 8
     assert all(one == sorted(one) for one in seen), "a thread's checks never go back"
     assert check.checks <= check.requests == 1000
+
+
+STOPPED = """
+import sys, threading, time
+from hms_cache.cache.position_check import PositionCheck
+from hms_cache.clock import SystemClock
+from hms_cache.notifications.event_log import UNKNOWN_HISTORY, LogHead
+
+def read():
+    sys.stdin.readline()  # the database answers
+    return LogHead(7, UNKNOWN_HISTORY)
+
+check, found = PositionCheck(read, SystemClock(), timeout_s=1.5), []
+threads = [threading.Thread(target=lambda: found.append(check.check().position)) for _ in range(4)]
+for thread in threads:
+    thread.start()
+while check.requests < 4:
+    time.sleep(0.001)
+print("waiting", flush=True)
+for thread in threads:
+    thread.join()
+print(found, flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="needs signals of POSIX")
+def test_the_time_in_which_the_process_is_stopped_does_not_count() -> None:
+    child = subprocess.Popen([sys.executable, "-c", STOPPED], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    with child:
+        assert child.stdin is not None and child.stdout is not None
+        assert child.stdout.readline() == "waiting\n"
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(2)  # longer than they wait; nothing is asserted on it
+        child.send_signal(signal.SIGCONT)
+        child.stdin.write("one\n" * 4)
+        child.stdin.flush()
+        assert child.stdout.readline() == "[7, 7, 7, 7]\n"
+    assert child.returncode == 0
