@@ -17,6 +17,7 @@ from hms_cache.store.engine.direct_statements import (
     Direct,
     DirectRows,
     execute_directly,
+    execute_in_packets,
     insert_directly,
     takes_direct_statements,
 )
@@ -81,7 +82,7 @@ def insert_together(
 ) -> None:
     """`insert_rows` for several tables in their order, `upsert_rows` for those that are `upserted`, too.
 
-    On MySQL and MariaDB few rows go as one packet.
+    On MySQL and MariaDB few rows go as one packet, if they are not long.
     """
     given = {table: some for table, some in rows.items() if some}
     few = sum(map(len, given.values())) <= _ROWS_IN_A_PACKET
@@ -91,7 +92,7 @@ def insert_together(
             columns = tuple(some[0])
             statement = _upsert(dialect, one, columns) if one in upserted else _insert(one)
             packet.append((_directly(statement, columns), some))
-        execute_directly(connection, packet)
+        execute_in_packets(connection, packet)
         return
     for one, some in given.items():
         (upsert_rows if one in upserted else insert_rows)(connection, one, some)

@@ -257,6 +257,24 @@ def execute_directly(connection: Connection, statements: Iterable[Statement], *,
     return answers
 
 
+def execute_in_packets(connection: Connection, statements: Iterable[Statement]) -> None:
+    """Send statements that answer no rows, in order, in as few packets as keep each below `CHARACTERS_OF_A_PACKET`, if
+    no statement is longer. Raises what `Connection.execute` does."""
+    driver = cast(MySqlConnection, connection.connection.dbapi_connection)
+    shown: list[str] = []
+    packets: list[list[str]] = []
+    size = 0
+    for statement, values in statements:
+        text, full = statement.filled(driver, connection.dialect, values)
+        shown.append(text)
+        if not packets or size + len(full) > CHARACTERS_OF_A_PACKET:
+            packets.append([])
+            size = 0
+        packets[-1].append(full)
+        size += len(full)
+    _sent(connection, "; ".join(shown), *packets)
+
+
 def insert_directly(connection: Connection, statement: DirectRows, rows: Sequence[Values]) -> None:
     """Insert rows, as many as there are, in packets of a safe length. Raises what `Connection.execute` does."""
     driver = cast(MySqlConnection, connection.connection.dbapi_connection)

@@ -297,28 +297,21 @@ def insert_partitions(
     )
     sd_id_of = dict(zip(with_sd, sd_ids, strict=True))
     part_ids = dict(zip(partitions, transaction.ids("MPartition", len(partitions)), strict=True))
-    try:
-        insert_rows(
-            connection,
+    own_rows = [
+        features.writable(
             PARTITIONS,
-            [
-                features.writable(
-                    PARTITIONS,
-                    {
-                        "PART_ID": part_ids[name],
-                        "CREATE_TIME": partition.createTime or 0,
-                        "LAST_ACCESS_TIME": partition.lastAccessTime or 0,
-                        "PART_NAME": name,
-                        "SD_ID": sd_id_of.get(name),
-                        "TBL_ID": row.table_id,
-                        "WRITE_ID": max(partition.writeId or 0, 0),
-                    },
-                )
-                for name, partition in partitions.items()
-            ],
+            {
+                "PART_ID": part_ids[name],
+                "CREATE_TIME": partition.createTime or 0,
+                "LAST_ACCESS_TIME": partition.lastAccessTime or 0,
+                "PART_NAME": name,
+                "SD_ID": sd_id_of.get(name),
+                "TBL_ID": row.table_id,
+                "WRITE_ID": max(partition.writeId or 0, 0),
+            },
         )
-    except IntegrityError as error:
-        raise RetryableConflict("a partition was added, or the table dropped, by another transaction") from error
+        for name, partition in partitions.items()
+    ]
     parameters = [
         {"PART_ID": part_ids[name], "PARAM_KEY": key, "PARAM_VALUE": value}
         for name, partition in partitions.items()
@@ -326,7 +319,15 @@ def insert_partitions(
         if value is not None
     ]
     values = _rows_of_values(part_ids, partitions)
-    insert_together(connection, {PARTITION_KEY_VALS: values, PARTITION_PARAMS: parameters})
+    try:
+        # Upserted as a table's.
+        insert_together(
+            connection,
+            {PARTITIONS: own_rows, PARTITION_KEY_VALS: values, PARTITION_PARAMS: parameters},
+            upserted=[PARTITION_PARAMS],
+        )
+    except IntegrityError as error:
+        raise RetryableConflict("a partition was added, or the table dropped, by another transaction") from error
     if is_parameter_true(row.table, PARTITION_LEVEL_PRIVILEGE):
         _inherit_privileges(transaction, row.table_id, list(part_ids.values()), context.now_s())
     return part_ids

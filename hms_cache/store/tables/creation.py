@@ -236,18 +236,21 @@ def insert_table(transaction: WriteTransaction, table: Table, database_id: int) 
     [sd_id] = insert_storage_descriptors(transaction, [table.sd])
     table_id = transaction.id("MTable")
     values = {"TBL_ID": table_id, "DB_ID": database_id, "SD_ID": sd_id, **table_values(table)}
-    try:
-        connection.execute(insert(TBLS).values(features_of(connection).writable(TBLS, values)))
-    except IntegrityError as error:
-        raise RetryableConflict(f"somebody else created or dropped what table {table.tableName} needs") from error
     parameters = [
         {"TBL_ID": table_id, "PARAM_KEY": key, "PARAM_VALUE": value}
         for key, value in sorted((table.parameters or {}).items())
         if value is not None
     ]
-    keys = _rows_of_partition_keys(table_id, table.partitionKeys)
-    # Upserted: a database that Hive did not make may take two keys for one.
-    insert_together(connection, {TABLE_PARAMS: parameters, PARTITION_KEYS: keys}, upserted=[TABLE_PARAMS])
+    rows = {
+        TBLS: [features_of(connection).writable(TBLS, values)],
+        TABLE_PARAMS: parameters,
+        PARTITION_KEYS: _rows_of_partition_keys(table_id, table.partitionKeys),
+    }
+    try:
+        # Upserted: a database that Hive did not make may take two keys for one.
+        insert_together(connection, rows, upserted=[TABLE_PARAMS])
+    except IntegrityError as error:
+        raise RetryableConflict(f"somebody else created or dropped what table {table.tableName} needs") from error
     return table_id
 
 
