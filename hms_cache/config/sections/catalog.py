@@ -48,37 +48,37 @@ class CatalogSettings(Section):
     )
     batch_retrieve_max: int = hive_setting(
         300,
-        "Objects that clients are told to ask for at once.",
+        "Number of objects that clients are told to request at once.",
         "batch.retrieve.max",
         unit="objects",
         ge=1,
     )
     batch_retrieve_table_partition_max: int = hive_setting(
         1000,
-        "Tables and partitions that clients are told to ask for at once.",
+        "Number of tables or partitions that clients are told to request at once.",
         "batch.retrieve.table.partition.max",
         unit="objects",
         ge=1,
     )
     disallow_incompatible_column_type_changes: bool = setting(
         True,
-        "Refuse an alter_table that changes a column to a type its old values cannot be read as.",
+        "Refuse an alter_table that changes a column to a type as which its stored values cannot be read.",
         site_keys=metastore_keys("disallow.incompatible.col.type.changes"),
     )
     serdes_with_free_type_changes: Words = setting(
         ("org.apache.hadoop.hive.kudu.KuduSerDe", "org.apache.iceberg.mr.hive.HiveIcebergSerDe"),
-        "Serdes whose tables may change the types of their columns as they like.",
+        "Serdes whose tables are exempt from this check.",
         reason="Hive's default: their tables keep their own schema history.",
         site_keys=metastore_keys("allow.incompatible.col.type.changes.serdes"),
     )
     inherited_table_parameters: Words = setting(
         (),
-        "Parameters that new partitions get from their table; *: all of them.",
+        "Parameters that new partitions inherit from their table; *: all.",
         site_keys=metastore_keys("partition.inherit.table.properties"),
     )
     client_capability_check: bool = setting(
         True,
-        "Refuse insert-only tables to clients that do not say that they know them.",
+        "Refuse insert-only tables to clients that do not declare support for them.",
         site_keys=metastore_keys("client.capability.check"),
     )
     storage_schema_reader: Literal["stored", "refuse"] = setting(
@@ -92,7 +92,7 @@ class CatalogSettings(Section):
     )
     schema_file_limit_bytes: SizeBytes = setting(
         1024 * 1024,
-        "How large a file may be that avro.schema.url names.",
+        "Maximum size of a file that avro.schema.url names.",
         reason="Each get_fields and get_schema of the table reads it. Schemas of a thousand columns have some 100 KB.",
         ge=1024,
     )
@@ -114,65 +114,67 @@ class CatalogSettings(Section):
     )
     partition_name_whitelist_pattern: str = setting(
         "",
-        "Regular expression of Java that each partition value must match in whole. Empty: any value. Back references, "
-        "lookaround and possessive quantifiers are not supported, and no connection can set another pattern.",
+        "Java regular expression that each partition value must match completely. Empty: any value. Back references,"
+        " lookaround and possessive quantifiers are not supported, and connections cannot set another pattern.",
         site_keys=metastore_keys("partition.name.whitelist.pattern"),
     )
     users_in_admin_role: Words = setting(
         (),
-        "Users that get the role admin when a server starts. Without one nobody can grant the first role.",
+        "Users who are given the role admin when a server starts. Without such a user, nobody can grant the first"
+        " role.",
         site_keys=metastore_keys("users.in.admin.role", before="hive."),
     )
     special_characters_in_table_names: bool = setting(
         True,
-        "Allow characters other than letters, digits and underscores in names of tables.",
+        "Allow characters other than letters, digits and underscores in table names.",
         site_keys=metastore_keys("support.special.characters.tablename", before="hive."),
     )
     retain_column_statistics_on_column_removal: bool = setting(
         True,
-        "Keep the statistics of the columns that stay when a column is taken away.",
+        "Keep the statistics of the remaining columns when a column is removed.",
         site_keys=metastore_keys("colstats.retain.on.column.removal"),
     )
     statistics_autogather: bool = setting(
         True,
-        "Count files and bytes of new tables and partitions into their parameters.",
+        "Store the number and size of files in the parameters of new tables and partitions.",
         site_keys=metastore_keys("stats.autogather", before="hive."),
     )
 
     metadata_translation: Literal["off", "hive4"] = setting(
         "off",
-        "hive4: tables are translated as Hive 4 does: managed ones that are not transactional become external, and"
-        " clients that name their capabilities see what they may do with a table.",
+        "hive4: tables are translated as in Hive 4: managed tables that are not transactional become external, and"
+        " clients that send their capabilities are told what they can do with a table.",
         reason="Hive 4 translates by default; for Spark, Trino and Impala, which name no capabilities, managed tables"
         " would become external ones.",
         site_keys=("metastore.metadata.transformer.class",),
     )
     translated_location_mode: Literal["force", "seqsuffix", "seqprefix", "prohibit"] = setting(
         "force",
-        "With translation, where the default location of a table that becomes external is there already: force uses it,"
-        " seqsuffix and seqprefix number the name, prohibit refuses the table.",
+        "With translation, if the default location of a table that becomes external already exists: force uses it,"
+        " seqsuffix and seqprefix add a number to the name, prohibit refuses the table.",
         reason="Hive's default.",
         site_keys=("metastore.metadata.transformer.location.mode",),
     )
 
     statistics_sketches: bool = setting(
         False,
-        "Answer the sketches of column statistics, and aggregate numbers of distinct values from them.",
+        "Return the sketches of column statistics, and use them to aggregate numbers of distinct values.",
         site_keys=metastore_keys("stats.fetch.bitvector", before="hive."),
     )
     statistics_histograms: bool = setting(
         False,
-        "Answer the histograms of column statistics.",
+        "Return the histograms of column statistics.",
         site_keys=metastore_keys("stats.fetch.kll", before="hive."),
     )
     statistics_density_function: bool = setting(
         False,
-        "Aggregate numbers of distinct values from ranges and densities, without sketches.",
+        "Without sketches: compute aggregate numbers of distinct values from ranges and densities.",
         site_keys=metastore_keys("stats.ndv.densityfunction"),
     )
     statistics_distinct_tuner: float = hive_setting(
         0.0,
-        "Without sketches: between the largest number of distinct values of a partition (0) and their sum (1).",
+        "Without sketches: position of the aggregate number of distinct values between the largest one of a partition"
+        " (0) and their sum (1).",
         "stats.ndv.tuner",
         ge=0,
         le=1,

@@ -45,28 +45,28 @@ class AdminSettings(Section):
     read_token_command: str = setting("", "Command whose first line of output is that token.", reloadable=True)
     jwt_rights_claim: str = setting(
         "",
-        "The claim of a bearer token of the issuer at authentication.jwt_jwks_url that tells what its bearer may do on"
-        " this port, such as roles, scope or realm_access.roles: a list, or words with blanks between. With it, reading"
-        " needs a token. Empty: such tokens open nothing here but the change feed.",
+        "Claim of a bearer token (see authentication.jwt_jwks_url) that contains its rights on this port, such as"
+        " roles, scope or realm_access.roles: a list, or words separated by blanks. If it is set, reading needs a"
+        " token. Empty: such tokens give access only to the change feed.",
     )
     jwt_read_rights: Words = setting(
         ("hms-cache:read",),
-        "Words of that claim, one of which lets its bearer read; those of jwt_command_rights do, too.",
+        "Values of that claim that allow reading. Those of jwt_command_rights allow it too.",
         reloadable=True,
     )
     jwt_command_rights: Words = setting(
-        ("hms-cache:command",), "Words of that claim, one of which lets its bearer command.", reloadable=True
+        ("hms-cache:command",), "Values of that claim that allow commands.", reloadable=True
     )
     tls_enabled: bool = setting(
         False,
-        "true: the port speaks HTTPS only, with the certificate and the other TLS settings of the section server; it"
-        " asks for no client certificates.",
+        "true: the port accepts HTTPS only, with the certificate and the other TLS settings of section server. It"
+        " does not request client certificates.",
     )
     allowed_hosts: Words = setting(
         ("localhost", "*.localhost", "*.svc", "*.svc.cluster.local"),
-        "Names, with * and ?, under which the port is asked (the Host header), beside addresses, names without a dot"
-        " and this machine's own; * allows all. A name that a stranger can register lets a page of theirs read this"
-        " port through an operator's browser.",
+        "Host names, with * and ?, that requests can use (the Host header), in addition to addresses, names without a"
+        " dot and this machine's own names; * allows all. If an attacker can register an allowed name, a web page"
+        " under that name can read this port through an operator's browser.",
         reason="Names that nobody can register, Kubernetes' services among them.",
         reloadable=True,
     )
@@ -114,15 +114,17 @@ class AdminSettings(Section):
     )
     listener_buffer_bytes: SizeBytes = setting(
         16 * 1024 * 1024,
-        "Newest events kept for all listeners of the change feed together, and at least what the last two reads of the"
-        " log brought; one that followed and falls further behind is told so and its feed ends.",
+        "Size of the newest events that are kept for all listeners of the change feed together. At least the events"
+        " of the last two reads of the log are kept. A listener that falls further behind is told so, and its feed"
+        " ends.",
         reason="Some thousand events: seconds of a busy metastore.",
         ge=64 * 1024,
     )
     listener_tokens_file: OptionalPath = setting(
         None,
-        "With authorization.provider: file of who may listen to the change feed, on each line a user's name and a token"
-        " or sha256: and its digest. Each sees what that user may read. SIGHUP takes it anew.",
+        "With authorization.provider: file of the users who can listen to the change feed. Each line contains a user"
+        " name and a token, or sha256: and its digest. Each listener sees what that user can read. SIGHUP reads the"
+        " file again.",
         reloadable=True,
     )
     serve_stale: bool = setting(
