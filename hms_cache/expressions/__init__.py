@@ -8,7 +8,7 @@ from hms_cache.expressions.filter_parser import FilterLimits, parse_filter
 from hms_cache.expressions.hive_tree import MSCK_EXPRESSION_PROXY, ParsedExpression, parse_expression
 from hms_cache.expressions.key_columns import KeyColumns
 from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
-from hms_cache.expressions.name_prefilter import name_beginnings, name_patterns
+from hms_cache.expressions.name_prefilter import decides_by_patterns, name_beginnings, name_patterns
 from hms_cache.expressions.sql_prefilter import sql_prefilter
 from hms_cache.expressions.table_filter import TableFilter, TableProperties, bind_table_filter
 
@@ -29,6 +29,7 @@ __all__ = [
     "TableProperties",
     "bind",
     "bind_table_filter",
+    "decides_by_patterns",
     "evaluate",
     "evaluate_expression",
     "name_beginnings",

@@ -34,10 +34,31 @@ def name_patterns(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[str, ...]
     return tuple(_literal(text) if is_whole else f"{_literal(text)}%" for text, is_whole in beginnings)
 
 
+def decides_by_patterns(bound: Bound, keys: Sequence[PartitionKey]) -> bool:
+    """Whether hardly a name matches one of `name_patterns` that is not selected: the filter says nothing else than
+    which texts the first keys have."""
+    _, used = _beginnings(bound, keys)
+    return used > 0 and all(
+        (isinstance(node, BoundComparison) and node.operator is ComparisonOperator.EQUAL and node.index < used)
+        or (isinstance(node, BoundIn) and not node.negated and node.index < used)
+        for node in _conditions(bound)
+    )
+
+
 def name_beginnings(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[tuple[str, bool], ...] | None:
     """Texts of which the name of each selected partition begins with one, or is one (True); None: unknown."""
-    conditions = bound.root.children if isinstance(bound.root, BoundAnd) else (bound.root,)
+    return _beginnings(bound, keys)[0]
+
+
+def _conditions(bound: Bound) -> Sequence[BoundNode]:
+    return bound.root.children if isinstance(bound.root, BoundAnd) else (bound.root,)
+
+
+def _beginnings(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[tuple[tuple[str, bool], ...] | None, int]:
+    """See `name_beginnings`; and how many keys are in them."""
+    conditions = _conditions(bound)
     begun = [""]
+    used = 0
     for index, (key, _) in enumerate(keys):
         found = _components(bound, conditions, index)
         if found is None or not _NEVER_ESCAPED.match(key):
@@ -48,9 +69,10 @@ def name_beginnings(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[tuple[s
         is_last = index == len(keys) - 1
         end = "/" if is_whole and not is_last else ""
         begun = [f"{start}{key.lower()}={text}{end}" for start in begun for text in texts]
+        used += 1
         if is_last or not is_whole:
-            return tuple((text, is_whole) for text in begun)
-    return tuple((text, False) for text in begun) if begun != [""] else None
+            return tuple((text, is_whole) for text in begun), used
+    return tuple((text, False) for text in begun) if begun != [""] else None, used
 
 
 def _components(bound: Bound, conditions: Iterable[BoundNode], index: int) -> tuple[list[str], bool] | None:

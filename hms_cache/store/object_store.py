@@ -17,18 +17,23 @@ from hms_cache.store.contract.constraints import ConstraintReads
 from hms_cache.store.contract.databases import DatabaseReads
 from hms_cache.store.contract.functions import FunctionReads
 from hms_cache.store.contract.metadata import MetadataReads, MetadataWrites
+from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.databases.catalog_store import Catalogs
 from hms_cache.store.databases.database_store import Databases
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import read_log_end
-from hms_cache.store.engine.log_sessions import last_event_id, read_head
+from hms_cache.store.engine.log_sessions import head_plan, last_event_id
+from hms_cache.store.engine.read_plans import Plan, carry_out, forget_waiting, side_by_side, with_the_next
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.objects.constraints import Constraints
 from hms_cache.store.objects.functions import Functions
 from hms_cache.store.partition_store import PartitionWriter, StoredPartitions
+from hms_cache.store.partitions.known_tables import KnownTables
 from hms_cache.store.partitions.pages import count_partitions, read_partition_pages
-from hms_cache.store.partitions.reads import PartitionRows
+from hms_cache.store.partitions.reads import PartitionRows, few_partitions_plan, named_partitions_plan
+from hms_cache.store.partitions.selection import PartitionedTable, name_of_values
 from hms_cache.store.partitions.windows import read_partition_window
+from hms_cache.store.rows.table_rows import table_plan
 from hms_cache.store.schema import TBLS
 from hms_cache.store.snapshots import PartitionWindow, Snapshot, StatisticsOfColumn, StoreReads
 from hms_cache.store.statistics.statistics_store import Statistics
@@ -36,6 +41,7 @@ from hms_cache.store.tables.table_store import StoredTables
 from hms_cache.store.tables.table_writer import TableWriter
 from hms_cache.store.transactions.snapshots import open_txns_response, read_snapshot
 from hms_cache.store.write_ids.valid_write_ids import valid_write_ids_of
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.txn import ValidTxnList
 
 T = TypeVar("T")
@@ -72,19 +78,25 @@ class ObjectReads(StoreReads):
         self.catalogs = catalogs
         self.databases = databases
         self.tables = StoredTables(context, statistics.read_of_table)
-        self.partitions = StoredPartitions(context)
+        self._known_tables = KnownTables()
+        self.partitions = StoredPartitions(context, self._known_tables)
         self.statistics = statistics
         self.constraints = constraints
         self.functions = functions
 
     @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
-        with self._context.database.snapshot() as connection:
-            if self._context.database.is_sqlite:
-                yield Snapshot(last_event_id(connection), self._context.database.file_history().server_identity)
-            else:
-                head = read_head(connection, self._context.database.history_text)
-                yield Snapshot(head.last_event_id, head.history.server_identity)
+    def snapshot(self) -> Iterator[Callable[[], Snapshot]]:
+        database = self._context.database
+        with database.snapshot() as connection:
+            if database.is_sqlite:
+                shown = Snapshot(last_event_id(connection), database.file_history().server_identity)
+                yield lambda: shown
+                return
+            head = with_the_next(connection, lambda: head_plan(connection, database.history_text))
+            try:
+                yield lambda: Snapshot(head().last_event_id, head().history.server_identity)
+            finally:
+                forget_waiting(connection)
 
     def at_one_moment(self, ask: Callable[[MetadataReads], T]) -> T:
         with self.snapshot():
@@ -100,7 +112,25 @@ class ObjectReads(StoreReads):
         return PartitionWindow(*found) if found is not None else None
 
     def count_partitions(self, table: TableName, most: int) -> int:
-        return count_partitions(self._context, table, most)
+        return count_partitions(self._context, self._known_tables, table, most)
+
+    def read_table_with_partitions(
+        self, table: TableName, values: Sequence[Sequence[str]] | None
+    ) -> tuple[Table, PartitionRows]:
+        def read(connection: Connection) -> tuple[Table, PartitionRows]:
+            def find(header: PartitionedTable) -> Plan[PartitionRows]:
+                if values is None:
+                    return few_partitions_plan(connection, header)
+                names = ByNames(tuple(name_of_values(header, one) for one in values))
+                return named_partitions_plan(connection, header, names, self._context)
+
+            row, (_, rows) = carry_out(
+                connection,
+                side_by_side(table_plan(connection, *table), self._known_tables.with_table(table, find)),
+            )
+            return row.table, rows
+
+        return run_read(self._context.database, read)
 
     def read_column_statistics(
         self, table: TableName, partition_names: Sequence[str] | None, columns: Sequence[str], *, engine: str = "hive"

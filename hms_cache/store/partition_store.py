@@ -22,24 +22,25 @@ from hms_cache.store.contract.partitions import (
 )
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.read_plans import Plan, carry_out
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.additions import add_partitions
 from hms_cache.store.partitions.alterations import alter_partitions, rename_partition
 from hms_cache.store.partitions.drops import drop_partitions
 from hms_cache.store.partitions.exchange import exchange_partitions
-from hms_cache.store.partitions.joined_names import names_of_all
+from hms_cache.store.partitions.joined_names import names_of_all_plan
+from hms_cache.store.partitions.known_tables import KnownTables
 from hms_cache.store.partitions.markers import is_partition_marked, mark_partition
 from hms_cache.store.partitions.privileges import read_partition_privileges
 from hms_cache.store.partitions.projections import project_partitions
-from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
+from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, partitions_plan
 from hms_cache.store.partitions.selection import (
     PartitionedTable,
     SelectedPartitions,
     all_names,
-    count_all,
-    find_partitioned_table,
+    count_plan,
     read_values,
-    select_partitions,
+    selection_plan,
 )
 from hms_cache.store.rows.parameters import set_basic_statistics_accurate
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
@@ -59,8 +60,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 class StoredPartitions(PartitionReads):
     """`PartitionReads` over the database."""
 
-    def __init__(self, context: StoreContext) -> None:
+    def __init__(self, context: StoreContext, known_tables: KnownTables | None = None) -> None:
         self._context = context
+        self._known_tables = known_tables or KnownTables()
 
     def get_partition(
         self,
@@ -89,16 +91,17 @@ class StoredPartitions(PartitionReads):
         """See `PartitionReads.get_partitions`."""
 
         def read(connection: Connection) -> PartitionAnswer:
-            header = find_partitioned_table(connection, table)
-            selected = self._select(connection, header, selection, max_parts)
-            rows = read_partition_rows(connection, header, selected)
+            def find(header: PartitionedTable) -> Plan[tuple[PartitionRows, bool]]:
+                return partitions_plan(connection, header, selection, max_parts=max_parts, context=self._context)
+
+            header, (rows, has_unknown) = carry_out(connection, self._known_tables.with_table(table, find))
             partitions = partitions_of_rows(rows)
             if grantee is not None and partitions:
                 privileges = read_partition_privileges(connection, header.table_id, rows.part_ids, grantee)
                 for partition, granted in zip(partitions, privileges or (), strict=False):
                     partition.privileges = granted
             judge_partitions(connection, header, partitions, version.valid_write_ids)
-            return PartitionAnswer(partitions, selected.has_unknown)
+            return PartitionAnswer(partitions, has_unknown)
 
         answer = run_read(self._context.database, read)
         if projection is not None:
@@ -117,14 +120,20 @@ class StoredPartitions(PartitionReads):
         """See `PartitionReads.get_partition_names`."""
 
         def read(connection: Connection) -> list[str]:
-            header = find_partitioned_table(connection, table)
-            ordered_by = parse_order(order, len(header.keys))
-            selected = self._select(connection, header, selection, -1 if ordered_by else max_parts, is_checked=False)
+            def find(
+                header: PartitionedTable,
+            ) -> Plan[tuple[list[tuple[int, bool]], SelectedPartitions, list[str]]]:
+                ordered_by = parse_order(order, len(header.keys))
+                most = -1 if ordered_by else max_parts
+                selected = yield from self._select(connection, header, selection, most)
+                names = selected.names
+                if names is None:
+                    names = yield from names_of_all_plan(connection, header)
+                return ordered_by, selected, names
+
+            header, (ordered_by, selected, names) = carry_out(connection, self._known_tables.with_table(table, find))
             if selected.has_unknown:
                 raise MetaException("The partition expression cannot be evaluated exactly, so its names are not known")
-            names = selected.names
-            if names is None:
-                names = names_of_all(connection, header)
             if ordered_by:
                 part_ids = selected.part_ids or [0] * len(names)
                 values = read_values(connection, header, list(zip(part_ids, names, strict=True)))
@@ -140,9 +149,14 @@ class StoredPartitions(PartitionReads):
         """See `PartitionReads.get_partition_count`."""
 
         def read(connection: Connection) -> int:
-            header = find_partitioned_table(connection, table)
-            selected = self._select(connection, header, selection, -1, is_checked=False)
-            return count_all(connection, header) if selected.part_ids is None else len(selected.part_ids)
+            def find(header: PartitionedTable) -> Plan[int]:
+                selected = yield from self._select(connection, header, selection, -1)
+                if selected.part_ids is None:
+                    return (yield from count_plan(header))
+                return len(selected.part_ids)
+
+            _, count = carry_out(connection, self._known_tables.with_table(table, find))
+            return count
 
         return run_read(self._context.database, read)
 
@@ -160,10 +174,14 @@ class StoredPartitions(PartitionReads):
         """See `PartitionReads.get_partition_values`."""
 
         def read(connection: Connection) -> tuple[PartitionedTable, list[list[str]]]:
-            header = find_partitioned_table(connection, table)
-            selected = self._select(connection, header, selection or AllPartitions(), -1, is_checked=False)
-            pairs = all_names(connection, header)
-            if selected.part_ids is not None:
+            of_which = selection or AllPartitions()
+            header, selected = carry_out(
+                connection,
+                self._known_tables.with_table(table, lambda header: self._select(connection, header, of_which, -1)),
+            )
+            if selected.part_ids is None:
+                pairs = all_names(connection, header)
+            else:
                 pairs = list(zip(selected.part_ids, selected.names or (), strict=True))
             return header, read_values(connection, header, pairs)
 
@@ -186,18 +204,10 @@ class StoredPartitions(PartitionReads):
         )
 
     def _select(
-        self,
-        connection: Connection,
-        table: PartitionedTable,
-        selection: PartitionSelection,
-        max_parts: int,
-        *,
-        is_checked: bool = True,
-    ) -> SelectedPartitions:
+        self, connection: Connection, table: PartitionedTable, selection: PartitionSelection, max_parts: int
+    ) -> Plan[SelectedPartitions]:
         """`metastore.limit.partition.request` is about partitions, not about names or counts of them."""
-        return select_partitions(
-            connection, table, selection, max_parts=max_parts, context=self._context, is_write=not is_checked
-        )
+        return selection_plan(connection, table, selection, max_parts=max_parts, context=self._context, is_write=True)
 
 
 def judge_partitions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +11,7 @@ from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.store.contract.metadata import MetadataReads
-from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj, Table
 
 if TYPE_CHECKING:
     from hms_cache.store.partitions.reads import PartitionRows
@@ -47,11 +47,12 @@ class StoreReads(MetadataReads):
 
     @abstractmethod
     @contextmanager
-    def snapshot(self) -> Iterator[Snapshot]:
+    def snapshot(self) -> Iterator[Callable[[], Snapshot]]:
         """Within it, every read that this thread makes on this store shows the same moment.
 
-        One read-only transaction, which reads `NEXT_EVENT_ID` first. Not nestable; no write may be made within it.
-        Raises DatabaseUnavailable.
+        One read-only transaction. Which moment it is, what is yielded tells; it is read together with the first read
+        of objects, or by itself if it is asked for before. Not nestable; no write may be made within it.
+        Raises DatabaseUnavailable, also what is yielded.
         """
 
     @abstractmethod
@@ -75,7 +76,18 @@ class StoreReads(MetadataReads):
     @abstractmethod
     def count_partitions(self, table: TableName, most: int) -> int:
         """How many partitions a table has, `most` where it has more: so many rows of an index are read; 0 where there
-        is no such table. One statement, for an estimate of what a load would cost. Raises DatabaseUnavailable.
+        is no such table. One round trip, for an estimate of what a load would cost. Raises DatabaseUnavailable.
+        """
+
+    @abstractmethod
+    def read_table_with_partitions(
+        self, table: TableName, values: Sequence[Sequence[str]] | None
+    ) -> tuple[Table, PartitionRows]:
+        """A table, and its partitions with these values, or all of them (None) where they are few: what
+        `count_partitions` found some hundreds of at most.
+
+        One round trip if the table's keys were read before, else two. Raises NoSuchObjectException, MetaException
+        (values that do not fit the keys), DatabaseUnavailable.
         """
 
     @abstractmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.warming import background_loads
 from hms_cache.cache.warming.background_loads import ASKED_AGAIN_S
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
@@ -206,3 +208,51 @@ def test_the_queue_is_bounded(here: Server, monkeypatch: pytest.MonkeyPatch) -> 
     for _ in range(5):
         READS["ps"](here.store)
     assert here.cache.background.waiting == 0
+
+
+@pytest.mark.parametrize("most_few", [LARGE - 1, LARGE])
+def test_what_is_loaded_at_once_comes_in_one_piece_only_if_it_is_few(
+    most_few: int, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(background_loads, "MOST_FEW", most_few)
+    server = servers(CacheOptions(load_at_once_partitions=LARGE))
+    make_large(server)
+    pages = []
+    read_pages = server.objects.reads.read_partition_pages
+    monkeypatch.setattr(
+        server.objects.reads, "read_partition_pages", lambda table: pages.append(table) or read_pages(table)
+    )
+    for ask in READS.values():
+        assert encoded(partial(ask, server.store)) == encoded(partial(ask, server.objects))
+    assert is_held(server) and len(pages) == (most_few < LARGE)
+
+
+def test_nothing_is_held_of_a_table_that_is_not_to_be(servers: MakeServer) -> None:
+    """Its few partitions are read together with the table that says so."""
+    server = servers(CacheOptions())
+    create_database(server.objects, "d")
+    server.objects.writes.tables.create_table(table("d", "t", KEYS, **{"hms_cache.sync": "false"}))
+    server.objects.writes.partitions.add_partitions(T, [partition(table("d", "t"), ("a", "1"))])
+    server.poller.step()
+    for _ in range(2):
+        assert len(server.store.reads.partitions.get_partitions(T, ByNames(("p=a/q=1",))).partitions) == 1
+    entry = server.cache.shared.entry(T)
+    assert entry is not None and entry.facets.keys() == {Facet.EXCLUDED}
+
+
+def test_a_table_that_was_made_anew_is_not_taken_for_the_old_one(servers: MakeServer) -> None:
+    """What reads that pass through have seen of it is a guess."""
+    server = servers(CacheOptions(load_at_once_partitions=0))
+    make_large(server)
+    for seen in ("names", "all names", "count"):
+        READS[seen](server.store)
+    for keys in (KEYS, (("r", "string"),)):
+        server.objects.writes.tables.drop_table(T, delete_data=False)
+        server.objects.writes.tables.create_table(table("d", "t", keys))
+        new = partition(table("d", "t"), ("a", "77")[: len(keys)])
+        server.objects.writes.partitions.add_partitions(T, [new])
+        reads = server.store.reads.partitions
+        expected = "/".join(f"{key}={value}" for (key, _), value in zip(keys, new.values, strict=True))
+        assert reads.get_partition_names(T, AllPartitions()) == [expected]
+        assert reads.get_partition_count(T, ByFilter(f'{keys[0][0]} = "a"')) == 1
+        assert [one.values for one in reads.get_partitions(T, ByNames((expected,))).partitions] == [new.values]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -166,10 +166,10 @@ def test_a_load_that_shows_less_than_was_applied_is_refused(servers: MakeServer)
     snapshot = here.objects.reads.snapshot
 
     @contextmanager
-    def older() -> Iterator[Snapshot]:
+    def older() -> Iterator[Callable[[], Snapshot]]:
         with snapshot() as now:
-            behind.append(now._replace(event_id=now.event_id - 1))
-            yield behind[-1]
+            behind.append(now()._replace(event_id=now().event_id - 1))
+            yield lambda: behind[-1]
 
     here.objects.reads.snapshot = older  # type: ignore[method-assign]
     for _ in range(2):
@@ -191,9 +191,9 @@ def test_a_load_from_another_server_is_refused(servers: MakeServer) -> None:
     snapshot = here.objects.reads.snapshot
 
     @contextmanager
-    def of_another_server() -> Iterator[Snapshot]:
+    def of_another_server() -> Iterator[Callable[[], Snapshot]]:
         with snapshot() as now:
-            yield now._replace(server_identity="another")
+            yield lambda: now()._replace(server_identity="another")
 
     here.objects.reads.snapshot = of_another_server  # type: ignore[method-assign]
     assert _version(here) == "first"

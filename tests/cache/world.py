@@ -122,10 +122,10 @@ class Server:
         asked: list[Wanted] = []
         loader, go_on = self.cache.loader, self.cache.loader.load
 
-        def load(wanted: Iterable[Wanted]) -> bool:
+        def load(wanted: Iterable[Wanted], **how: bool) -> bool:
             wanted = tuple(wanted)
             asked.extend(wanted)
-            return go_on(wanted)
+            return go_on(wanted, **how)
 
         loader.load = load  # type: ignore[method-assign]
         return asked

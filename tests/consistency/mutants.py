@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,16 @@ from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.reads.reading import Reading
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
-from hms_cache.cache.warming.snapshot_reads import Moment
+from hms_cache.cache.warming.snapshot_reads import Moment, SnapshotRead, SnapshotReads
 from hms_cache.cache.worker_positions import Told, WorkerSlot
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications import poller
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.notifications.events import scope_of_row
 from hms_cache.server.hot_path import HotPath
 from hms_cache.store.partitions import windows
+from hms_cache.store.partitions.known_tables import KnownTables
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 Patch = Callable[[Any, str, object], None]
@@ -287,6 +290,31 @@ def name_between_segments_lost(patch: Patch) -> None:
     patch(windows, "_names_from", one_less)
 
 
+def fence_of_another_moment(patch: Patch) -> None:
+    """A load's fence is the end of the log when all was read, not that of its snapshot."""
+    read = SnapshotReads._read
+
+    def later(self: SnapshotReads, *arguments: Any, **options: Any) -> SnapshotRead:
+        found = read(self, *arguments, **options)
+        time.sleep(0.005)
+        return replace(found, fence=self._store.current_event_id())
+
+    patch(SnapshotReads, "_read", later)
+
+
+def guess_believed(patch: Patch) -> None:
+    """Partitions are those of the table that had this name when it was read last."""
+    with_table = KnownTables.with_table
+
+    def believing(self: KnownTables, name: TableName, find: Any) -> Any:
+        guessed = self.guess(name)
+        if guessed is None:
+            return (yield from with_table(self, name, find))
+        return guessed, (yield from find(guessed))
+
+    patch(KnownTables, "with_table", believing)
+
+
 MUTANTS = {
     one.__name__: one
     for one in (
@@ -315,6 +343,8 @@ MUTANTS = {
         segment_overtaken_kept,
         neighbour_taken_for_whole,
         name_between_segments_lost,
+        fence_of_another_moment,
+        guess_believed,
     )
 }
 

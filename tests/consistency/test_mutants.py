@@ -18,6 +18,7 @@ from hms_cache.notifications.messages import MessageFormat
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.cache import (
+    test_background_loads,
     test_dump,
     test_freshness_cells,
     test_harmless_changes,
@@ -47,6 +48,7 @@ FOUND_BY_CHANCE = [
     (mutants.no_own_write_floor, "inf"),
     (mutants.store_answer_forgotten, "inf"),
     (mutants.names_forgotten, "0"),
+    (mutants.fence_of_another_moment, "0"),
 ]
 
 
@@ -195,6 +197,7 @@ FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]
         test_segment_loads.what_lies_beside_a_segment_is_not_taken_for_absent,
     ),
     (mutants.name_between_segments_lost, test_segment_loads.every_name_lies_in_one_segment),
+    (mutants.guess_believed, test_background_loads.test_a_table_that_was_made_anew_is_not_taken_for_the_old_one),
 ]
 
 

@@ -37,23 +37,16 @@ READS: dict[str, Read] = {
     "count": lambda client, table: client.get_num_partitions_by_filter(D, table, 'p = "1"'),
 }
 
-OF_NAMES = ("names", "names by values", "count")
-
-MOST = {
-    # The position check, then NEXT_EVENT_ID and two statements for the table; the table's size and the end of that
-    # transaction, then its keys and ids, and for partitions their rows and what their descriptors share.
-    "mysql": {
-        "get_table": 4,
-        **dict.fromkeys(READS.keys() - {"get_table", *OF_NAMES}, 7),
-        **dict.fromkeys(OF_NAMES, 5),
-    },
-    # BEGIN besides. That the driver prepares a statement which it has sent some times is not counted.
-    "postgresql": {
-        "get_table": 5,
-        **dict.fromkeys(READS.keys() - {"get_table", *OF_NAMES}, 9),
-        **dict.fromkeys(OF_NAMES, 7),
-    },
+WAYS: dict[str, tuple[dict[str, object], dict[str, int]]] = {
+    # The position check, then the table with its fence; of partitions the size of their table and its keys, and then
+    # what was asked.
+    "passes through": ({"cache.load_at_once_partitions": 0}, dict.fromkeys(READS, 3) | {"get_table": 2}),
+    # The same, and at last the table with all of its partitions.
+    "is loaded": ({}, dict.fromkeys(READS, 3) | {"get_table": 2}),
+    # The keys of the table, and then what was asked.
+    "no cache": ({"cache.enabled": False}, dict.fromkeys(READS, 2) | {"get_table": 1}),
 }
+"""Settings, and how many round trips a read takes at most."""
 
 
 MOMENTS = ("warm", "first", "second", "third")
@@ -63,9 +56,9 @@ def name(kind: str, moment: str) -> str:
     return f"{moment}_{kind.replace(' ', '_')}"
 
 
-@pytest.mark.soak
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("database_kind", [kind for kind in KINDS if kind != "sqlite"], indirect=True)
-def test_cold_reads(database_kind: str, initialized_database_url: str, tmp_path: Path) -> None:
+def test_cold_reads(way: str, database_kind: str, initialized_database_url: str, tmp_path: Path) -> None:
     settings: dict[str, object] = {"warehouse.directory": tmp_path / "warehouse", "warehouse.files": "leave"}
     with (
         server_process(tmp_path / "writer", initialized_database_url, settings) as writer,
@@ -77,7 +70,7 @@ def test_cold_reads(database_kind: str, initialized_database_url: str, tmp_path:
             client.add_partitions([new_partition(Place(D, table), value, "1") for value in "123"])
     real = make_url(initialized_database_url)
     relay = CountingRelay(str(real.host), int(real.port or 0))
-    settings |= {"cache.warm": "off", "events.poll_interval_s": 3600, "cache.load_at_once_partitions": 0}
+    settings |= {"cache.warm": "off", "events.poll_interval_s": 3600, **WAYS[way][0]}
     url = real.set(host="127.0.0.1", port=relay.port).render_as_string(hide_password=False)
     asked: dict[str, list[bytes]] = {}
     try:
@@ -93,7 +86,7 @@ def test_cold_reads(database_kind: str, initialized_database_url: str, tmp_path:
                 asked[kind] = min(tries, key=len)  # the server's other work may add to a count and never takes away
     finally:
         relay.close()
-    most = MOST[real.get_backend_name()]
+    most = WAYS[way][1]
     assert {kind: found for kind, found in asked.items() if len(found) > most[kind]} == {}
 
 

@@ -15,7 +15,7 @@ from hms_cache.cache.reads.moments import Moments
 from hms_cache.cache.reads.reads_of_writes import serves_a_write
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.warming.background_loads import BackgroundLoads
+from hms_cache.cache.warming.background_loads import BackgroundLoads, Way
 from hms_cache.cache.warming.load_shares import LoadLimitReached
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -161,10 +161,11 @@ class Reading:
                 self._observe(kind, reason)
                 self.moments.note(position)
                 return found
-            if table is not None and not asks_for_all and self._passes_through(table, facet, found):
+            way = self._way_of(table, facet, found, asks_for_all)
+            if way is Way.PASS_THROUGH:
                 return self._ask(kind, Reason.NOT_HELD, ask)
             reason = Reason.MISS
-            if not self._load(found):
+            if not self._load(found, facet, way):
                 break
         return self._ask(kind, Reason.INCOMPLETE, ask)
 
@@ -261,22 +262,27 @@ class Reading:
         except Exception:
             return None
 
-    def _passes_through(self, table: TableName, facet: Facet, need: Need) -> bool:
-        """Whether what is missing is more than the read asked for (P12)."""
-        if facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
-            return False
+    def _way_of(self, table: TableName | None, facet: Facet, need: Need, asks_for_all: bool) -> Way:
+        """How to come by what is missing, which may be more than the read asked for (P12)."""
+        if table is None or asks_for_all or facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
+            return Way.LOAD
         try:
-            return self.background.passes_through(table, need.wanted, need.gaps)
+            return self.background.way_of(table, need.wanted, need.gaps)
         except DatabaseUnavailableError:
             raise
         except Exception:
             _log.exception("how large a table is could not be found out")
-            return True
+            return Way.PASS_THROUGH
 
-    def _load(self, need: Need) -> bool:
+    def _load(self, need: Need, facet: Facet, way: Way) -> bool:
+        wanted = need.wanted
+        is_few = way is Way.LOAD_FEW and facet is Facet.PARTITIONS
+        if is_few and [one.facet for one in wanted] == [Facet.TABLE]:
+            # Its partitions are missing, too, and come with it.
+            wanted = (*wanted, Wanted(wanted[0].key, Facet.PARTITIONS))
         try:
             with self.loader.shares.one_load(may_refuse=not serves_a_write()):
-                return self.loader.load(need.wanted)
+                return self.loader.load(wanted, is_few=is_few)
         except (DatabaseUnavailableError, LoadLimitReached):
             raise
         except Exception:

@@ -170,8 +170,8 @@ class _Comparison:
                 self.report.undecided += 1
                 return None
             with self._store.snapshot() as snapshot:
-                fence = snapshot.event_id
                 stored = read(before)
+                fence = snapshot().event_id
                 judges = {request: self._replies(request) for request in requests if self._replies is not None}
             if not self._loader.bring_up_to(fence):
                 self.report.undecided += 1

@@ -14,6 +14,7 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from enum import Enum
 from typing import Final, NamedTuple
 
 from hms_cache.cache.entries import Facet
@@ -33,6 +34,9 @@ _log = logging.getLogger(__name__)
 
 AT_ONCE_PARTITIONS: Final = 300
 """The default of `cache.load_at_once_partitions`: their load takes some 10 ms, as a planner's question does."""
+
+MOST_FEW: Final = 1_000
+"""Partitions that are read together with their table, in one piece; more of them come page by page."""
 
 ASKED_AGAIN_S: Final = 600.0
 """A table that is asked for again within ten minutes is worth a load: as long as a refill takes one for recent."""
@@ -67,6 +71,14 @@ class _Asked(NamedTuple):
     gaps: dict[NameRange, None]
 
 
+class Way(Enum):
+    """How a read of partitions that are not held is answered."""
+
+    PASS_THROUGH = "by the store"
+    LOAD_FEW = "from a load; all partitions of the table are few"
+    LOAD = "from a load"
+
+
 class BackgroundLoads:
     """The queue and its worker's `step`. `_lock` guards all attributes; it is never held across I/O or another lock."""
 
@@ -93,17 +105,20 @@ class BackgroundLoads:
         self.loaded = 0
         """Tables loaded so."""
 
-    def passes_through(self, table: TableName, wanted: Sequence[Wanted], gaps: Sequence[NameRange] = ()) -> bool:
-        """Whether the store shall answer rather than a load of what a read of partitions needs; then the table is
-        queued if it is worth it. `gaps`: ranges that the read needs and that are not held.
+    def way_of(self, table: TableName, wanted: Sequence[Wanted], gaps: Sequence[NameRange] = ()) -> Way:
+        """How a read of partitions is answered that needs what is not held; a table that is worth it is queued.
+        `gaps`: ranges that the read needs and that are not held.
 
-        One statement where the size of the table is not known. Raises DatabaseUnavailable.
+        One round trip where the size of the table is not known. Raises DatabaseUnavailable.
         """
         of_partitions = [one for one in wanted if one.facet in (Facet.TABLE, Facet.PARTITIONS)]
-        if not of_partitions or self._is_refill(table, of_partitions) or not self._is_large(table):
-            return False
+        if not of_partitions or self._is_refill(table, of_partitions):
+            return Way.LOAD
+        count = self._count_unless_large(table)
+        if count is not None:
+            return Way.LOAD_FEW if count <= MOST_FEW else Way.LOAD
         self._ask_for(table, [values for one in of_partitions for values in one.detail], gaps)
-        return True
+        return Way.PASS_THROUGH
 
     def _is_refill(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
         """Whether only the table, or some partitions, are missing beside a complete set: to read these costs less."""
@@ -117,17 +132,19 @@ class BackgroundLoads:
         named = [len(one.detail) or MOST_QUEUED + 1 for one in wanted if one.facet is Facet.PARTITIONS]
         return sum(named) <= MOST_QUEUED
 
-    def _is_large(self, table: TableName) -> bool:
+    def _count_unless_large(self, table: TableName) -> int | None:
+        """How many partitions a table has; None: more than are loaded at once."""
         now_s = self._clock.monotonic_s()
         with self._lock:
             found_s = self._large.get(table)
         if found_s is not None and now_s - found_s < ASKED_AGAIN_S:
-            return True
-        if self._store.count_partitions(TableName(*table), self.at_once_partitions + 1) <= self.at_once_partitions:
-            return False
+            return None
+        count = self._store.count_partitions(TableName(*table), self.at_once_partitions + 1)
+        if count <= self.at_once_partitions:
+            return count
         with self._lock:
             _remember(self._large, table, now_s)
-        return True
+        return None
 
     def _ask_for(self, table: TableName, named: Sequence[Values], gaps: Sequence[NameRange]) -> None:
         now_s = self._clock.monotonic_s()

@@ -68,10 +68,11 @@ class Loader:
         self.refused = 0
         """Loads that showed an older moment or another server than the cache is of."""
 
-    def load(self, wanted: Iterable[Wanted], *, unhurried: bool = False) -> bool:
+    def load(self, wanted: Iterable[Wanted], *, unhurried: bool = False, is_few: bool = False) -> bool:
         """Loads what nobody else is loading, waits for the rest; True when everything loaded here was kept.
 
-        `unhurried`: with a rest after each page of partitions, for loads that nobody has to wait for.
+        `unhurried`: with a rest after each page of partitions, for loads that nobody has to wait for. `is_few`: the
+        tables are known to have few partitions.
 
         Raises what the store raises, but NoSuchObjectException: what is absent shows in the lists of names.
         """
@@ -91,7 +92,8 @@ class Loader:
                     self._running[one] = done
                     mine.append(one)
         try:
-            read = self._reads.read_unhurried if unhurried else self._reads.read
+            reads = self._reads
+            read = reads.read_unhurried if unhurried else reads.read_few if is_few else reads.read
             kept = self._load(mine, read) if mine else True
         finally:
             with self._lock:

@@ -21,7 +21,7 @@ from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.computing import turns
 from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.snapshots import StoreReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -146,19 +146,29 @@ class SnapshotReads:
 
     def read(self, wanted: Sequence[Wanted]) -> SnapshotRead:
         """A `Reader`."""
-        return self._read(wanted, rests=False)
+        return self._read(wanted)
 
     def read_unhurried(self, wanted: Sequence[Wanted]) -> SnapshotRead:
         """A `Reader` that rests after each page of partitions: calls get the processor and the database meanwhile."""
         return self._read(wanted, rests=True)
 
-    def _read(self, wanted: Sequence[Wanted], *, rests: bool) -> SnapshotRead:
+    def read_few(self, wanted: Sequence[Wanted]) -> SnapshotRead:
+        """A `Reader` of tables that are known to have few partitions: these are read together with their table."""
+        return self._read(wanted, is_few=True)
+
+    def _read(self, wanted: Sequence[Wanted], *, rests: bool = False, is_few: bool = False) -> SnapshotRead:
         with self._store.snapshot() as snapshot:
-            fence = snapshot.event_id
-            moment = Moment(self._store, self._budget_bytes, lambda key: self._held_database(key, fence), rests)
+            moment = Moment(
+                self._store,
+                self._budget_bytes,
+                lambda key: self._held_database(key, snapshot().event_id),
+                rests=rests,
+                is_few=is_few,
+            )
             loaded = moment.read(wanted)
+            fence, server_identity = snapshot()
             highest_id = self._store.get_highest_table_id() if self._wants_highest_id(fence) else None
-            return SnapshotRead(fence, loaded, highest_id, snapshot.server_identity)
+            return SnapshotRead(fence, loaded, highest_id, server_identity)
 
 
 def _with_rests(pages: Iterator[Page]) -> Iterator[Page]:
@@ -171,6 +181,11 @@ def _with_rests(pages: Iterator[Page]) -> Iterator[Page]:
         began_s = time.monotonic()
 
 
+def _names_values(one: Wanted) -> bool:
+    """Whether single partitions are wanted, by their values."""
+    return bool(one.detail) and not isinstance(one.detail[0], Window)
+
+
 class Moment:
     """One snapshot: what is read twice in it is read once."""
 
@@ -179,13 +194,19 @@ class Moment:
         store: StoreReads,
         budget_bytes: int,
         held_database: Callable[[DatabaseName], Database | None],
+        *,
         rests: bool = False,
+        is_few: bool = False,
     ) -> None:
         self._store = store
         self._rests = rests
+        self._is_few = is_few
+        self._partitions: dict[Wanted, PartitionRows] = {}
         self._budget_bytes = budget_bytes
         self._held_database = held_database
         self._tables: dict[TableName, Table | None] = {}
+        self._excluded: set[TableName] = set()
+        """Tables of which nothing may be held."""
         self._databases: dict[DatabaseName, Database | None] = {}
 
     def read(self, wanted: Sequence[Wanted]) -> list[Loaded]:
@@ -198,7 +219,21 @@ class Moment:
             if len(keys) > 1:
                 by_name = {table.tableName: table for table in self._read_tables(database, keys)}
                 self._tables.update({key: by_name.get(key.table) for key in keys})
+        for one in wanted:
+            if one.facet is Facet.PARTITIONS and (self._is_few if not one.detail else _names_values(one)):
+                self._read_with_table(one)
         return [item for one in wanted for item in self._read(one)]
+
+    def _read_with_table(self, one: Wanted) -> None:
+        """Partitions together with their table, in one round trip."""
+        key = one.key
+        assert isinstance(key, TableName)
+        try:
+            self._tables[key], self._partitions[one] = self._store.read_table_with_partitions(key, one.detail or None)
+        except NoSuchObjectException:
+            self._tables[key] = None
+        except MetaException:
+            pass  # the values are not those of its keys
 
     def _read_tables(self, database: DatabaseName, keys: Sequence[TableName]) -> list[Table]:
         try:
@@ -255,6 +290,7 @@ class Moment:
         allowed = properties_allow(table.parameters, database.parameters if database is not None else None)
         # The tables that a materialized view reads may get other names, and no event names the view.
         if not allowed or table.tableType == MATERIALIZED_VIEW:
+            self._excluded.add(key)
             return [*loaded, Loaded(one, Facet.EXCLUDED, True, OVERHEAD_BYTES)]
         encoded = encode_struct(table)
         transactional = is_transactional(table)
@@ -282,9 +318,12 @@ class Moment:
         table = self._table(key)
         if table is None:
             return self._read(Wanted(key.in_database, Facet.TABLE_NAMES))
+        if key in self._excluded:
+            return []
         keys = tuple((field.name, field.type) for field in table.partitionKeys or ())
+        rows = self._partitions.pop(one, None)
         if not one.detail:
-            pages = self._store.read_partition_pages(TableName(*key))
+            pages = iter([rows]) if rows is not None else self._store.read_partition_pages(TableName(*key))
             if self._rests:
                 pages = _with_rests(pages)
             try:
@@ -295,14 +334,10 @@ class Moment:
             return [Loaded(one, Facet.PARTITIONS, whole, weight_of(whole))]
         if isinstance(one.detail[0], Window):
             return self._read_window(one, key, keys, one.detail[0])
-        asked: tuple[Values, ...] = one.detail
-        shape = PartitionSet.bare(keys)
-        try:
-            names = tuple(shape.name_of(values) for values in asked)
-        except MetaException:
+        if rows is None:
             return []
-        found = self._store.partitions.get_partitions(TableName(*key), ByNames(names)).partitions
-        return [Loaded(one, Facet.PARTITIONS, SomePartitions(keys, asked, found))]
+        asked: tuple[Values, ...] = one.detail
+        return [Loaded(one, Facet.PARTITIONS, SomePartitions(keys, asked, partitions_of_rows(rows)))]
 
     def _read_window(
         self, one: Wanted, key: TableName, keys: tuple[tuple[str, str], ...], window: Window

@@ -70,6 +70,12 @@ def translate_error(context: ExceptionContext) -> None:
         raise DataError(context.statement, context.parameters, original) from original
 
 
+def is_uncomparable(error: DataError) -> bool:
+    """Whether MySQL could not compare a text with a column: no value of that column is equal to it."""
+    original = error.orig
+    return original is not None and bool(original.args) and original.args[0] in _MYSQL_UNCOMPARABLE
+
+
 def classify(
     dialect: DialectName, error: BaseException, *, had_connection: bool = True
 ) -> RetryableConflict | DatabaseUnavailable | None:

@@ -62,18 +62,44 @@ class Direct:
 
     def filled(self, driver: MySqlConnection, dialect: Dialect, values: Any) -> tuple[str, str]:
         """What may be shown of it, and its text with the values."""
-        text, conversions = _text_of(self, dialect)
+        text, conversions, _ = _text_of(self, dialect)
         return text, _filled(driver, text, conversions, values)
 
 
 class DirectQuery(Direct):
-    """A statement that answers rows: named tuples, whose values are those that SQLAlchemy would answer."""
+    """A statement that answers rows: named tuples, whose values are those that SQLAlchemy would answer.
 
-    __slots__ = ()
+    Its constants may be any texts: those that are no plain words go with the values. Also for PostgreSQL
+    (`read_plans`).
+    """
+
+    __slots__ = ("_is_kept",)
+
+    def __init__(self, statement: Executable, *, is_kept: bool = True) -> None:
+        """`is_kept`: False for a statement that is made for one call; nothing of it is remembered."""
+        super().__init__(statement)
+        self._is_kept = is_kept
+
+    @property
+    def statement(self) -> Executable:
+        """As SQLAlchemy executes it."""
+        return self._statement
+
+    def filled(self, driver: MySqlConnection, dialect: Dialect, values: Any) -> tuple[str, str]:
+        text, conversions, constants = self._text(dialect)
+        return text, _filled(driver, text, conversions, {**constants, **values} if constants else values)
+
+    def with_values(self, dialect: Dialect, values: Values) -> tuple[str, dict[str, Any]]:
+        """Its text with places like `%(name)s`, and all their values, for a driver that takes both."""
+        text, conversions, constants = self._text(dialect)
+        return text, {**constants, **_converted(conversions, values)}
+
+    def _text(self, dialect: Dialect) -> _Text:
+        return _text_of(self, dialect) if self._is_kept else _text_of.__wrapped__(self, dialect)
 
     def rows(self, dialect: Dialect, found: Iterable[Sequence[Any]]) -> list[Any]:
         """The driver's rows as this statement's."""
-        row, conversions = _row_of(self, dialect)
+        row, conversions = _row_of(self, dialect) if self._is_kept else _row_of.__wrapped__(self, dialect)
         if not conversions:
             return list(map(row, found))
         return [
@@ -89,13 +115,13 @@ class DirectRows(Direct):
 
     def filled(self, driver: MySqlConnection, dialect: Dialect, values: Any) -> tuple[str, str]:
         """As `Direct.filled`, with the values of each row."""
-        text, conversions = _text_of(self, dialect)
+        text, conversions, _ = _text_of(self, dialect)
         head, row, rest = _parts_of_insert(text)
         return text, f"{head}{', '.join(_row_texts(driver, row, conversions, values))}{rest}"
 
     def packets(self, driver: MySqlConnection, dialect: Dialect, values: Sequence[Values]) -> tuple[str, list[str]]:
         """As `filled`, in as many texts as keep each below `CHARACTERS_OF_A_PACKET`, if a row is not longer."""
-        text, conversions = _text_of(self, dialect)
+        text, conversions, _ = _text_of(self, dialect)
         head, row, rest = _parts_of_insert(text)
         found: list[str] = []
         held: list[str] = []
@@ -165,16 +191,28 @@ def _row_texts(
 
 def _filled(driver: MySqlConnection, text: str, conversions: Mapping[str, Any], values: Values) -> str:
     literal = driver.literal
-    if conversions:
-        values = {**values, **{name: convert(values[name]) for name, convert in conversions.items()}}
-    return text % {name: literal(value) for name, value in values.items()}
+    return text % {
+        name: literal(value) if value != [] else _NOTHING for name, value in _converted(conversions, values).items()
+    }
+
+
+_NOTHING = "(SELECT NULL FROM DUAL WHERE FALSE)"
+"""A list of nothing: each value is in none of it, and not in it."""
+
+
+def _converted(conversions: Mapping[str, Any], values: Values) -> Values:
+    if not conversions:
+        return values
+    return {**values, **{name: convert(values[name]) for name, convert in conversions.items()}}
 
 
 class _Text(NamedTuple):
-    """A statement's text with places like `%(name)s`, and how values are converted, where they are."""
+    """A statement's text with places like `%(name)s`, how values are converted, where they are, and what constants go
+    with the values."""
 
     text: str
     conversions: Mapping[str, Any]
+    constants: Mapping[str, Any]
 
 
 class _Row(NamedTuple):
@@ -196,26 +234,53 @@ def _row_of(statement: DirectQuery, dialect: Dialect) -> _Row:
     return _Row(row._make, conversions)
 
 
-_EXPANDING = re.compile(r"\(__\[POSTCOMPILE_(\w+?)\]\)")
+_EXPANDING = re.compile(r"(NOT )?IN \(__\[POSTCOMPILE_(\w+?)\]\)")
+_WRITTEN = re.compile(r"__\[POSTCOMPILE_(\w+?)\]")
 _PLAIN = re.compile(r"[\w ./-]*")
 
 
 @lru_cache(maxsize=1024)
 def _text_of(statement: Direct, dialect: Dialect) -> _Text:
     compiled = statement.compiled(dialect)
-    constants: dict[str, str] = {}
+    is_postgresql = dialect.name == "postgresql"
+    places: dict[str, str] = {}
     conversions: dict[str, Any] = {}
+    constants: dict[str, Any] = {}
+    types: dict[str, str] = {}
     for bind, name in compiled.bind_names.items():
+        convert = bind.type.dialect_impl(dialect).bind_processor(dialect)
+        places[name] = f"%({name})s"
+        if bind.expanding:
+            types[name] = "BIGINT" if isinstance(bind.type, Integer) else "VARCHAR"
         if bind.required:
-            constants[name] = f"%({name})s"
-            if (convert := bind.type.dialect_impl(dialect).bind_processor(dialect)) is not None:
+            if convert is not None:
                 conversions[name] = convert
+            continue
+        value = bind.effective_value
+        if not isinstance(statement, DirectQuery):
+            places[name] = _constant(value)
+        elif bind.literal_execute or not (is_postgresql or bind.expanding):
+            value = convert(value) if convert is not None else value
+            if _is_plain(value):
+                places[name] = _constant(value)
+            else:
+                constants[name] = value
         else:
-            constants[name] = _constant(bind.effective_value)
-    # The driver writes a list with its parentheses.
-    text = _EXPANDING.sub(r"%(\1)s", compiled.string)
+            constants[name] = convert(value) if convert is not None else value
+    if is_postgresql:
+        text = _EXPANDING.sub(
+            lambda found: f"{'<> ALL' if found[1] else '= ANY'} (%({found[2]})s::{types[found[2]]}[])", compiled.string
+        )
+    else:
+        # The driver writes a list with its parentheses.
+        text = _EXPANDING.sub(r"\1IN %(\2)s", compiled.string)
+    text = _WRITTEN.sub(r"%(\1)s", text)
     # Percent signs stay doubled: the text is filled in a second time, with the values.
-    return _Text(text.replace("%%", "%%%%") % constants, conversions)
+    return _Text(text.replace("%%", "%%%%") % places, conversions, constants)
+
+
+def _is_plain(value: Any) -> bool:
+    return isinstance(value, int) or value is None or (isinstance(value, str) and _PLAIN.fullmatch(value) is not None)
 
 
 def _constant(value: Any) -> str:
@@ -232,7 +297,8 @@ def _constant(value: Any) -> str:
 
 def takes_direct_statements(connection: Connection) -> bool:
     """Whether `execute_directly` may be called."""
-    return isinstance(connection.connection.dbapi_connection, MySqlConnection)
+    driver = connection.connection.dbapi_connection
+    return isinstance(driver, MySqlConnection) and driver.takes_several_statements
 
 
 def execute_directly(connection: Connection, statements: Iterable[Statement], *, commits: bool = False) -> list[Any]:
@@ -287,13 +353,23 @@ def _sent(
 ) -> list[Any]:
     """Packets one after the other, told of as one execution, as the driver's own way to insert many rows is."""
     driver = cast(MySqlConnection, connection.connection.dbapi_connection)
+    return told_of(
+        connection,
+        shown,
+        lambda: [one for filled in packets for one in driver.send_together(filled, queries=queries, commits=commits)],
+    )
+
+
+def told_of(connection: Connection, shown: str, send: Callable[[], list[Any]]) -> list[Any]:
+    """What `send` answers, within a transaction, told of as one execution of the text `shown`. Raises what
+    `Connection.execute` does."""
     if not connection.in_transaction():
         connection.begin()
     events = connection.engine.dispatch
     for listener in events.before_cursor_execute:
         listener(connection, None, shown, (), None, False)
     try:
-        answers = [one for filled in packets for one in driver.send_together(filled, queries=queries, commits=commits)]
+        answers = send()
     except BaseException as error:
         connection._handle_dbapi_exception(error, shown, None, None, None)
     for listener in events.after_cursor_execute:

@@ -20,13 +20,15 @@ SQLite         the file (device and inode)
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Any, Final
 
 from sqlalchemy import Connection, Select, func, literal_column, select
 
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine.dialects import DialectName
+from hms_cache.store.engine.direct_statements import DirectQuery
+from hms_cache.store.engine.read_plans import Plan, Question, ask
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
 
 _SEPARATOR: Final = "|"
@@ -52,6 +54,8 @@ class HistoryText:
     def __init__(self, dialect: DialectName) -> None:
         self._dialect = dialect
         self._statement: Select[Any] | None = None
+        self._query: DirectQuery | None = None
+        """Of `_statement`."""
 
     def forget(self) -> None:
         """Find it anew: another server may be behind the address."""
@@ -67,6 +71,13 @@ class HistoryText:
             text = _mysql_text(connection) if self._dialect == "mysql" else _postgresql_text(connection)
             found = select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID), literal_column(text))
             self._statement = found
+        return found
+
+    def query(self, connection: Connection) -> DirectQuery:
+        """The same, to be asked together with other questions."""
+        statement, found = self.statement(connection), self._query
+        if found is None or found.statement is not statement:
+            found = self._query = DirectQuery(statement)
         return found
 
 
@@ -91,7 +102,17 @@ def _postgresql_text(connection: Connection) -> str:
 
 def read_head(connection: Connection, history_text: HistoryText) -> LogHead:
     """The end of the log, on MySQL, MariaDB or PostgreSQL. Raises DatabaseUnavailable."""
-    next_event_id, text = connection.execute(history_text.statement(connection)).one()
+    return _head_of(connection, connection.execute(history_text.statement(connection)).one())
+
+
+def head_plan(connection: Connection, history_text: HistoryText) -> Plan[LogHead]:
+    """The same, together with what else is read in a snapshot: its fence."""
+    [row] = yield from ask(Question(history_text.query(connection), {}))
+    return _head_of(connection, row)
+
+
+def _head_of(connection: Connection, row: Sequence[Any]) -> LogHead:
+    next_event_id, text = row
     return LogHead((next_event_id or 1) - 1, history_of(connection.info, connection.dialect.name, text))
 
 

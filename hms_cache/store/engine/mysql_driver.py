@@ -76,7 +76,9 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._requires_tls = options.pop(REQUIRE_TLS, False)
-        if options.pop("several_statements", False):
+        self.takes_several_statements: bool = options.pop("several_statements", False)
+        """Whether a packet may hold several."""
+        if self.takes_several_statements:
             options["client_flag"] = options.get("client_flag", 0) | CLIENT.MULTI_STATEMENTS
         self.rolls_back_later = False
         """Whether `rollback` waits for no answer: reads have nothing to learn from it."""
@@ -214,6 +216,9 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         """
         if not self.rolls_back_later:
             super().rollback()
+            return
+        if self._has_committed:
+            self._has_committed = False
             return
         self._settle()
         super()._execute_command(COMMAND.COM_QUERY, "ROLLBACK")

@@ -10,6 +10,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
+from hms_cache.store.engine.direct_statements import DirectQuery
+from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out
 from hms_cache.store.partitions.reads import CharacterCount
 from hms_cache.store.partitions.selection import PartitionedTable, all_names
 from hms_cache.store.schema import PARTITIONS
@@ -29,7 +31,8 @@ def _in_parts(ids: int) -> Select[Any]:
     return _JOINED.group_by(PARTITIONS.c.PART_ID // ids)
 
 
-_IN_PARTS = _in_parts(IDS_OF_A_TEXT)
+_JOINED_QUERY = DirectQuery(_JOINED)
+_IN_PARTS_QUERY = DirectQuery(_in_parts(IDS_OF_A_TEXT))
 
 
 def names_of_all(connection: Connection, table: PartitionedTable) -> list[str]:
@@ -39,9 +42,14 @@ def names_of_all(connection: Connection, table: PartitionedTable) -> list[str]:
     It does not where the server cut it short (MySQL and MariaDB: at `group_concat_max_len`, or at `max_allowed_packet`)
     or where a name holds the separator.
     """
+    return carry_out(connection, names_of_all_plan(connection, table))
+
+
+def names_of_all_plan(connection: Connection, table: PartitionedTable) -> Plan[list[str]]:
+    """The same."""
     names: list[str] | None = None
-    for statement in (_JOINED, _IN_PARTS):
-        names = _names(connection.execute(statement, {"table_id": table.table_id}))
+    for query in (_JOINED_QUERY, _IN_PARTS_QUERY):
+        names = _names((yield from ask(Question(query, {"table_id": table.table_id}))))
         if names is not None:
             break
     if names is None:

@@ -10,9 +10,18 @@ from sqlalchemy import Connection, Integer, Select, bindparam, func, select
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.direct_statements import DirectQuery
+from hms_cache.store.engine.read_plans import Question, ask_together
 from hms_cache.store.engine.work_units import run_read
+from hms_cache.store.partitions.known_tables import KnownTables
 from hms_cache.store.partitions.reads import PartitionRows, read_partition_page
-from hms_cache.store.partitions.selection import PartitionedTable, empty_values, find_partitioned_table
+from hms_cache.store.partitions.selection import (
+    PartitionedTable,
+    empty_values,
+    find_partitioned_table,
+    partitioned_table,
+    partitioned_table_question,
+)
 from hms_cache.store.schema import DBS, PARTITIONS, TBLS
 
 SMALLEST_PAGE: Final = 1_000
@@ -39,7 +48,7 @@ def _span() -> Select[Any]:
 
 
 @lru_cache(maxsize=1)
-def _bounded_count() -> Select[Any]:
+def _bounded_count() -> DirectQuery:
     some = (
         select(PARTITIONS.c.PART_ID)
         .join(TBLS, TBLS.c.TBL_ID == PARTITIONS.c.TBL_ID)
@@ -52,15 +61,23 @@ def _bounded_count() -> Select[Any]:
         .limit(bindparam("most", type_=Integer))
         .subquery()
     )
-    return select(func.count()).select_from(some)
+    return DirectQuery(select(func.count()).select_from(some))
 
 
-def count_partitions(context: StoreContext, table: TableName, most: int) -> int:
-    """See `StoreReads.count_partitions`."""
-    parameters = {**table._asdict(), "most": most}
-    return run_read(
-        context.database, lambda connection: int(connection.execute(_bounded_count(), parameters).scalar_one())
-    )
+def count_partitions(context: StoreContext, known_tables: KnownTables, table: TableName, most: int) -> int:
+    """See `StoreReads.count_partitions`. The table's keys come with it: whoever counts goes on to read partitions."""
+    questions = [
+        Question(_bounded_count(), {**table._asdict(), "most": most}, compares_texts=True),
+        partitioned_table_question(table),
+    ]
+    database = context.database
+
+    def read(connection: Connection) -> int:
+        counted, found = ask_together(connection, questions, ends=not database.in_snapshot)
+        known_tables.saw(table, partitioned_table(table, found))
+        return int(counted[0][0]) if counted else 0
+
+    return run_read(database, read)
 
 
 def read_partition_pages(

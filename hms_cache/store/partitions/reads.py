@@ -9,36 +9,61 @@ their own are `values`, `parameters`, the `StorageDescriptor` and the `Partition
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, literal, literal_column, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Integer, Text
 
+from hms_cache.expressions import Bound, FilterLimits, decides_by_patterns, name_patterns
+from hms_cache.expressions.name_prefilter import MAX_NAME_PATTERNS
 from hms_cache.metadata.partition_names import values_of_name
+from hms_cache.store.contract.partitions import (
+    ByExpression,
+    ByFilter,
+    ByNames,
+    ByPartialValues,
+    ByValues,
+    PartitionSelection,
+)
 from hms_cache.store.engine.bulk_writes import in_ids
+from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.direct_statements import DirectQuery
+from hms_cache.store.engine.read_plans import Plan, Question
 from hms_cache.store.partitions.selection import (
+    LONGEST_NAME,
     MOST_LISTED,
     PartitionedTable,
     SelectedPartitions,
+    bound_expression,
+    bound_filter,
     empty_values,
+    has_components,
     has_default_value,
+    like_any,
+    name_of_values,
+    named_by_partial_values,
+    pattern_of_components,
+    selected_by_expression,
+    selected_by_filter,
+    selection_plan,
+    values_of_patterns,
     values_of_stored_name,
     values_with_empty,
 )
 from hms_cache.store.rows.descriptor_texts import DESCRIPTOR_TEXT, values_of_text
-from hms_cache.store.rows.storage_descriptor_statements import DESCRIPTOR_COLUMNS, DescriptorScope
+from hms_cache.store.rows.storage_descriptor_statements import DESCRIPTOR_COLUMNS, DescriptorScope, statements_of
 from hms_cache.store.rows.storage_descriptors import DescriptorTemplates, build_templates, read_templates
 from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, SDS, SERDES
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, StorageDescriptor
 
-_FEW = 200
+FEW: Final = 200
 """Up to this many partitions are read with their whole descriptors in one statement; more are worth grouping."""
 
 # Between the parts of parameters that the server joins. Where a parameter holds one of them, it shows in the counts.
@@ -70,6 +95,25 @@ class PartitionRows:
 
     def __len__(self) -> int:
         return len(self.part_ids)
+
+    def only(self, names: Collection[str]) -> PartitionRows:
+        """Those with these names."""
+        kept = [row for row, name in enumerate(self.names) if name in names]
+        if len(kept) == len(self.names):
+            return self
+        return replace(
+            self,
+            part_ids=[self.part_ids[row] for row in kept],
+            names=[self.names[row] for row in kept],
+            create_times=[self.create_times[row] for row in kept],
+            last_access_times=[self.last_access_times[row] for row in kept],
+            write_ids=[self.write_ids[row] for row in kept],
+            sd_ids=[self.sd_ids[row] for row in kept],
+            locations=[self.locations[row] for row in kept],
+            template_numbers=[self.template_numbers[row] for row in kept],
+            parameters=[self.parameters[row] for row in kept],
+            empty_values={at: self.empty_values[row] for at, row in enumerate(kept) if row in self.empty_values},
+        )
 
     def values(self, row: int) -> list[str]:
         """The values of one partition, in key order."""
@@ -121,15 +165,16 @@ def _numbered_text_of_mysql(element: _NumberedText, compiler: Any, **keywords: A
     return f"coalesce(concat({first}, {end}, {second}, {end}, {text}), concat({first}, {end}))"
 
 
-_Reach = Literal["table", "range", "ids"]
+_OF_TABLE = PARTITIONS.c.TBL_ID == bindparam("table_id")
+
+_Reach = Literal["table", "range", "ids", "names"] | int
+"""A number: the names that match one of so many patterns (`selection.like_any`)."""
 
 _CONDITIONS: dict[_Reach, ColumnElement[bool]] = {
-    "table": PARTITIONS.c.TBL_ID == bindparam("table_id"),
-    "range": and_(
-        PARTITIONS.c.TBL_ID == bindparam("table_id"),
-        PARTITIONS.c.PART_ID.between(bindparam("lowest_id"), bindparam("highest_id")),
-    ),
+    "table": _OF_TABLE,
+    "range": and_(_OF_TABLE, PARTITIONS.c.PART_ID.between(bindparam("lowest_id"), bindparam("highest_id"))),
     "ids": in_ids(PARTITIONS.c.PART_ID, "part_ids"),
+    "names": and_(_OF_TABLE, PARTITIONS.c.PART_NAME.in_(bindparam("names", expanding=True))),
 }
 
 _NARROW_COLUMNS = (
@@ -151,12 +196,14 @@ class _Statements:
     wide: Select[Any]
     plain_parameters: Select[Any]
     scope: DescriptorScope
+    narrow_query: DirectQuery
+    wide_query: DirectQuery
 
 
-@lru_cache(maxsize=2 * len(_CONDITIONS))
+@lru_cache(maxsize=2 * (len(_CONDITIONS) + MAX_NAME_PATTERNS.bit_length() + 1))
 def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
     """Databases of before Hive 4 keep no write ids with partitions."""
-    condition = _CONDITIONS[reach]
+    condition = and_(_OF_TABLE, like_any(reach)) if isinstance(reach, int) else _CONDITIONS[reach]
     columns: list[ColumnElement[Any]] = [
         column if has_write_ids or column is not PARTITIONS.c.WRITE_ID else literal_column("0").label("WRITE_ID")
         for column in _NARROW_COLUMNS
@@ -175,9 +222,13 @@ def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
     )
     with_parameters = PARTITIONS.join(PARTITION_PARAMS, parameters.PART_ID == PARTITIONS.c.PART_ID)
     present = and_(condition, parameters.PARAM_VALUE.is_not(None))
+    narrow = select(*columns, DESCRIPTOR_TEXT).select_from(with_descriptors).where(condition)
+    wide = select(*columns, *DESCRIPTOR_COLUMNS).select_from(with_descriptors).where(condition)
     return _Statements(
-        narrow=select(*columns, DESCRIPTOR_TEXT).select_from(with_descriptors).where(condition),
-        wide=select(*columns, *DESCRIPTOR_COLUMNS).select_from(with_descriptors).where(condition),
+        narrow=narrow,
+        wide=wide,
+        narrow_query=DirectQuery(narrow),
+        wide_query=DirectQuery(wide),
         plain_parameters=select(parameters.PART_ID, parameters.PARAM_KEY, parameters.PARAM_VALUE)
         .select_from(with_parameters)
         .where(present),
@@ -213,10 +264,146 @@ def read_partition_rows(connection: Connection, table: PartitionedTable, selecte
     """
     part_ids = selected.part_ids
     if part_ids is not None and not part_ids:
-        return PartitionRows(table, [], [], [], [], [], [], [], [], [], [], [])
+        return _no_rows(table)
     reading = _plan(connection, table, part_ids)
-    few = part_ids is not None and len(part_ids) <= _FEW
+    few = part_ids is not None and len(part_ids) <= FEW
     return _read_rows(connection, table, reading, few, lambda: empty_values(connection, table))
+
+
+def _no_rows(table: PartitionedTable) -> PartitionRows:
+    return PartitionRows(table, [], [], [], [], [], [], [], [], [], [], [])
+
+
+def partitions_plan(
+    connection: Connection,
+    table: PartitionedTable,
+    selection: PartitionSelection,
+    *,
+    max_parts: int,
+    context: StoreContext,
+) -> Plan[tuple[PartitionRows, bool]]:
+    """`select_partitions` and `read_partition_rows` in one, for reads; and whether something was not decided.
+
+    On a connection that shows one moment to all statements. One round trip where names say which partitions are meant,
+    two for a few, three for many of which the database has to look at more to tell.
+    """
+    limits = context.filter_limits
+    if max_parts < 0 and context.settings.catalog.partition_request_limit < 0:
+        named = _named(connection, table, selection, limits)
+        if named is not None:
+            rows = yield from _rows_at_once(connection, table, named.reach, named.values, named.is_few)
+            return named.chosen(rows)
+    selected = yield from selection_plan(connection, table, selection, max_parts=max_parts, context=context)
+    part_ids = selected.part_ids
+    if part_ids is None or len(part_ids) > FEW:
+        return read_partition_rows(connection, table, selected), selected.has_unknown
+    if not part_ids:
+        return _no_rows(table), selected.has_unknown
+    rows = yield from _rows_at_once(connection, table, "ids", {"part_ids": part_ids}, True)
+    return rows, selected.has_unknown
+
+
+def few_partitions_plan(connection: Connection, table: PartitionedTable) -> Plan[PartitionRows]:
+    """All partitions of a table that is known to have few, in one round trip."""
+    return (yield from _rows_at_once(connection, table, "table", {"table_id": table.table_id}, True))
+
+
+def named_partitions_plan(
+    connection: Connection, table: PartitionedTable, names: ByNames, context: StoreContext
+) -> Plan[PartitionRows]:
+    """The partitions with these names, for loads, which no limit of requests concerns."""
+    named = _named(connection, table, names, context.filter_limits)
+    if named is None:
+        selected = yield from selection_plan(connection, table, names, context=context, is_write=True)
+        return read_partition_rows(connection, table, selected)
+    return named.chosen((yield from _rows_at_once(connection, table, named.reach, named.values, named.is_few)))[0]
+
+
+class _Named(NamedTuple):
+    """Partitions that the database finds by names, hardly more than are meant."""
+
+    reach: _Reach
+    values: dict[str, Any]
+    is_few: bool
+    chosen: Callable[[PartitionRows], tuple[PartitionRows, bool]]
+    """What is meant of the rows that were found; and whether something was not decided."""
+
+
+def _named(
+    connection: Connection, table: PartitionedTable, selection: PartitionSelection, limits: FilterLimits
+) -> _Named | None:
+    """None: names do not tell, or there are too many of them. Raises MetaException for bad selections."""
+    of_table: dict[str, Any] = {"table_id": table.table_id}
+
+    def by_names(names: Sequence[str]) -> _Named | None:
+        # MySQL cannot compare other characters with the names of Hive's own schema.
+        if len(names) > FEW or not all(name.isascii() and len(name) <= LONGEST_NAME for name in names):
+            return None
+        wanted = frozenset(names)
+        return _Named("names", {**of_table, "names": sorted(wanted)}, True, lambda rows: (rows.only(wanted), False))
+
+    def by_patterns(
+        patterns: Sequence[str], decide: Callable[[list[tuple[int, str]]], tuple[list[tuple[int, str]], bool]]
+    ) -> _Named | None:
+        if not patterns or not all(pattern.isascii() for pattern in patterns):
+            return None
+
+        def chosen(rows: PartitionRows) -> tuple[PartitionRows, bool]:
+            found, has_unknown = decide(list(zip(rows.part_ids, rows.names, strict=True)))
+            return rows.only({name for _, name in found}), has_unknown
+
+        # To make a statement costs some 14 ms and 0.3 MB: seven of them do for all numbers of patterns.
+        count = 1 << (len(patterns) - 1).bit_length()
+        given = [*patterns, *[patterns[-1]] * (count - len(patterns))]
+        return _Named(count, {**of_table, **values_of_patterns(given)}, False, chosen)
+
+    match selection:
+        case ByNames(names):
+            return by_names(names)
+        case ByValues(values):
+            return by_names([name_of_values(table, values)])
+        case ByPartialValues(values):
+            meant = named_by_partial_values(table, values)
+            if isinstance(meant, str):
+                return by_names([meant])
+            known = [one for one in meant if one is not None]
+            if not known or meant[: len(known)] != known:
+                return None
+            return by_patterns(
+                [pattern_of_components(meant)],
+                lambda pairs: ([pair for pair in pairs if has_components(pair[1], meant)], False),
+            )
+        case ByFilter(text) if text.strip():
+            bound = bound_filter(table, text, limits)
+            return by_patterns(
+                _deciding_patterns(bound, table),
+                lambda pairs: (selected_by_filter(connection, table, bound, pairs, limits), False),
+            )
+        case ByExpression():
+            tree = bound_expression(table, selection, limits)
+            return by_patterns(
+                _deciding_patterns(tree, table),
+                lambda pairs: selected_by_expression(connection, table, tree, pairs, limits),
+            )
+    return None
+
+
+def _deciding_patterns(bound: Bound, table: PartitionedTable) -> Sequence[str]:
+    """None at all if names do not decide."""
+    return (name_patterns(bound, table.keys) or ()) if decides_by_patterns(bound, table.keys) else ()
+
+
+def _rows_at_once(
+    connection: Connection, table: PartitionedTable, reach: _Reach, values: dict[str, Any], is_few: bool
+) -> Plan[PartitionRows]:
+    """All partitions in reach with all that describes them."""
+    statements = _statements(reach, features_of(connection).has(PARTITIONS.c.WRITE_ID))
+    query = statements.wide_query if is_few else statements.narrow_query
+    rows, details = yield [Question(query, values), Question(statements_of(statements.scope).details_at_once, values)]
+    if not rows:
+        return _no_rows(table)
+    reading = _Reading(statements, values, None)
+    return _made_rows(connection, table, reading, is_few, lambda: empty_values(connection, table), rows, details)
 
 
 def read_partition_page(
@@ -244,7 +431,21 @@ def _read_rows(
 ) -> PartitionRows:
     statement = reading.statements.wide if few else reading.statements.narrow
     rows: Sequence[Row[Any]] = connection.execute(statement, reading.parameters).all()
-    templates = _templates(connection, reading, rows) if few else _templates_of_texts(connection, reading, rows)
+    return _made_rows(connection, table, reading, few, empty, rows, None)
+
+
+def _made_rows(
+    connection: Connection,
+    table: PartitionedTable,
+    reading: _Reading,
+    few: bool,
+    empty: Callable[[], dict[int, dict[int, str]]],
+    rows: Sequence[Any],
+    details: Sequence[Any] | None,
+) -> PartitionRows:
+    """`details`: what hangs on their descriptors; None: it is still to be read."""
+    make_templates = _templates if few else _templates_of_texts
+    templates = make_templates(connection, reading, rows, details)
     if reading.wanted is not None:
         rows = [row for row in rows if row[0] in reading.wanted]
     rows = sorted(rows, key=itemgetter(1))
@@ -275,16 +476,20 @@ def _read_rows(
     return found
 
 
-def _templates(connection: Connection, reading: _Reading, rows: Sequence[Row[Any]]) -> DescriptorTemplates:
+def _templates(
+    connection: Connection, reading: _Reading, rows: Sequence[Any], details: Sequence[Any] | None
+) -> DescriptorTemplates:
     """Of rows with the columns of their descriptors."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for row in rows:
         if row[5] is not None:
             groups.setdefault(tuple(row[_WIDTH:]), []).append(row[5])
-    return build_templates(connection, groups.items(), reading.statements.scope, reading.parameters)
+    return build_templates(connection, groups.items(), reading.statements.scope, reading.parameters, details)
 
 
-def _templates_of_texts(connection: Connection, reading: _Reading, rows: Sequence[Row[Any]]) -> DescriptorTemplates:
+def _templates_of_texts(
+    connection: Connection, reading: _Reading, rows: Sequence[Any], details: Sequence[Any] | None
+) -> DescriptorTemplates:
     """Of rows with the texts of their descriptors: all that the scope reaches."""
     groups: dict[str, list[int]] = {}
     for row in rows:
@@ -301,7 +506,7 @@ def _templates_of_texts(connection: Connection, reading: _Reading, rows: Sequenc
         if values is None:
             return read_templates(connection, reading.statements.scope, reading.parameters)
         found.append((values, ids))
-    return build_templates(connection, found, reading.statements.scope, reading.parameters)
+    return build_templates(connection, found, reading.statements.scope, reading.parameters, details)
 
 
 def _parameters_of_texts(texts: Sequence[str]) -> list[dict[str, str]] | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Integer, Row, Select, and_, bindparam, func, or_, select
 from sqlalchemy.exc import DataError
 
 from hms_cache.expressions import (
@@ -46,8 +46,14 @@ from hms_cache.store.contract.partitions import (
     PartitionSelection,
 )
 from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.dialects import is_uncomparable
+from hms_cache.store.engine.direct_statements import CHARACTERS_OF_A_PACKET, DirectQuery
+from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out
 from hms_cache.store.schema import DBS, PARTITION_KEY_VALS, PARTITION_KEYS, PARTITIONS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
+
+LONGEST_NAME = 10_000
+"""No database has an index over texts that are as long."""
 
 NAMES_IN_A_STATEMENT = 5_000
 """Names or ids in one IN list: below SQLite's 32,766 variables, and some 500 KB of SQL with long names."""
@@ -116,11 +122,31 @@ _TABLE = (
 )
 
 
+_TABLE_QUERY = DirectQuery(_TABLE)
+
+
 def find_partitioned_table(connection: Connection, table: TableName) -> PartitionedTable:
     """The table by its names, in one statement. Raises NoSuchObjectException with `get_table`'s text."""
-    rows = comparable_rows(connection, _TABLE, table._asdict())
-    if not rows:
+    return carry_out(connection, partitioned_table_plan(table))
+
+
+def partitioned_table_plan(table: TableName) -> Plan[PartitionedTable]:
+    """The same."""
+    found = partitioned_table(table, (yield from ask(partitioned_table_question(table))))
+    if found is None:
         raise NoSuchObjectException(f"{table} table not found")
+    return found
+
+
+def partitioned_table_question(table: TableName) -> Question:
+    """What `partitioned_table` makes the table of."""
+    return Question(_TABLE_QUERY, table._asdict(), compares_texts=True)
+
+
+def partitioned_table(table: TableName, rows: Sequence[Any]) -> PartitionedTable | None:
+    """None: there is no such table."""
+    if not rows:
+        return None
     first = rows[0]
     keys = sorted((row[7], row[5], row[6]) for row in rows if row[5] is not None)
     return PartitionedTable(
@@ -158,6 +184,20 @@ def select_partitions(
     Raises MetaException for bad filters, for wrong numbers of values, and for more partitions than
     `metastore.limit.partition.request` allows a read to ask for.
     """
+    plan = selection_plan(connection, table, selection, max_parts=max_parts, context=context, is_write=is_write)
+    return carry_out(connection, plan)
+
+
+def selection_plan(
+    connection: Connection,
+    table: PartitionedTable,
+    selection: PartitionSelection,
+    *,
+    max_parts: int = -1,
+    context: StoreContext,
+    is_write: bool = False,
+) -> Plan[SelectedPartitions]:
+    """The same: one round trip, unless a value may be stored empty or the limit has to be explained."""
     if max_parts == 0 and isinstance(selection, AllPartitions | ByNames):
         return SelectedPartitions([], [])
     limit = -1 if is_write else context.settings.catalog.partition_request_limit
@@ -166,12 +206,12 @@ def select_partitions(
         return _EVERYTHING
     if checked and isinstance(selection, ByNames):
         check_request_limit(table.name, len(selection.names), limit)
-    found, has_unknown = _candidates(
+    found, has_unknown = yield from _candidates(
         connection, table, selection, max_parts if not checked else limit + 1, context.filter_limits
     )
     if checked and not isinstance(selection, ByNames):
         if isinstance(selection, AllPartitions) and len(found) > limit:
-            check_request_limit(table.name, count_all(connection, table), limit)
+            check_request_limit(table.name, (yield from count_plan(table)), limit)
         check_request_limit(table.name, len(found), limit)
     found.sort(key=_name)
     if 0 <= max_parts < len(found):
@@ -196,7 +236,10 @@ _COUNT = select(func.count()).select_from(PARTITIONS).where(PARTITIONS.c.TBL_ID 
 _NAMES = select(PARTITIONS.c.PART_ID, PARTITIONS.c.PART_NAME).where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
 _LISTED_NAMES = _NAMES.where(PARTITIONS.c.PART_NAME.in_(bindparam("names", expanding=True)))
 _LIKE_NAMES = _NAMES.where(PARTITIONS.c.PART_NAME.like(bindparam("pattern"), escape=LIKE_ESCAPE))
-_FIRST_NAMES = _NAMES.limit(bindparam("limit"))
+_COUNT_QUERY = DirectQuery(_COUNT)
+_ALL_QUERY = DirectQuery(_NAMES)
+_LISTED_QUERY = DirectQuery(_LISTED_NAMES)
+_LIKE_QUERY = DirectQuery(_LIKE_NAMES)
 _EMPTY_VALUES = (
     select(PARTITION_KEY_VALS.c.PART_ID, PARTITION_KEY_VALS.c.INTEGER_IDX, PARTITION_KEY_VALS.c.PART_KEY_VAL)
     .select_from(PARTITIONS.join(PARTITION_KEY_VALS, PARTITION_KEY_VALS.c.PART_ID == PARTITIONS.c.PART_ID))
@@ -214,12 +257,18 @@ def in_code_point_order(connection: Connection, column: ColumnElement[str]) -> C
 
 def count_all(connection: Connection, table: PartitionedTable) -> int:
     """How many partitions the table has."""
-    return int(connection.execute(_COUNT, {"table_id": table.table_id}).scalar_one())
+    return carry_out(connection, count_plan(table))
+
+
+def count_plan(table: PartitionedTable) -> Plan[int]:
+    """The same."""
+    [row] = yield from ask(Question(_COUNT_QUERY, {"table_id": table.table_id}))
+    return int(row[0])
 
 
 def all_names(connection: Connection, table: PartitionedTable) -> list[tuple[int, str]]:
     """(id, name) of all partitions, in no order."""
-    return _pairs(connection, _NAMES, {"table_id": table.table_id})
+    return _pairs(connection.execute(_NAMES, {"table_id": table.table_id}).all())
 
 
 def empty_values(connection: Connection, table: PartitionedTable) -> dict[int, dict[int, str]]:
@@ -253,14 +302,14 @@ def comparable_rows(
     """
     try:
         return connection.execute(statement, dict(parameters)).all()
-    except DataError:
-        if connection.dialect.name in ("mysql", "mariadb"):
-            return []
-        raise
+    except DataError as error:
+        if not is_uncomparable(error):
+            raise
+        return []
 
 
-def _pairs(connection: Connection, statement: Select[Any], parameters: dict[str, Any]) -> list[tuple[int, str]]:
-    return [(row[0], row[1]) for row in comparable_rows(connection, statement, parameters)]
+def _pairs(rows: Iterable[Any]) -> list[tuple[int, str]]:
+    return [(row[0], row[1]) for row in rows]
 
 
 def _is_latin(text: str) -> bool:
@@ -272,38 +321,57 @@ def _is_latin(text: str) -> bool:
 
 
 def batches_of_texts(connection: Connection, texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    """The texts in lists for `comparable_rows`; on MySQL those beyond latin1 come apart, lest they hide the others."""
-    ordered = sorted(texts)
+    """The texts in lists for `comparable_rows`; on MySQL those beyond latin1 come apart, lest they hide the others.
+
+    A list has `size` texts at most, and no more characters than go well into one statement. Texts that no column holds
+    are left out; MySQL ignores blanks at the end.
+    """
+    ordered = sorted(text for text in texts if len(text.rstrip(" ")) <= LONGEST_NAME)
     groups = [ordered]
     if connection.dialect.name in ("mysql", "mariadb") and not all(text.isascii() for text in ordered):
         groups = [[text for text in ordered if _is_latin(text)], [text for text in ordered if not _is_latin(text)]]
     for group in groups:
-        for start in range(0, len(group), size):
-            yield group[start : start + size]
+        batch: list[str] = []
+        characters = 0
+        for text in group:
+            if batch and (len(batch) == size or characters + len(text) > CHARACTERS_OF_A_PACKET):
+                yield batch
+                batch, characters = [], 0
+            batch.append(text)
+            characters += len(text)
+        if batch:
+            yield batch
 
 
 def _candidates(
     connection: Connection, table: PartitionedTable, selection: PartitionSelection, max_parts: int, limits: FilterLimits
-) -> tuple[list[tuple[int, str]], bool]:
+) -> Plan[tuple[list[tuple[int, str]], bool]]:
     """(id, name) of the selected partitions; `max_parts` may be used only where nothing is filtered afterwards."""
     match selection:
         case AllPartitions():
-            statement = _NAMES
-            parameters = {"table_id": table.table_id}
+            query, parameters = _ALL_QUERY, {"table_id": table.table_id}
             if max_parts >= 0:
-                statement = _FIRST_NAMES.order_by(in_code_point_order(connection, PARTITIONS.c.PART_NAME))
+                query = _first_query(connection.dialect.name == "postgresql")
                 parameters["limit"] = max_parts
-            return _pairs(connection, statement, parameters), False
+            return _pairs((yield from ask(Question(query, parameters)))), False
         case ByNames(names):
-            return partitions_by_name(connection, table, names), False
+            return (yield from _by_name(connection, table, names)), False
         case ByValues(values):
-            return partitions_by_name(connection, table, [name_of_values(table, values)]), False
+            return (yield from _by_name(connection, table, [name_of_values(table, values)])), False
         case ByPartialValues(values):
-            return _by_partial_values(connection, table, values), False
+            return (yield from _by_partial_values(connection, table, values)), False
         case ByFilter(text):
-            return _by_filter(connection, table, text, limits), False
+            return (yield from _by_filter(connection, table, text, limits)), False
         case ByExpression():
-            return _by_expression(connection, table, selection, limits)
+            return (yield from _by_expression(connection, table, selection, limits))
+
+
+@lru_cache(maxsize=2)
+def _first_query(is_postgresql: bool) -> DirectQuery:
+    name = PARTITIONS.c.PART_NAME
+    return DirectQuery(
+        _NAMES.order_by(name.collate("C") if is_postgresql else name).limit(bindparam("limit", type_=Integer()))
+    )
 
 
 def name_of_values(table: PartitionedTable, values: Sequence[str]) -> str:
@@ -321,21 +389,46 @@ def partitions_by_name(
 
     Not `is_exact`: also those that only the database takes for equal, as MySQL does with blanks at the end.
     """
+    return carry_out(connection, _by_name(connection, table, names, is_exact=is_exact))
+
+
+def _by_name(
+    connection: Connection, table: PartitionedTable, names: Iterable[str], *, is_exact: bool = True
+) -> Plan[list[tuple[int, str]]]:
     wanted = frozenset(names)
     if len(wanted) > MOST_LISTED:
         without_blanks = frozenset() if is_exact else {name.rstrip(" ") for name in wanted}
         return [
             pair for pair in all_names(connection, table) if pair[1] in wanted or pair[1].rstrip(" ") in without_blanks
         ]
-    found: list[tuple[int, str]] = []
+    found: dict[int, str] = {}
+    # One after the other: what the server takes at a time is limited.
     for batch in batches_of_texts(connection, wanted, NAMES_IN_A_STATEMENT):
-        pairs = _pairs(connection, _LISTED_NAMES, {"table_id": table.table_id, "names": batch})
-        found.extend(pair for pair in pairs if pair[1] in wanted or not is_exact)
-    return found
+        parameters = {"table_id": table.table_id, "names": batch}
+        rows = yield from ask(Question(_LISTED_QUERY, parameters, compares_texts=True))
+        found.update(pair for pair in _pairs(rows) if pair[1] in wanted or not is_exact)
+    return list(found.items())
 
 
-def _by_partial_values(connection: Connection, table: PartitionedTable, values: Sequence[str]) -> list[tuple[int, str]]:
-    """Hive's `_ps` calls: names are compared component by component, an empty value matches anything."""
+def _by_partial_values(
+    connection: Connection, table: PartitionedTable, values: Sequence[str]
+) -> Plan[list[tuple[int, str]]]:
+    found = named_by_partial_values(table, values)
+    if isinstance(found, str):
+        return (yield from _by_name(connection, table, [found]))
+    parameters: dict[str, Any] = {"table_id": table.table_id}
+    if not any(found):
+        return _pairs((yield from ask(Question(_ALL_QUERY, parameters))))
+    parameters["pattern"] = pattern_of_components(found)
+    pairs = _pairs((yield from ask(Question(_LIKE_QUERY, parameters, compares_texts=True))))
+    return [pair for pair in pairs if has_components(pair[1], found)]
+
+
+def named_by_partial_values(table: PartitionedTable, values: Sequence[str]) -> str | list[str | None]:
+    """What Hive's `_ps` calls mean: a partition's name, or its components; None: any.
+
+    Names are compared component by component, an empty value matches anything.
+    """
     if len(values) > len(table.keys):
         raise MetaException(
             f"Incorrect number of partition values. numPartKeys={len(table.keys)}, part_val=[{', '.join(values)}]"
@@ -345,41 +438,83 @@ def _by_partial_values(connection: Connection, table: PartitionedTable, values: 
         for key, value in zip(table.key_names, values, strict=False)
     ]
     if len(components) == len(table.keys) and None not in components:
-        return partitions_by_name(connection, table, ["/".join(part for part in components if part is not None)])
+        return "/".join(part for part in components if part is not None)
+    return components
+
+
+def pattern_of_components(components: Sequence[str | None]) -> str:
+    """The LIKE pattern of the names that begin with the components before the first that is not known."""
     fixed = components.index(None) if None in components else len(components)
     prefix = "".join(f"{component}/" for component in components[:fixed])
-    parameters = {"table_id": table.table_id}
-    if not any(components):
-        return _pairs(connection, _NAMES, parameters)
-    pattern = prefix.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
-    pairs = _pairs(connection, _LIKE_NAMES, {**parameters, "pattern": pattern})
-    tests = [(position, component) for position, component in enumerate(components) if component is not None]
-    return [pair for pair in pairs if all(pair[1].split("/")[position] == component for position, component in tests)]
+    return prefix.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
+
+
+def has_components(name: str, components: Sequence[str | None]) -> bool:
+    """Whether a name has all of these components that are known."""
+    parts = name.split("/")
+    return all(component is None or parts[at] == component for at, component in enumerate(components))
 
 
 def _by_filter(
     connection: Connection, table: PartitionedTable, text: str, limits: FilterLimits
-) -> list[tuple[int, str]]:
+) -> Plan[list[tuple[int, str]]]:
     if not text.strip():
-        return all_names(connection, table)
+        return _pairs((yield from ask(Question(_ALL_QUERY, {"table_id": table.table_id}))))
+    bound = bound_filter(table, text, limits)
+    pairs = _pairs((yield from ask(_narrowing(connection, table, bound))))
+    return selected_by_filter(connection, table, bound, pairs, limits)
+
+
+def bound_filter(table: PartitionedTable, text: str, limits: FilterLimits) -> Bound:
+    """A filter over the table's keys. Raises MetaException."""
     try:
-        bound = bind(parse_filter(text, limits), table.keys)
-        candidates, columns = _key_columns(connection, table, bound)
-        return _masked(candidates, evaluate(bound, columns, limits))
+        return bind(parse_filter(text, limits), table.keys)
+    except FilterError as error:
+        raise MetaException(str(error)) from error
+
+
+def selected_by_filter(
+    connection: Connection,
+    table: PartitionedTable,
+    bound: Bound,
+    candidates: list[tuple[int, str]],
+    limits: FilterLimits,
+) -> list[tuple[int, str]]:
+    """Those among the candidates that it selects. Raises MetaException."""
+    try:
+        return _masked(candidates, evaluate(bound, _key_columns(connection, table, bound, candidates), limits))
     except FilterError as error:
         raise MetaException(str(error)) from error
 
 
 def _by_expression(
     connection: Connection, table: PartitionedTable, selection: ByExpression, limits: FilterLimits
-) -> tuple[list[tuple[int, str]], bool]:
+) -> Plan[tuple[list[tuple[int, str]], bool]]:
     """Hive's serialized trees; what cannot be decided is kept, and said."""
+    bound = bound_expression(table, selection, limits)
+    pairs = _pairs((yield from ask(_narrowing(connection, table, bound))))
+    return selected_by_expression(connection, table, bound, pairs, limits)
+
+
+def bound_expression(table: PartitionedTable, selection: ByExpression, limits: FilterLimits) -> Bound:
+    """As `bound_filter`, of Hive's serialized trees."""
     default = selection.default_partition_name or DEFAULT_PARTITION_VALUE
     try:
-        parsed = parse_expression(selection.expression, selection.plain_text, limits)
-        bound = parsed.bind(table.keys, default)
-        candidates, columns = _key_columns(connection, table, bound)
-        result = evaluate_expression(bound, columns, limits)
+        return parse_expression(selection.expression, selection.plain_text, limits).bind(table.keys, default)
+    except FilterError as error:
+        raise MetaException(str(error)) from error
+
+
+def selected_by_expression(
+    connection: Connection,
+    table: PartitionedTable,
+    bound: Bound,
+    candidates: list[tuple[int, str]],
+    limits: FilterLimits,
+) -> tuple[list[tuple[int, str]], bool]:
+    """As `selected_by_filter`; what cannot be decided is kept, and said."""
+    try:
+        result = evaluate_expression(bound, _key_columns(connection, table, bound, candidates), limits)
     except FilterError as error:
         raise MetaException(str(error)) from error
     return _masked(candidates, result.mask), result.has_unknown
@@ -390,24 +525,25 @@ def _masked(candidates: list[tuple[int, str]], mask: Any) -> list[tuple[int, str
 
 
 def _key_columns(
-    connection: Connection, table: PartitionedTable, bound: Bound
-) -> tuple[list[tuple[int, str]], KeyColumns]:
-    """The partitions that the database cannot rule out, and their values as columns."""
-    pairs = _pairs(connection, *_narrowing(connection, table, bound))
-    values = read_values(connection, table, pairs)
-    return pairs, KeyColumns.from_values(table.keys, values, bound.default_partition_name)
+    connection: Connection, table: PartitionedTable, bound: Bound, pairs: Sequence[tuple[int, str]]
+) -> KeyColumns:
+    """The values of the named partitions as columns."""
+    return KeyColumns.from_values(table.keys, read_values(connection, table, pairs), bound.default_partition_name)
 
 
-def _narrowing(connection: Connection, table: PartitionedTable, bound: Bound) -> tuple[Select[Any], dict[str, Any]]:
-    """The statement that finds them: by the beginnings of names where these are known, else by key values."""
+def _narrowing(connection: Connection, table: PartitionedTable, bound: Bound) -> Question:
+    """What finds the partitions that the database cannot rule out: by the beginnings of names where these are known,
+    else by key values."""
     parameters: dict[str, Any] = {"table_id": table.table_id}
     patterns = name_patterns(bound, table.keys)
     if patterns is not None and len(patterns) == 1:
-        return _LIKE_NAMES, {**parameters, "pattern": patterns[0]}
+        return Question(_LIKE_QUERY, {**parameters, "pattern": patterns[0]}, compares_texts=True)
     if patterns is not None:
-        return _NAMES.where(
-            or_(*(PARTITIONS.c.PART_NAME.like(one, escape=LIKE_ESCAPE) for one in patterns))
-        ), parameters
+        return Question(
+            DirectQuery(_NAMES.where(like_any(len(patterns))), is_kept=False),
+            {**parameters, **values_of_patterns(patterns)},
+            compares_texts=True,
+        )
     joins: dict[int, Any] = {}
 
     def column(index: int) -> ColumnElement[str]:
@@ -416,13 +552,24 @@ def _narrowing(connection: Connection, table: PartitionedTable, bound: Bound) ->
         return in_code_point_order(connection, joins[index].c.PART_KEY_VAL)
 
     condition = sql_prefilter(bound, column, text_order=True)
-    statement: Select[Any] = _NAMES
-    if condition is not None and joins:
-        source: Any = PARTITIONS
-        for index, values in joins.items():
-            source = source.join(values, and_(values.c.PART_ID == PARTITIONS.c.PART_ID, values.c.INTEGER_IDX == index))
-        statement = _NAMES.select_from(source).where(condition)
-    return statement, parameters
+    if condition is None or not joins:
+        return Question(_ALL_QUERY, parameters)
+    source: Any = PARTITIONS
+    for index, values in joins.items():
+        source = source.join(values, and_(values.c.PART_ID == PARTITIONS.c.PART_ID, values.c.INTEGER_IDX == index))
+    statement = _NAMES.select_from(source).where(condition)
+    return Question(DirectQuery(statement, is_kept=False), parameters, compares_texts=True)
+
+
+def like_any(count: int) -> ColumnElement[bool]:
+    """Whether a name matches one of so many patterns, whose values are those of `values_of_patterns`."""
+    name = PARTITIONS.c.PART_NAME
+    return or_(*(name.like(bindparam(f"pattern_{at}"), escape=LIKE_ESCAPE) for at in range(count)))
+
+
+def values_of_patterns(patterns: Sequence[str]) -> dict[str, str]:
+    """See `like_any`."""
+    return {f"pattern_{at}": pattern for at, pattern in enumerate(patterns)}
 
 
 @lru_cache(maxsize=64)

@@ -23,10 +23,12 @@ from sqlalchemy import (
     literal_column,
     null,
     select,
+    true,
     union_all,
 )
 
 from hms_cache.store import schema
+from hms_cache.store.engine.direct_statements import DirectQuery
 
 # Kinds of details, and of the lists of skewed values.
 SERDE_PARAMETER, PARAMETER, BUCKET_COLUMN, SORT_COLUMN, SKEWED_COLUMN, COLUMN = range(6)
@@ -119,15 +121,20 @@ class ScopeStatements:
 
     base: GroupedStatement
     details: GroupedStatement
+    """Of columns those of the `cd_ids` given."""
+    details_at_once: DirectQuery
+    """The same of all columns in the scope, so that nothing of it has to be known. The database looks for the columns'
+    ids itself: for scopes of a few."""
     skew: Any
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def statements_of(scope: DescriptorScope) -> ScopeStatements:
     """The statements over a scope; kept, as building them costs more than running them."""
     return ScopeStatements(
         GroupedStatement.over([_base_branch(scope)]),
-        GroupedStatement.over(_detail_branches(scope)),
+        GroupedStatement.over(_detail_branches(scope, _listed_columns())),
+        DirectQuery(GroupedStatement.over(_detail_branches(scope, _columns_of(scope))).grouped),
         _skew_statement(scope),
     )
 
@@ -151,8 +158,20 @@ def _with_descriptors(scope: DescriptorScope) -> FromClause:
     )
 
 
-def _detail_branches(scope: DescriptorScope) -> list[_Branch]:
-    """Rows (kind, position, text, text, text, number) of all that hangs on a descriptor, and of its columns."""
+def _listed_columns() -> tuple[FromClause, ColumnElement[bool]]:
+    return schema.COLUMNS_V2, schema.COLUMNS_V2.c.CD_ID.in_(bindparam("cd_ids", expanding=True))
+
+
+def _columns_of(scope: DescriptorScope) -> tuple[FromClause, ColumnElement[bool]]:
+    cd_id = schema.SDS.c.CD_ID
+    own = select(cd_id).select_from(_with_descriptors(scope)).where(scope.condition, cd_id.is_not(None)).distinct()
+    named = own.subquery("OWN")
+    return named.join(schema.COLUMNS_V2, schema.COLUMNS_V2.c.CD_ID == named.c.CD_ID), true()
+
+
+def _detail_branches(scope: DescriptorScope, columns: tuple[FromClause, ColumnElement[bool]]) -> list[_Branch]:
+    """Rows (kind, position, text, text, text, number) of all that hangs on a descriptor, and of its columns, which are
+    in `columns`: where they are, and which of them."""
     sd_id = scope.descriptor_id
 
     def hanging_on(child: FromClause, join: ColumnElement[bool]) -> FromClause:
@@ -193,8 +212,7 @@ def _detail_branches(scope: DescriptorScope) -> list[_Branch]:
             COLUMN,
             (column.INTEGER_IDX, column.COLUMN_NAME, column.TYPE_NAME, column.COMMENT, None),
             column.CD_ID,
-            schema.COLUMNS_V2,
-            column.CD_ID.in_(bindparam("cd_ids", expanding=True)),
+            *columns,
         )
     )
     return found

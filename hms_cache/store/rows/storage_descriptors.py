@@ -10,7 +10,7 @@ cut short is noticed and read row by row instead.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from sqlalchemy import Connection
@@ -68,9 +68,13 @@ def build_templates(
     rows: Iterable[tuple[tuple[Any, ...], list[int]]],
     scope: DescriptorScope,
     parameters: Mapping[str, Any],
+    details: Iterable[Sequence[Any]] | None = None,
 ) -> DescriptorTemplates:
-    """As `read_templates` where the caller read `DESCRIPTOR_COLUMNS` of the scope itself: (values, ids having them)."""
-    return _build_templates(connection, rows, statements_of(scope), parameters)
+    """As `read_templates` where the caller read `DESCRIPTOR_COLUMNS` of the scope itself: (values, ids having them).
+
+    `details`: what `details_at_once` of the scope answered together with them; None: it was not asked.
+    """
+    return _build_templates(connection, rows, statements_of(scope), parameters, details)
 
 
 def _build_templates(
@@ -78,6 +82,7 @@ def _build_templates(
     base: Iterable[tuple[tuple[Any, ...], list[int]]],
     statements: ScopeStatements,
     parameters: Mapping[str, Any],
+    known_details: Iterable[Sequence[Any]] | None = None,
 ) -> DescriptorTemplates:
     """Puts base rows and details together: descriptors with the same base row and the same details are one template."""
     bases: list[tuple[Any, ...]] = []
@@ -94,7 +99,10 @@ def _build_templates(
     known: dict[tuple[int, int], int] = {}
     skewed = False
     if signature_of:
-        for values, ids in _read_grouped(connection, statements.details, {**parameters, "cd_ids": cd_ids}):
+        grouped = _grouped(known_details, statements.details.width) if known_details is not None else None
+        if grouped is None:
+            grouped = _read_grouped(connection, statements.details, {**parameters, "cd_ids": cd_ids})
+        for values, ids in grouped:
             if values[0] == COLUMN:
                 field = FieldSchema(name=values[2], type=values[3], comment=values[4])
                 for cd_id in ids:
@@ -204,18 +212,24 @@ def _read_grouped(
 ) -> list[tuple[tuple[Any, ...], list[int]]]:
     """Distinct rows with the ids that have them; read row by row when the server cut a list of ids short."""
     width = statement.width
-    answer = []
-    for row in connection.execute(statement.grouped, parameters):
-        ids = _whole_list(row[width], row[width + 1])
-        if ids is None:
-            break
-        answer.append((tuple(row[:width]), ids))
-    else:
+    answer = _grouped(connection.execute(statement.grouped, parameters), width)
+    if answer is not None:
         return answer
     groups: dict[tuple[Any, ...], list[int]] = {}
     for row in connection.execute(statement.plain, parameters):
         groups.setdefault(tuple(row[:width]), []).append(row[width])
     return list(groups.items())
+
+
+def _grouped(rows: Iterable[Sequence[Any]], width: int) -> list[tuple[tuple[Any, ...], list[int]]] | None:
+    """None: the server cut a list of ids short."""
+    answer = []
+    for row in rows:
+        ids = _whole_list(row[width], row[width + 1])
+        if ids is None:
+            return None
+        answer.append((tuple(row[:width]), ids))
+    return answer
 
 
 def _whole_list(text: str, sum_of_ids: Any) -> list[int] | None:

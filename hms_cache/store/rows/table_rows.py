@@ -1,7 +1,8 @@
 """Tables as rows: read with two statements whatever their number, one more when one is skewed or a materialized view.
 
 The first statement answers the single-valued columns of TBLS, DBS, SDS and SERDES, the second one everything that is a
-list or a map, as one UNION ALL over eight tables. Result: Hive's `ObjectStore.convertToTable` (3.1, 4.0).
+list or a map, as one UNION ALL over eight tables. Of a single table both go together (`table_plan`). Result: Hive's
+`ObjectStore.convertToTable` (3.1, 4.0).
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 from sqlalchemy import Connection, Row
 
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.read_plans import Plan, Question
 from hms_cache.store.rows.table_statements import (
     BUCKET,
     COLUMN,
     DETAILS,
+    DETAILS_BY_NAME,
     PARAMETER,
     PARTITION_KEY,
     SERDE_PARAMETER,
@@ -88,6 +91,15 @@ def read_table(connection: Connection, catalog: str, database: str, table: str) 
     return None if row is None else _complete(connection, [row])[0]
 
 
+def table_plan(connection: Connection, catalog: str, database: str, table: str) -> Plan[TableRow | None]:
+    """As `read_table`, on a connection that shows one moment to all statements. One round trip; further ones where the
+    table is skewed or a materialized view."""
+    query = main_statements(features_of(connection).missing_columns).query_by_name
+    names = {"catalog": catalog, "database": database, "table": table}
+    rows, details = yield [Question(query, names), Question(DETAILS_BY_NAME, names)]
+    return _complete(connection, rows, details)[0] if rows else None
+
+
 def read_tables(connection: Connection, catalog: str, database: str, names: Sequence[str]) -> list[TableRow]:
     """The tables with these names that exist, by name; the same statements per `MANY_NAMES` names."""
     found: list[TableRow] = []
@@ -102,9 +114,14 @@ def read_tables(connection: Connection, catalog: str, database: str, names: Sequ
 
 
 def _complete(
-    connection: Connection, rows: Sequence[Row[Any]], *, with_creation_metadata: bool = True
+    connection: Connection,
+    rows: Sequence[Row[Any]],
+    found: Iterable[Any] | None = None,
+    *,
+    with_creation_metadata: bool = True,
 ) -> list[TableRow]:
-    details = _read_details(connection, rows)
+    """`found`: their details; None: they are to be read."""
+    details = _details_of(connection, _read_details(connection, rows) if found is None else found)
     tables = [TableRow(_table(row, details), row.TBL_ID, row.DB_ID, row.SD_ID, row.CD_ID, row.SERDE_ID) for row in rows]
     if with_creation_metadata:
         views = [found.table for found in tables if found.table.tableType == MATERIALIZED_VIEW]
@@ -113,7 +130,7 @@ def _complete(
     return tables
 
 
-def _read_details(connection: Connection, rows: Iterable[Row[Any]]) -> _Details:
+def _read_details(connection: Connection, rows: Iterable[Row[Any]]) -> Iterable[Any]:
     ids: dict[str, list[int]] = {"table_ids": [], "sd_ids": [], "cd_ids": [], "serde_ids": []}
     for row in rows:
         ids["table_ids"].append(row.TBL_ID)
@@ -123,8 +140,12 @@ def _read_details(connection: Connection, rows: Iterable[Row[Any]]) -> _Details:
             ids["cd_ids"].append(row.CD_ID)
         if row.SERDE_ID is not None:
             ids["serde_ids"].append(row.SERDE_ID)
+    return connection.execute(DETAILS, ids)
+
+
+def _details_of(connection: Connection, rows: Iterable[Any]) -> _Details:
     details = _Details()
-    for kind, owner, position, text, text_2, text_3 in connection.execute(DETAILS, ids):
+    for kind, owner, position, text, text_2, text_3 in rows:
         if kind == COLUMN:
             details.columns.setdefault(owner, []).append((position, FieldSchema(text, text_2, text_3)))
         elif kind == PARTITION_KEY:

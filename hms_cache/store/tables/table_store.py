@@ -15,12 +15,13 @@ from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.contract.tables import TableReads
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.name_queries import may_match
+from hms_cache.store.engine.read_plans import carry_out
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.rows.database_rows import read_database_id
 from hms_cache.store.rows.parameters import set_basic_statistics_accurate, with_accurate_columns
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.store.rows.table_kinds import is_transactional
-from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, TableRow, read_table, read_tables
+from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, TableRow, read_tables, table_plan
 from hms_cache.store.schema import DBS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
@@ -46,10 +47,10 @@ class StoredTables(TableReads):
     def get_table(
         self, table: TableName, *, version: ReadVersion = ANY_VERSION, statistics_engine: str | None = None
     ) -> Table:
-        """See `TableReads.get_table`. Two statements; a skewed table one more, a materialized view three more."""
+        """See `TableReads.get_table`. One round trip; a skewed table one more, a materialized view three more."""
 
         def read(connection: Connection) -> Table:
-            found = require_table(connection, *table)
+            found = _required(carry_out(connection, table_plan(connection, *table)), table)
             if statistics_engine is not None:
                 found.table.colStats = with_accurate_columns(
                     self._read_column_statistics(connection, found, statistics_engine, version.valid_write_ids),
@@ -167,11 +168,10 @@ class StoredTables(TableReads):
         return sorted((row[0], row[1]) for row in rows)
 
 
-def require_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow:
-    """The table with its ids. Raises NoSuchObjectException with Hive's text."""
-    found = read_table(connection, catalog, database, table)
+def _required(found: TableRow | None, table: TableName) -> TableRow:
+    """The table. Raises NoSuchObjectException with Hive's text where there is none."""
     if found is None:
-        raise NoSuchObjectException(f"{catalog}.{database}.{table} table not found")
+        raise NoSuchObjectException(f"{table} table not found")
     return found
 
 

@@ -1,4 +1,4 @@
-"""A TCP relay before a database server that can cut a connection around its COMMIT."""
+"""A TCP relay before a database server that can cut a connection around its COMMIT, or within an answer."""
 
 from __future__ import annotations
 
@@ -25,12 +25,20 @@ class Relay:
         self.cut = threading.Event()
         self._deliver: bool | None = None
         self._was_armed = False
+        self._bytes_left: int | None = None
+        self.answered = 0
+        """Bytes that have come from the database."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     def arm(self, *, deliver: bool) -> None:
         """Cut at the next COMMIT."""
         self.cut.clear()
         self._was_armed, self._deliver = True, deliver
+
+    def cut_answers_after(self, size: int) -> None:
+        """Cut once so many more bytes have come from the database."""
+        self.cut.clear()
+        self._bytes_left = size
 
     def close(self) -> None:
         """Accept no more."""
@@ -61,6 +69,16 @@ class Relay:
     def _from_server(self, client: socket.socket, server: socket.socket) -> None:
         with contextlib.suppress(OSError):
             while data := server.recv(65536):
+                self.answered += len(data)
+                if self._bytes_left is not None:
+                    if self._bytes_left < len(data):
+                        data, self._bytes_left = data[: self._bytes_left], None
+                        with contextlib.suppress(OSError):
+                            client.sendall(data)
+                            client.shutdown(socket.SHUT_RDWR)
+                        self.cut.set()
+                        break
+                    self._bytes_left -= len(data)
                 # A client that was cut off gets nothing any more.
                 with contextlib.suppress(OSError):
                     client.sendall(data)

@@ -78,7 +78,7 @@ def test_a_value_with_the_separator_is_read_from_its_column(
     _store(catalog, _rows([*values, *values], random.Random(SEED)))
 
     names = tuple(catalog.reads.get_partition_names(T, AllPartitions()))
-    monkeypatch.setattr(partition_reads, "_FEW", len(names))
+    monkeypatch.setattr(partition_reads, "FEW", len(names))
     by_columns = catalog.reads.get_partitions(T, ByNames(names)).partitions
     with count_statements(catalog.database) as seen:
         assert catalog.reads.get_partitions(T, AllPartitions()).partitions == by_columns

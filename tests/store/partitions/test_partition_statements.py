@@ -20,6 +20,7 @@ from hms_cache.store.contract.partitions import (
     PartitionSelection,
 )
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.partitions import joined_names
 from hms_cache.store.partitions import reads as partition_reads
 from hms_cache.store.partitions import selection as partition_selection
@@ -96,8 +97,10 @@ def test_reads_take_few_statements_whatever_their_size(unmanaged: PartitionCatal
 
         assert counted(catalog, read) <= MOST_FOR_A_READ, selection
     assert counted(catalog, lambda: catalog.reads.get_partition(TableName(*T), ["d00003", "7"])) <= 6
-    assert counted(catalog, lambda: catalog.reads.get_partition_names(TableName(*T), AllPartitions())) == 2
-    assert counted(catalog, lambda: catalog.reads.get_partition_count(TableName(*T), AllPartitions())) == 2
+    # The table, which was guessed, goes together with what is asked of it where there are round trips.
+    executions = 2 if catalog.database.is_sqlite else 1
+    assert counted(catalog, lambda: catalog.reads.get_partition_names(TableName(*T), AllPartitions())) == executions
+    assert counted(catalog, lambda: catalog.reads.get_partition_count(TableName(*T), AllPartitions())) == executions
 
 
 def test_writes_take_few_statements_whatever_their_size(unmanaged: PartitionCatalog) -> None:
@@ -159,7 +162,7 @@ def test_lists_that_are_too_long_are_read_in_other_ways(
     expected = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
     for module in (partition_reads, partition_selection):
         monkeypatch.setattr(module, "MOST_LISTED", 20)
-    monkeypatch.setattr(partition_reads, "_FEW", 5)
+    monkeypatch.setattr(partition_reads, "FEW", 5)
     names = tuple(f"dt={one.values[0]}/hr={one.values[1]}" for one in expected)
     assert catalog.reads.get_partitions(TableName(*T), ByNames(names[10:50])).partitions == expected[10:50]
     assert catalog.reads.get_partitions(TableName(*T), ByNames(names[10:22])).partitions == expected[10:22]
@@ -214,11 +217,11 @@ def test_names_that_are_too_long_for_one_text_come_in_several(
     catalog = unmanaged
     catalog.create_table()
     catalog.writes.add_partitions(TableName(*T), [partition(f"{number}", "1") for number in range(23)])
-    monkeypatch.setattr(joined_names, "_IN_PARTS", joined_names._in_parts(4))
+    monkeypatch.setattr(joined_names, "_IN_PARTS_QUERY", DirectQuery(joined_names._in_parts(4)))
     cut = func.substr(func.aggregate_strings(PARTITIONS.c.PART_NAME, "\x01"), 1, 40)
     whole = joined_names._JOINED
     columns = [*list(whole.selected_columns)[:2], cut]
-    monkeypatch.setattr(joined_names, "_JOINED", whole.with_only_columns(*columns))
+    monkeypatch.setattr(joined_names, "_JOINED_QUERY", DirectQuery(whole.with_only_columns(*columns)))
     with catalog.database.loading() as connection:
         header = partition_selection.find_partitioned_table(connection, TableName(*T))
         with count_statements(catalog.database) as seen:

@@ -155,6 +155,10 @@ def test_selections(catalog: PartitionCatalog) -> None:
         ("2024-01-02", "2"),
     ]
     assert values(ByFilter("")) == values(AllPartitions())
+    days = [f"2024-01-{day:02}" for day in range(1, 32)]
+    for known, of in ((1, 3), (3, 3), (3, 5), (2, 31)):  # as many patterns as values
+        listed = ", ".join(f'"{day}"' for day in days[:known] + days[3 : 3 + of - known])
+        assert values(ByFilter(f"dt in ({listed})")) == [(day, str(hour)) for day in days[:known] for hour in range(4)]
     with pytest.raises(MetaException, match="Incorrect number of partition values"):
         values(ByPartialValues(("a", "b", "c")))
     with pytest.raises(MetaException):
@@ -422,6 +426,20 @@ def test_texts_beyond_the_character_set_of_hives_own_schema(catalog: PartitionCa
         with catalog.database.checking() as connection:
             wide = "VARCHAR(767) CHARACTER SET utf8mb3 COLLATE utf8mb3_bin"
             connection.exec_driver_sql(f"ALTER TABLE PARTITIONS MODIFY PART_NAME {wide}")
+
+
+def test_names_that_no_statement_holds_hide_no_others(catalog: PartitionCatalog) -> None:
+    """Servers limit the length of a statement (`max_allowed_packet`); names in a request have no limit of their own."""
+    catalog.create_table()
+    catalog.writes.add_partitions(TableName(*T), [partition("a", "1"), partition("b", "2")])
+    endless = f"dt={'x' * 20_000_000}/hr=1"
+    long = tuple(f"dt={number}{'x' * 9_000}/hr=1" for number in range(2_000))
+    for others in ((endless,), long, (*long, endless, "dt=雪/hr=1")):
+        asked = ByNames(("dt=a/hr=1", *others, "dt=b/hr=2", "dt=b/hr=3"))
+        answer = catalog.reads.get_partitions(TableName(*T), asked)
+        assert [one.values for one in answer.partitions] == [["a", "1"], ["b", "2"]]
+        assert catalog.reads.get_partition_names(TableName(*T), asked) == ["dt=a/hr=1", "dt=b/hr=2"]
+    assert catalog.reads.get_partitions(TableName(*T), ByValues(("x" * 20_000_000, "1"))).partitions == []
 
 
 def test_two_writers_of_one_partition(catalog: PartitionCatalog) -> None:

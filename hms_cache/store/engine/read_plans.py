@@ -1,0 +1,195 @@
+"""Reads as plans: what a read asks together goes to the database together, in one round trip.
+
+A plan is a generator. It yields the questions whose answers it needs next, is sent the rows of each, and returns what
+it made of them. Several plans can be carried out side by side: what all of them ask at a time goes together. Thus a
+read takes as many round trips as its longest chain of questions that depend on each other.
+
+MySQL and MariaDB get the questions as one bare packet (`direct_statements`), PostgreSQL in the driver's pipeline mode,
+with BEGIN before the first, if need be. SQLite, where there are no round trips, executes one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar, cast
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import DataError, SQLAlchemyError
+
+from hms_cache.store.engine.dialects import is_uncomparable
+from hms_cache.store.engine.direct_statements import (
+    DirectQuery,
+    Values,
+    execute_directly,
+    takes_direct_statements,
+    told_of,
+)
+from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
+from hms_cache.values import frozen
+
+if TYPE_CHECKING:
+    from hms_cache.store.engine.postgresql_driver import LimitedConnection
+
+T = TypeVar("T")
+
+Rows = Sequence[Any]
+
+
+class Question(NamedTuple):
+    """A query and its values."""
+
+    query: DirectQuery
+    values: Values
+    compares_texts: bool = False
+    """Whether no row is the answer where MySQL cannot compare a given text with a column: Hive's own schema keeps names
+    in latin1, and the comparison with other text is an error."""
+
+
+Plan = Generator[Sequence[Question], Sequence[Rows], T]
+
+_WAITING: Final = "hms_cache.waiting_plan"
+
+
+def carry_out(connection: Connection, plan: Plan[T]) -> T:
+    """What the plan returns. Raises what it raises, and what `Connection.execute` does."""
+    waiting = connection.info.get(_WAITING)
+    if waiting is not None:
+        return cast(T, _carry_out(connection, side_by_side(waiting(), plan))[1])
+    return _carry_out(connection, plan)
+
+
+def _carry_out(connection: Connection, plan: Plan[T]) -> T:
+    try:
+        questions = next(plan)
+        while True:
+            questions = plan.send(ask_together(connection, questions))
+    except StopIteration as end:
+        return cast(T, end.value)
+
+
+def with_the_next(connection: Connection, make: Callable[[], Plan[T]]) -> Callable[[], T]:
+    """Has a plan carried out together with the next one on this connection; if that one fails before it has asked
+    anything, with the one after it. What is returned answers what it returned; it carries it out by itself if nothing
+    else was asked yet.
+
+    `forget_waiting` is to be called before the connection is given back.
+    """
+    found: list[T] = []
+
+    def kept() -> Plan[None]:
+        found.append((yield from make()))
+        connection.info.pop(_WAITING, None)
+
+    connection.info[_WAITING] = kept
+
+    def result() -> T:
+        if not found:
+            if connection.info.get(_WAITING) is not kept:
+                raise RuntimeError("the connection was given back")
+            _carry_out(connection, kept())
+        return found[0]
+
+    return result
+
+
+def forget_waiting(connection: Connection) -> None:
+    """Drops a plan that waits for another one."""
+    if not connection.closed and not connection.invalidated:
+        connection.info.pop(_WAITING, None)
+
+
+def side_by_side(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
+    """Several plans as one. Of those that raise, the first one's error counts."""
+    results: list[Any] = [None] * len(plans)
+    asked: dict[int, Sequence[Question]] = {}
+    answers: Sequence[Rows] = ()
+    running = dict.fromkeys(range(len(plans)), 0)
+    while running:
+        rest = iter(answers)
+        for number, count in list(running.items()):
+            plan = plans[number]
+            try:
+                asked[number] = plan.send(list(islice(rest, count))) if asked.get(number) is not None else next(plan)
+            except StopIteration as end:
+                results[number] = end.value
+                del running[number]
+                continue
+            running[number] = len(asked[number])
+        if running:
+            answers = yield [question for number in running for question in asked[number]]
+    return tuple(results)
+
+
+@frozen
+class Outcome(Generic[T]):
+    """What a plan returned or raised."""
+
+    value: T | None
+    error: Exception | None
+
+    def result(self) -> T:
+        """What it returned. Raises what it raised."""
+        if self.error is not None:
+            raise self.error
+        return cast(T, self.value)
+
+
+def attempt(plan: Plan[T]) -> Plan[Outcome[T]]:
+    """The plan's outcome, for plans that are made on an assumption. What the database answers with an error is raised
+    all the same: its transaction may not go on after it."""
+    try:
+        return Outcome((yield from plan), None)
+    except (SQLAlchemyError, DatabaseUnavailable, RetryableConflict):
+        raise
+    except Exception as error:
+        return Outcome(None, error)
+
+
+def ask(question: Question) -> Plan[Rows]:
+    """The answer to one question."""
+    [rows] = yield [question]
+    return rows
+
+
+def ask_together(connection: Connection, questions: Sequence[Question], *, ends: bool = False) -> list[Rows]:
+    """The rows of each. `ends`: the transaction, of a connection for loads, ends with the last of them, if they go
+    together. Raises what `Connection.execute` does."""
+    if not questions:
+        return []
+    try:
+        if takes_direct_statements(connection):
+            return execute_directly(connection, [question[:2] for question in questions], commits=ends)
+        if connection.dialect.name == "postgresql" and _can_pipeline():
+            return _ask_in_a_pipeline(connection, questions, ends)
+    except DataError as error:
+        # MySQL goes on after the error, and so does the snapshot.
+        if not is_uncomparable(error) or not any(one.compares_texts for one in questions):
+            raise
+        return [_ask_alone(connection, one) for one in questions]
+    return [connection.execute(one.query.statement, dict(one.values)).all() for one in questions]
+
+
+def _ask_alone(connection: Connection, question: Question) -> Rows:
+    try:
+        [rows] = execute_directly(connection, [question[:2]])
+    except DataError as error:
+        if not is_uncomparable(error) or not question.compares_texts:
+            raise
+        return []
+    return cast(Rows, rows)
+
+
+def _can_pipeline() -> bool:
+    from psycopg import Pipeline
+
+    return Pipeline.is_supported()
+
+
+def _ask_in_a_pipeline(connection: Connection, questions: Sequence[Question], ends: bool) -> list[Rows]:
+    driver = cast("LimitedConnection", connection.connection.dbapi_connection)
+    dialect = connection.dialect
+    filled = [question.query.with_values(dialect, question.values) for question in questions]
+    shown = "; ".join(text for text, _ in filled)
+    found = told_of(connection, shown, lambda: driver.ask_together(filled, ends=ends))
+    return [question.query.rows(dialect, rows) for question, rows in zip(questions, found, strict=True)]
