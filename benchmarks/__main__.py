@@ -18,6 +18,9 @@ from benchmarks.catalog import CatalogPlan
 from benchmarks.catalog_changes import CHANGES
 from benchmarks.comparison.run import FULL, PLAN, QUICK, SMALL_PLAN, run
 from benchmarks.cycles import Cycle, Figures, measure_cycles, ratio_table, report_table
+from benchmarks.distant import fill as fill_distant
+from benchmarks.distant import measure as measure_distant
+from benchmarks.distant import render as render_distant
 from benchmarks.iceberg import COMMITS, lost_commits
 from benchmarks.java_metastore import (
     LOG_LISTENER,
@@ -296,6 +299,30 @@ def scale(partitions: int, out: Path) -> None:
     out.write_text(render(cells, partitions, command, revision()))
     if not all(cell.is_met for cell in cells):
         raise SystemExit(1)
+
+
+@main.command()
+@click.option("--kind", type=click.Choice(["mariadb", "postgresql"]), default="mariadb", show_default=True)
+@click.option(
+    "--beside", type=click.Path(path_type=Path, exists=True), help="the command hms-cache of another revision"
+)
+def distant(kind: str, beside: Path | None) -> None:
+    """Cold reads with the database 0, 1, 5 and 20 ms away, on a database server of its own."""
+    from tests.databases import start_server
+
+    programs = {"this": None} if beside is None else {"the other": beside, "this": None}
+    cells = []
+    with tempfile.TemporaryDirectory() as temporary:
+        server = start_server(kind, Path(temporary))
+        try:
+            url = server.initialized_database()
+            fill_distant(url, Path(temporary))
+            for cell in measure_distant(url, Path(temporary), programs):
+                click.echo(f"{cell.way}, {cell.call}, {cell.program}, {cell.delay_ms:g} ms: {cell.took_ms:.1f} ms")
+                cells.append(cell)
+        finally:
+            server.stop()
+    click.echo(render_distant(cells))
 
 
 @main.command()

@@ -18,6 +18,8 @@ class OwnMetastore:
         self._directory = directory
         self._settings = settings
         self._process: subprocess.Popen[str] | None = None
+        self.program: Path | None = None
+        """The command `hms-cache`, where it is another program's than this one's."""
         self.address = ""
 
     def set(self, **settings: str) -> None:
@@ -45,7 +47,8 @@ class OwnMetastore:
         """Starts it and waits for its `ready` line; HOST:PORT. Raises RuntimeError when it ends before."""
         self._directory.mkdir(parents=True, exist_ok=True)
         environment = {**os.environ, **{f"HMS_CACHE__{k.upper()}": v for k, v in self._settings.items()}}
-        command = [str(Path(sys.executable).with_name("hms-cache")), "serve", "--port", "0", "--database", self._url]
+        program = self.program or Path(sys.executable).with_name("hms-cache")
+        command = [str(program), "serve", "--port", "0", "--database", self._url]
         log = (self._directory / "hms-cache.log").open("w")
         self._process = subprocess.Popen(
             [*command, "--warehouse", str(self._directory / "warehouse")],
