@@ -1,13 +1,15 @@
-"""What Spark's Python workers on this machine are forked from: PySpark's own daemon, without PySpark's archives.
+"""What Spark's Python workers on this machine are forked from: PySpark's own daemon, without archives on its path.
 
-Spark puts ``pyspark.zip`` in front of the path of its workers, and before each task a worker reads the directory of
-each archive on it again, which takes 40 ms.
+Spark puts ``pyspark.zip`` and a jar in front of the path of its workers, and before each task a worker reads the
+directory of each archive on it again, which takes 40 ms and more.
 """
 
 from __future__ import annotations
 
 import sys
 from importlib.machinery import PathFinder
+from zipfile import is_zipfile
+from zipimport import zipimporter
 
 MODULE = __name__ if __name__ != "__main__" else "hms_cache.jobs.frame.python_daemon"
 """For ``spark.python.daemon.module``."""
@@ -15,11 +17,16 @@ MODULE = __name__ if __name__ != "__main__" else "hms_cache.jobs.frame.python_da
 
 def leave_archives_out() -> None:
     """Takes archives from the path of this process if PySpark is found without them."""
-    rest = [entry for entry in sys.path if not entry.endswith(".zip")]
+    archives = [entry for entry in sys.path if is_zipfile(entry)]
+    rest = [entry for entry in sys.path if entry not in archives]
     if PathFinder.find_spec("pyspark", rest) is None or PathFinder.find_spec("py4j", rest) is None:
         return
-    for entry in list(sys.path_importer_cache):
-        if ".zip" in entry:
+    for name, module in list(sys.modules.items()):
+        # A package without a file, as `org` of a jar that somebody tried to import from, finds them again.
+        if any(str(place).startswith(tuple(archives)) for place in getattr(module, "__path__", ())):
+            del sys.modules[name]
+    for entry, importer in list(sys.path_importer_cache.items()):
+        if isinstance(importer, zipimporter):
             del sys.path_importer_cache[entry]
     sys.path[:] = rest
 

@@ -27,6 +27,11 @@ from tests.moto_server import ObjectStore
 
 DATABASE = "lake"
 BUCKET = "lake"
+"""Of the jobs, and of the database's own directory."""
+
+BUCKETS = 20
+"""Of tables: moto looks at all keys of a bucket for each listing, which would take most of a night."""
+
 KEY = "day"
 ROWS_OF_A_FILE = (60, 160)
 TEXT_LENGTH = 400
@@ -50,6 +55,12 @@ _FORMATS = {
         "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe",
     ),
 }
+
+
+def bucket_of(table: str) -> str:
+    """Where the files of a table are."""
+    return f"{BUCKET}-{int(table.removeprefix('t')) % BUCKETS:02d}"
+
 
 Row = tuple[int | None, str | None]
 
@@ -91,6 +102,10 @@ class LakeTable:
         """Of the keys of a unit's objects."""
         return f"w/{self.name}" + (f"/{KEY}={unit}" if unit is not None else "")
 
+    @property
+    def bucket(self) -> str:
+        return bucket_of(self.name)
+
 
 class Lake:
     """Changes tables as companies do, through the store and through the metastore."""
@@ -107,7 +122,8 @@ class Lake:
 
     def create_all(self, tables: int) -> None:
         """The catalog of the first evening."""
-        self._store.make_bucket(BUCKET)
+        for bucket in (BUCKET, *(bucket_of(str(number)) for number in range(BUCKETS))):
+            self._store.make_bucket(bucket)
         self._client.call("create_database", Database(name=DATABASE, locationUri=f"s3a://{BUCKET}/w", parameters={}))
         for _ in range(tables):
             self.create_table()
@@ -160,7 +176,7 @@ class Lake:
         if not table.is_partitioned:
             self._add_file(table, None)
             return
-        self._store.write(BUCKET, f"{table.prefix(None)}/", b"")  # else it is gone with its last partition
+        self._store.write(table.bucket, f"{table.prefix(None)}/", b"")  # else it is gone with its last partition
         for _ in range(self._chance.randint(1, 4)):
             self._registered_partition(table)
 
@@ -168,9 +184,9 @@ class Lake:
         table = self.tables.pop(self._chance.choice(list(self.tables)))
         self._client.call("drop_table", DATABASE, table.name, False)
         for key in [key for unit in table.units.values() for key in unit]:
-            self._store.delete(BUCKET, key)
+            self._store.delete(table.bucket, key)
         if table.is_partitioned:
-            self._store.delete(BUCKET, f"{table.prefix(None)}/")
+            self._store.delete(table.bucket, f"{table.prefix(None)}/")
 
     def _alter(self, table: LakeTable) -> None:
         """No data: nothing is to be read for it."""
@@ -251,12 +267,12 @@ class Lake:
 
     def _write(self, table: LakeTable, unit: str | None, key: str, rows: list[Row]) -> None:
         content = _encoded(table.kind, rows)
-        self._store.write(BUCKET, key, content)
+        self._store.write(table.bucket, key, content)
         table.units.setdefault(unit, {})[key] = DataFile(list(map(KeptRow.of, rows)), len(content))
         self.changed.add((table.name, unit))
 
     def _remove_file(self, table: LakeTable, unit: str | None, key: str) -> None:
-        self._store.delete(BUCKET, key)
+        self._store.delete(table.bucket, key)
         del table.units[unit][key]
         self.changed.add((table.name, unit))
 
@@ -274,7 +290,7 @@ def _descriptor(table: LakeTable, unit: str | None) -> StorageDescriptor:
     input_format, output_format, library = _FORMATS[table.kind]
     return StorageDescriptor(
         cols=[FieldSchema("number", "bigint", None), FieldSchema("text", "string", None)],
-        location=f"s3a://{BUCKET}/{table.prefix(unit)}",
+        location=f"s3a://{table.bucket}/{table.prefix(unit)}",
         inputFormat=input_format,
         outputFormat=output_format,
         compressed=False,

@@ -185,7 +185,7 @@ def _kill(process: int) -> None:
 def _sent(store: ObjectStore) -> Counter[str]:
     """Bytes of data files, by key."""
     sent = store.traffic().sent
-    return Counter({path.removeprefix(f"{BUCKET}/"): size for path, size in sent.items() if "/w/" in path})
+    return Counter({path.partition("/")[2]: size for path, size in sent.items() if "/w/" in path})
 
 
 def _by_table(sent: Counter[str], lake: Lake) -> dict[str, int]:

@@ -6,6 +6,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from zipimport import zipimporter
 
 import pyarrow as pa
 import pyspark
@@ -51,7 +52,8 @@ def where_workers_find_pyspark(spark: SparkSession) -> list[str]:
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
-            found = [pyspark.__file__, *(entry for entry in sys.path_importer_cache if ".zip" in entry)]
+            archives = [name for name, one in sys.path_importer_cache.items() if isinstance(one, zipimporter)]
+            found = [pyspark.__file__, *archives]
             yield pa.RecordBatch.from_pylist([{"found": one} for one in found])
 
     return [row["found"] for row in spark.range(1).mapInArrow(look, "found string").collect()]
@@ -64,7 +66,9 @@ def test_workers_of_this_machine_leave_archives_out(job_spark: SparkProcess, job
     before = job_spark.call(where_workers_find_pyspark)
     assert len(before) > 1
     job_spark.session(job_conf | {"spark.python.daemon.module": python_daemon.MODULE})
-    [found] = job_spark.call(where_workers_find_pyspark)
+    found = job_spark.call(where_workers_find_pyspark)
+    assert len(found) == 1, found
+    [found] = found
     assert Path(found).is_file() and Path(found).parent.name == "pyspark"
 
 
