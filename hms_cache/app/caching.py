@@ -11,11 +11,12 @@ from hms_cache.app.background import BackgroundTask
 from hms_cache.app.dumping import Dumping
 from hms_cache.app.warming import Warming
 from hms_cache.app.warming_process import WarmingProcess
+from hms_cache.cache.invalidation import CommitResolver
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.assembly import Cache, CacheOptions, build_cache
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.cache.shared_cache import CommitResolver, SharedCache
+from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.config import Settings
 from hms_cache.expressions import FilterLimits

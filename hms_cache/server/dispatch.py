@@ -11,8 +11,8 @@ from typing import Any
 from thrift.Thrift import TApplicationException
 
 from hms_cache.authorization.decisions import Decisions
+from hms_cache.cache.budget import ALWAYS_KEPT_ANSWER_BYTES
 from hms_cache.cache.reads.reading import Reading
-from hms_cache.cache.shared_cache import ALWAYS_KEPT_ANSWER_BYTES
 from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.loads import CallLoads
 from hms_cache.metrics.operations import Operations

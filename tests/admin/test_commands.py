@@ -53,7 +53,7 @@ def new_partition(value: str) -> ttypes.Partition:
 def held(server: Running, table: TableName) -> set[Facet]:
     cache = server.sources.cache
     assert cache is not None
-    with cache.shared.lock:
+    with cache.shared.view():
         entry = cache.shared.tables.get(table)
         return set(entry.facets) if entry is not None else set()
 
@@ -172,7 +172,7 @@ def test_verify_compares_and_finds_what_is_wrong(running: Running) -> None:
     assert running.command("verify", "sample=1&seed=7")[0]["numbers"]["tables"] == 1
     cache = running.sources.cache
     assert cache is not None
-    with cache.shared.lock:
+    with cache.shared.view():
         entry = cache.shared.tables[OTHER]
         entry.facets[Facet.TABLE].owner = "mallory"
         entry.encoded_table = encode_struct(entry.facets[Facet.TABLE])
@@ -203,7 +203,7 @@ def test_verify_compares_names_and_tags(running: Running) -> None:
     cache = running.sources.cache
     assert cache is not None
     shared = cache.shared
-    with shared.lock:
+    with shared.view():
         names = shared.databases[DatabaseName("hive", "shop")]
         too_much = ValidWriteIdList.parse("shop.accounts:9:9223372036854775807::")
         shared.tables[TableName("hive", "shop", "accounts")].tag = too_much
@@ -212,7 +212,7 @@ def test_verify_compares_names_and_tags(running: Running) -> None:
     assert "P6" in found, "the names contradict the tables held"
     running.command("flush", "database=shop&table=plain")
     running.client.get_all_tables("shop")  # the table's flush took the names of its database out
-    with shared.lock:
+    with shared.view():
         damage(shared.databases[DatabaseName("hive", "shop")].facets[Facet.TABLE_NAMES])
     found = " ".join(running.command("verify", "database=shop")[0]["details"])
     assert "the write-id tag says too much" in found and "table_names differ" in found
@@ -223,7 +223,7 @@ def test_verify_finds_wrong_constraints(running: Running) -> None:
     running.client.get_primary_keys(ttypes.PrimaryKeysRequest(db_name="shop", tbl_name="plain"))
     cache = running.sources.cache
     assert cache is not None
-    with cache.shared.lock:
+    with cache.shared.view():
         cache.shared.tables[OTHER].facets[Facet.CONSTRAINTS].primaryKeys.append(SQLPrimaryKey(pk_name="invented"))
     (found,) = running.command("verify", "database=shop&table=plain")[0]["details"]
     assert "constraints differ" in found and "invented" in found

@@ -207,7 +207,7 @@ def test_a_difference_of_each_kind_is_found(running: Running) -> None:
         numbers = result["numbers"]
         assert (numbers["tables"], numbers["databases"], numbers["catalogs"], numbers["undecided"]) == (4, 1, 1, 0)
         assert numbers["partitions"] == 3 and numbers["statistics"] == 3 and numbers["replies"] >= 8
-        with shared.lock:
+        with shared.view():
             plant(shared)
         result, finished = running.command("verify")
         found = " ".join(result["details"])
@@ -219,7 +219,7 @@ def test_every_facet_is_compared(running: Running) -> None:
     """A facet that is added to the cache needs a difference planted here."""
     read_everything(running)
     shared = shared_of(running)
-    with shared.lock:
+    with shared.view():
         entries = (*shared.tables.values(), *shared.databases.values(), *shared.catalogs.values())
         assert {facet for entry in entries for facet in entry.facets} == set(Facet)
 

@@ -90,7 +90,7 @@ def test_after_a_resync_the_cache_is_warmed_again(warm: str, tmp_path: Path) -> 
         wanted = {"read", "unread"} if warm == "full" else {"read"}
 
         def held() -> set[str]:
-            with cache.shared.lock:
+            with cache.shared.view():
                 return {key.table for key, entry in cache.shared.tables.items() if Facet.TABLE in entry.facets}
 
         with client(uri) as metastore:

@@ -15,7 +15,7 @@ from hms_cache.cache.weights import weight_of
 def evict_at_random(cache: SharedCache, chance: random.Random) -> None:
     """One table, one facet of one, some partitions or a segment of one, or what a smaller budget would not hold. Loads
     on their way go on, as beside any eviction."""
-    with cache.lock:
+    with cache.view():
         entries = sorted(cache.tables.values(), key=lambda one: one.key)
         if not entries:
             return

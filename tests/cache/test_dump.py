@@ -448,12 +448,12 @@ def what_changes_meanwhile_is_left_out(servers: MakeServer, tmp_path: Path) -> N
         found = list(copies(cache, keys))
         if keys[-1] == TableName(CATALOG, "d", "t"):
             changed = changed_table(before.objects, "d", "t", version="second")
-            cache.lock.release()
+            cache.view().release()
             try:
                 before.objects.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed)
                 before.poller.step()
             finally:
-                cache.lock.acquire()
+                cache.view().acquire()
         return found
 
     with pytest.MonkeyPatch.context() as patching:

@@ -207,7 +207,7 @@ def test_what_is_answered_of_an_evicted_segment_is_forgotten_with_its_change(ser
         load(here, day(5), day(0))
         entry = here.cache.shared.tables[T]
         version = entry.version
-        with here.cache.shared.lock:
+        with here.cache.shared.view():
             held(here).evict(held(here).segment_of(f"dt={DAYS[5]}/hr=1"))
         assert entry.version == version
         elsewhere.objects.writes.partitions.alter_partitions(T, [changed(5, 1)])
@@ -245,7 +245,7 @@ def test_a_segment_is_evicted_before_a_table_that_was_read_after_it(servers: Mak
         here.store.reads.tables.get_table(TableName(CATALOG, "d", "small"))
         day(9)(here.store)
         shared = here.cache.shared
-        with shared.lock:
+        with shared.view():
             whole, shared.budget_bytes = shared.budget_bytes, shared.weight - 1
             shared._evict_segment(float("inf"))
             shared.budget_bytes = whole

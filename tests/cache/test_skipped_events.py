@@ -6,8 +6,8 @@ import pytest
 from sqlalchemy import create_engine, update
 
 from hms_cache.cache.entries import Facet
+from hms_cache.cache.invalidation import SKIPPED_EXCLUDED, SKIPPED_NOT_HELD
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.cache.shared_cache import SKIPPED_EXCLUDED, SKIPPED_NOT_HELD
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.schema import NOTIFICATION_LOG
 from tests.cache.conftest import MakeServer

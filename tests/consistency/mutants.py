@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hms_cache.cache import shared_cache
+from hms_cache.cache import invalidation
 from hms_cache.cache.dump import capture as capturing
 from hms_cache.cache.dump.restore import Restore
 from hms_cache.cache.entries import Facet
@@ -222,7 +222,7 @@ def workers_tell_nothing(patch: Patch) -> None:
 
 def alter_taken_for_harmless(patch: Patch) -> None:
     """An ALTER_TABLE that changed locations or columns keeps the partitions, as one of a parameter does."""
-    patch(shared_cache, "what_stays", lambda event: Stays(not event.is_rename, not event.is_rename))
+    patch(invalidation, "what_stays", lambda event: Stays(not event.is_rename, not event.is_rename))
 
 
 def batch_reload_overtaken_kept(patch: Patch) -> None:

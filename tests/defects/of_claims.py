@@ -16,7 +16,7 @@ FIXES = (
         19,
         "events_of_excluded_tables_are_decoded",
         "Events of tables with `impala.disableHmsSync` are decoded and counted as applied.",
-        "hms_cache/cache/shared_cache.py",
+        "hms_cache/cache/invalidation.py",
         "            if entry is not None and entry.facets.keys() - {Facet.EXCLUDED}:\n",
         "            if entry is not None:\n",
         ("tests/cache/test_skipped_events.py",),

@@ -105,7 +105,7 @@ def _require_position(parts: CommandParts) -> None:
 def _drop(parts: CommandParts, subject: Subject) -> int:
     """How many tables were held."""
     shared = parts.cache.shared
-    with shared.lock:
+    with shared.view():
         tables = [key for key in shared.tables if subject.includes(key)]
         databases = [key for key in shared.databases if subject.includes_database(key)]
         loading = {load.key for load in shared.loads if isinstance(load.key, TableName) and subject.includes(load.key)}
@@ -128,7 +128,7 @@ def _held(parts: CommandParts, subject: Subject) -> list[Wanted]:
     """What is held of the subject and can be loaded as a whole; statistics come back as they are asked."""
     shared = parts.cache.shared
     found: list[Wanted] = []
-    with shared.lock:
+    with shared.view():
         if subject.database is None:
             found.extend(Wanted(key, Facet.DATABASE_NAMES) for key in shared.catalogs)
         for database, entry in shared.databases.items():
@@ -176,7 +176,7 @@ def _load_table(parts: CommandParts, subject: Subject, operation: Operation, ver
     wanted = [Wanted(table, Facet.TABLE)]
     kept = _load(parts, wanted)
     shared = parts.cache.shared
-    with shared.lock:
+    with shared.view():
         entry = shared.tables.get(table)
         excluded = entry is not None and Facet.EXCLUDED in entry.facets
     if excluded:

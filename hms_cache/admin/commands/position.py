@@ -48,7 +48,7 @@ def sync(
 def _reached(parts: CommandParts, subject: Subject, target: int) -> CommandResult:
     text = f"in sync: every event up to {target} is applied"
     if subject.table is not None:
-        with parts.cache.shared.lock:
+        with parts.cache.shared.view():
             held = subject.table in parts.cache.shared.tables
         text += f"; {subject} is {'held as it is now' if held else 'not held and will be read when it is asked for'}"
     return CommandResult(True, text, {"event_id": target, "position": parts.poller.applied_position})

@@ -20,7 +20,7 @@ def verify(
     Not ``ok`` when something differs, which no sound server ever shows. Raises `DatabaseUnavailableError`.
     """
     shared = parts.cache.shared
-    with shared.lock:
+    with shared.view():
         keys = [key for key in shared.tables if subject.includes(key)]
         databases = [key for key in shared.databases if subject.includes_database(key)]
         catalogs = list(shared.catalogs) if subject.database is None else []

@@ -61,7 +61,7 @@ def cache_page(context: PageContext) -> CachePage:
     if cache is None:
         return CachePage(status, 0, 0, 0, 0, 0, 0, (), (), ())
     shared = cache.shared
-    with shared.lock:
+    with shared.view():
         entries = list(shared.tables.items())
     excluded = sum(Facet.EXCLUDED in entry.facets for _, entry in entries)
 
@@ -90,7 +90,7 @@ def weight_of_entry(entry: Entry) -> int:
 
 def cached_table(shared: SharedCache, key: TableName, entry: Entry) -> CachedTable | None:
     """How the table is held; None when it is no more."""
-    with shared.lock:
+    with shared.view():
         if not entry.facets:
             return None
         partitions = entry.facets.get(Facet.PARTITIONS)

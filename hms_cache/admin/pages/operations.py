@@ -93,7 +93,7 @@ def _tables(loads: Iterable[Load], cache: Cache | None) -> tuple[TableLoad, ...]
     reads: dict[str, int] = {}
     if cache is not None:
         shared = cache.shared
-        with shared.lock:
+        with shared.view():
             entries = list(shared.tables.items())
         reads = {shown_name(key): shared.reads_of(entry) for key, entry in entries}
     hottest = [name for name in heapq.nlargest(MOST_ROWS, reads, key=lambda one: reads[one]) if reads[name]]

@@ -93,7 +93,7 @@ def table_page(context: PageContext, *, compare: bool = False) -> TablePage:
         return _empty(key, f"there is no cache: {context.sources.cache_off_reason}")
     shared = cache.shared
     comparison = _compare(context, key) if compare else None
-    with shared.lock:
+    with shared.view():
         entry = shared.tables.get(key)
         table: Table | None = entry.facets.get(Facet.TABLE) if entry is not None else None
         excluded = entry is not None and Facet.EXCLUDED in entry.facets
@@ -162,7 +162,7 @@ def _impala_size(shared: SharedCache, key: TableName, table: Table) -> ImpalaSiz
     if not table.partitionKeys:
         files, blocks = _files_and_blocks([table.parameters or {}])
         return _sized(1, columns, files, blocks, 1)
-    with shared.lock:
+    with shared.view():
         entry = shared.tables.get(key)
         held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
         selected = held.all() if isinstance(held, PartitionSet) and held.complete else None

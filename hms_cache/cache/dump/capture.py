@@ -63,17 +63,17 @@ def capture(cache: SharedCache, place: Callable[[], LogPosition], wait: threadin
     None: there is nothing that could be proven later, the cache was reset meanwhile, or `wait` (the end of the server)
     is set.
     """
-    with cache.lock:
+    with cache.view():
         generation = cache.generation
         keys: list[Key] = [*cache.catalogs, *cache.databases, *cache.tables]
     captured: list[CapturedEntry] = []
     for first in range(0, len(keys), AT_ONCE):
-        with cache.lock:
+        with cache.view():
             captured.extend(_copies(cache, keys[first : first + AT_ONCE]))
         if wait.is_set():
             return None
     for _ in range(CONFIRM_TRIES):
-        with cache.lock:
+        with cache.view():
             if cache.generation != generation:
                 return None
             position = cache.position

@@ -196,7 +196,7 @@ class Restore:
                     self._install(load, facet, value, weight)
         finally:
             self._cache.end_load(load)
-        with self._cache.lock:
+        with self._cache.view():
             entry = self._cache.entry(key)
             if entry is not None and isinstance(key, TableName):
                 entry.reads = int(tree["reads"])
@@ -224,7 +224,7 @@ class Restore:
         self, load: Load, facet: Facet, value: Any, weight: int, prepare: Callable[[Entry], None] | None = None
     ) -> bool:
         """What is held meanwhile is as true, and may be more: it stays."""
-        with self._cache.lock:
+        with self._cache.view():
             entry = self._cache.entry(load.key)
             held = entry.facets.get(facet) if entry is not None else None
         if held is not None and getattr(held, "complete", True):

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import field
 
 from hms_cache.cache.freshness import Follower, Freshness
+from hms_cache.cache.invalidation import CommitResolver
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.position_check import PositionCheck
 from hms_cache.cache.reads.cached_reads import CachedReads
 from hms_cache.cache.reads.own_writes import OwnWrites
 from hms_cache.cache.reads.reading import Reading, ReadModes, ReadObserver
-from hms_cache.cache.shared_cache import CommitResolver, SharedCache
+from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.background_loads import AT_ONCE_PARTITIONS, BackgroundLoads
 from hms_cache.cache.warming.load_shares import LoadShares
 from hms_cache.cache.warming.loader import Loader

@@ -143,7 +143,7 @@ class Reading:
         reason = Reason.HIT
         for _ in range(ROUNDS):
             try:
-                with self.cache.lock:
+                with self.cache.view():
                     position = self.cache.position
                     found = look(self.cache)
                     if not isinstance(found, Need | Bypass):
@@ -215,7 +215,7 @@ class Reading:
         if entry is None or not source.is_pure:
             return
         try:
-            with self.cache.lock:
+            with self.cache.view():
                 if is_allowed is not None and not is_allowed():
                     return
                 if entry.version == source.version and self.cache.entry(entry.key) is entry:
@@ -227,7 +227,7 @@ class Reading:
         """Whether to keep the large reply of the call that this thread just answered; see `Answers.wants_large`."""
         if self.provenance.entry is None or not self.provenance.is_pure:
             return False
-        with self.cache.lock:
+        with self.cache.view():
             return self.cache.answers.wants_large(key)
 
     def pass_through(self, kind: str, ask: Callable[[], T]) -> T:
@@ -247,7 +247,7 @@ class Reading:
         try:
             if not self.freshness.may_serve() or self.freshness.is_check_required():
                 return None
-            with self.cache.lock:
+            with self.cache.view():
                 entry = self.cache.tables.get(table) if table is not None else None
                 if entry is None or not entry.is_transactional or self.cache.position < self.freshness.floor:
                     return None

@@ -26,7 +26,7 @@ class InvariantViolation(AssertionError):
 
 def check(cache: SharedCache) -> None:
     """Raises InvariantViolation with every contradiction found. Takes the cache's lock."""
-    with cache.lock:
+    with cache.view():
         found = list(violations(cache))
     if found:
         raise InvariantViolation("\n".join(found))

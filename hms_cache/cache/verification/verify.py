@@ -78,7 +78,7 @@ def verify(
     `progress` is told how many of how many are compared, and says whether to go on. Raises DatabaseUnavailable.
     """
     invariants.check(cache)
-    with cache.lock:
+    with cache.view():
         keys = list(cache.tables) if keys is None else keys
         databases = list(cache.databases) if databases is None else databases
         catalogs = list(cache.catalogs) if catalogs is None else catalogs
@@ -162,7 +162,7 @@ class _Comparison:
         cache = self._cache
         slot = cache.begin_load(key, facets)
         try:
-            with cache.lock:
+            with cache.view():
                 entry = cache.entry(key)
                 before = _copy(entry) if entry is not None else None
                 requests = list(entry.answers) if entry is not None and self._replies is not None else []
@@ -176,7 +176,7 @@ class _Comparison:
             if not self._loader.bring_up_to(fence):
                 self.report.undecided += 1
                 return None
-            with cache.lock:
+            with cache.view():
                 entry = cache.entry(key)
                 late = any(event_id > fence for event_id in slot.effects.values())
                 if entry is None or slot.abandoned or late or entry.facets.keys() - before.facets.keys():

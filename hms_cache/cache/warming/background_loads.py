@@ -122,7 +122,7 @@ class BackgroundLoads:
 
     def _is_refill(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
         """Whether only the table, or some partitions, are missing beside a complete set: to read these costs less."""
-        with self._cache.lock:
+        with self._cache.view():
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
             if not isinstance(held, PartitionSet) or not held.has_complete:
@@ -148,7 +148,7 @@ class BackgroundLoads:
 
     def _ask_for(self, table: TableName, named: Sequence[Values], gaps: Sequence[NameRange]) -> None:
         now_s = self._clock.monotonic_s()
-        with self._cache.lock:
+        with self._cache.view():
             entry = self._cache.tables.get(table)
             reads = entry.reads if entry is not None else self._cache.reads_before.get(table, 0)
         with self._lock:
@@ -214,26 +214,26 @@ class BackgroundLoads:
         return True
 
     def _gap(self, table: TableName, covered: NameRange) -> NameRange | None:
-        with self._cache.lock:
+        with self._cache.view():
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
             return held.gap_in(covered) if isinstance(held, PartitionSet) else EVERY_NAME
 
     def _holds_segments(self, table: TableName) -> bool:
         """Whether some segments are held, so that only the others are read."""
-        with self._cache.lock:
+        with self._cache.view():
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
             return isinstance(held, PartitionSet) and held.is_segmented and held.has_complete
 
     def _holds_table(self, table: TableName) -> bool:
-        with self._cache.lock:
+        with self._cache.view():
             entry = self._cache.tables.get(table)
             return entry is not None and Facet.TABLE in entry.facets
 
     def _fits(self, table: TableName) -> bool:
         """Whether the whole table is worth its share of the budget."""
-        with self._cache.lock:
+        with self._cache.view():
             if (table, Facet.PARTITIONS) in self._cache.too_large:
                 return False
             budget_bytes = self._cache.budget_bytes

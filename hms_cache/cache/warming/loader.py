@@ -77,7 +77,7 @@ class Loader:
         Raises what the store raises, but NoSuchObjectException: what is absent shows in the lists of names.
         """
         wanted = tuple(wanted)
-        with self._cache.lock:
+        with self._cache.view():
             if any(not one.detail and (one.key, one.facet) in self._cache.too_large for one in wanted):
                 return False
         mine: list[Wanted] = []
@@ -152,13 +152,13 @@ class Loader:
         return False
 
     def _held_database(self, key: DatabaseName, fence: int) -> Database | None:
-        with self._cache.lock:
+        with self._cache.view():
             # What is held may be older than the snapshot; newer is no harm, that event discards this load.
             entry = self._cache.databases.get(key) if self._cache.position >= fence else None
             return entry.facets.get(Facet.DATABASE) if entry is not None else None
 
     def _wants_highest_id(self, fence: int) -> bool:
-        with self._cache.lock:
+        with self._cache.view():
             return self._cache.creations.wants_highest_id(fence)
 
     def bring_up_to(self, fence: int) -> bool:
@@ -176,7 +176,7 @@ class Loader:
     def _has_unlogged(self, found: SnapshotRead) -> bool:
         """Whether a table was read that a writer made without an event; then nothing can be kept true."""
         creations = self._cache.creations
-        with self._cache.lock:
+        with self._cache.view():
             unlogged = [
                 item
                 for item in found.loaded
@@ -211,14 +211,14 @@ class Loader:
     def _merge(self, slot: Load, fence: int, item: Loaded) -> bool:
         """Adds to a facet in place, under the lock, unless an event after the fence concerns the facet."""
         cache = self._cache
-        with cache.lock:
+        with cache.view():
             if slot.abandoned or cache.position < fence:
                 return False
             # Of a segment only those are read again that events named meanwhile.
             named = slot.named_since(item.facet, fence) if isinstance(item.value, SomeSegments) else set()
             if named is None or (not isinstance(item.value, SomeSegments) and slot.is_touched(item.facet, fence)):
                 return False
-            entry = cache._entries(slot.key).get(slot.key)
+            entry = cache.entry(slot.key)
             if entry is None or Facet.TABLE not in entry.facets:
                 return False
             weight = add_part(entry, item, named)
@@ -233,23 +233,23 @@ class Loader:
         Under the cache's lock at its beginning and at its end only: changes meanwhile are taken over.
         """
         cache = self._cache
-        with cache.lock:
+        with cache.view():
             entry = cache.tables.get(key) if isinstance(key, TableName) else None
             found = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
         if entry is None or not isinstance(found, PartitionSet):
             return
         held: PartitionSet = found
-        with cache.lock:
+        with cache.view():
             outgrown = [one for one in held.segments if one.is_outgrown]
         for segment in outgrown:
-            with cache.lock:
+            with cache.view():
                 if segment not in held.segments or not segment.is_outgrown:
                     continue  # it was evicted, joined, or somebody else makes it anew
                 rebuild = held.begin_rebuild(segment)
             try:
                 rebuild.run()
             finally:
-                with cache.lock:
+                with cache.view():
                     done = held.finish_rebuild(rebuild)
                     if done and entry.facets.get(Facet.PARTITIONS) is held:
                         cache.recharge(entry, Facet.PARTITIONS, weight_of(held))

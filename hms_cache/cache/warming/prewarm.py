@@ -149,7 +149,7 @@ class Prewarm:
 
     def is_partitioned(self, table: TableName) -> bool:
         """Whether it is held, and has partition keys."""
-        with self._cache.lock:
+        with self._cache.view():
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.TABLE) if entry is not None else None
             return bool(held is not None and held.partitionKeys)
@@ -173,7 +173,7 @@ class Prewarm:
 
     def _missing(self, wanted: Sequence[Wanted]) -> list[Wanted]:
         """Those that are not held: a dump may have brought some."""
-        with self._cache.lock:
+        with self._cache.view():
             entries = [self._cache.entry(one.key) for one in wanted]
             return [
                 one
@@ -183,7 +183,7 @@ class Prewarm:
 
     def _holds(self, table: TableName) -> bool:
         """Whether the table, and every partition that it has, is held."""
-        with self._cache.lock:
+        with self._cache.view():
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.TABLE) if entry is not None else None
             if entry is None or held is None:
@@ -194,7 +194,7 @@ class Prewarm:
     def _known_tables(self, databases: Sequence[DatabaseName]) -> list[TableName]:
         """All tables whose names are held, the most used first."""
         found: dict[TableName, None] = {}
-        with self._cache.lock:
+        with self._cache.view():
             for database in databases:
                 entry = self._cache.databases.get(database)
                 for name in (entry.facets.get(Facet.TABLE_NAMES) if entry is not None else None) or ():
@@ -262,7 +262,7 @@ def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 def most_used(cache: SharedCache) -> list[TableName]:
     """Tables that were read from memory, the most read first; those that a reset or an event took out, too."""
-    with cache.lock:
+    with cache.view():
         counts = dict(cache.reads_before)
         counts.update((key, reads) for key, entry in cache.tables.items() if (reads := cache.reads_of(entry)))
         read = [(reads, key) for key, reads in counts.items()]

@@ -51,7 +51,7 @@ class Refill:
         oldest_s = self._clock.monotonic_s() - RECENT_S
         wanted: list[Wanted] = []
         taken = 0
-        with self._cache.lock:
+        with self._cache.view():
             while self._cache.invalidated and taken < BATCH_TABLES:
                 key, (facets, last_read_s) = self._cache.invalidated.popitem()
                 if last_read_s < oldest_s:

@@ -1,0 +1,89 @@
+"""The memory that entries may take: what a facet is charged with, and what is evicted when that is too much."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+from hms_cache.cache.answers import Answers
+from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.held_entries import REFILL_KEYS, HeldEntries
+from hms_cache.cache.weights import weight_of
+
+ANSWERS_SHARE = 4
+"""Encoded answers may take a quarter of the budget on top of what they are made from: a hot table is asked with a few
+different requests, and its answer is about as large as its entry."""
+
+ALWAYS_KEPT_ANSWER_BYTES = 1024 * 1024
+"""Larger answers are kept when they are asked for again: most of them are asked for once."""
+
+
+class BudgetedEntries(HeldEntries):
+    """Entries that take no more memory than they may: the least recently read ones are evicted."""
+
+    def __init__(self, budget_bytes: int) -> None:
+        super().__init__(Answers(budget_bytes // ANSWERS_SHARE, ALWAYS_KEPT_ANSWER_BYTES))
+        self.budget_bytes = budget_bytes
+        self.too_large: OrderedDict[tuple[Key, Facet], None] = OrderedDict()
+        """Whole facets that a load found larger than the budget: not loaded again before they change; bounded."""
+        self.evictions = 0
+
+    def recharge(self, entry: Entry, facet: Facet, weight: int) -> None:
+        """A facet that grew in place is charged anew; one that outgrew all others is dropped."""
+        self._charge(entry, facet, weight)
+        self.segmented.note(entry)
+        self._evict(keep=entry)
+        if self.weight > self.budget_bytes:
+            self._remove_facet(entry, facet)
+
+    def _remember_too_large(self, key: Key, facet: Facet) -> None:
+        self.too_large[key, facet] = None
+        while len(self.too_large) > REFILL_KEYS:
+            self.too_large.popitem(last=False)
+
+    def _evict(self, keep: Entry) -> None:
+        """Makes room: tables first, least recently used, so that an evicted table falls back to its name and type."""
+        self._evict_tables(keep)
+        # Names alone pass the budget: those of the databases that were loaded first, and of catalogs, go.
+        for entries in (self.databases, self.catalogs):
+            for entry in list(entries.values()) if self.weight > self.budget_bytes else ():
+                if entry is keep or self.weight <= self.budget_bytes:
+                    continue
+                for facet in list(entry.facets):
+                    self._remove_facet(entry, facet)
+                self.evictions += 1
+
+    def _evict_tables(self, keep: Entry) -> None:
+        while self.weight > self.budget_bytes and self.tables:
+            key = next(iter(self.tables))
+            entry = self.tables[key]
+            if self._evict_segment(entry.last_read):
+                continue
+            if entry is keep:
+                if len(self.tables) == 1:
+                    return
+                self.tables.move_to_end(key)
+                continue
+            if self.answers.take_used(entry):
+                # Asked since it was last looked at, by requests that never came here: a second chance.
+                self.tables.move_to_end(key)
+                continue
+            for facet in list(entry.facets):
+                self._remove_facet(entry, facet)
+            self.invalidated.pop(key, None)
+            self.tables.pop(key, None)
+            self.evictions += 1
+
+    def _evict_segment(self, before_s: float) -> bool:
+        """Evicts the segment that was read the longest ago, if that was no later than at this time."""
+        found = self.segmented.oldest()
+        if found is None or found.segment.last_read > before_s:
+            return False
+        found.held.evict(found.segment)
+        self.evictions += 1
+        if found.held.is_bare:
+            self._remove_facet(found.entry, Facet.PARTITIONS)
+        else:
+            # What was answered from it is still true: the entry has not changed.
+            self._charge(found.entry, Facet.PARTITIONS, weight_of(found.held))
+            self.segmented.note(found.entry)
+        return True

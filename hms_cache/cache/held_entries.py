@@ -1,0 +1,141 @@
+"""What is held, and the position at which it is true: entries, what finds them, and what is remembered of those that
+went.
+
+One lock guards every attribute and every entry; `view` takes it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import Any
+
+from hms_cache.cache.answers import Answers
+from hms_cache.cache.entries import CatalogKey, Entry, Facet, Key
+from hms_cache.cache.segmented_tables import SegmentedTables
+from hms_cache.metadata.object_names import DatabaseName, TableName
+
+REFILL_KEYS = 10_000
+"""Tables remembered for the refill: more would not be refilled before they are asked for anyway."""
+
+
+class HeldEntries:
+    """Entries of catalogs, databases and tables. Methods that begin with an underscore are called under the lock."""
+
+    def __init__(self, answers: Answers) -> None:
+        self._lock = threading.Lock()
+        self.position = -1
+        """A: the last applied event; -1 before the first position is known."""
+        self.weight = 0
+        """Bytes that all facets are charged with."""
+        self.catalogs: dict[CatalogKey, Entry] = {}
+        self.databases: OrderedDict[DatabaseName, Entry] = OrderedDict()
+        self.tables: OrderedDict[TableName, Entry] = OrderedDict()
+        self.names_by_id: dict[int, TableName] = {}
+        self.segmented = SegmentedTables()
+        self.with_constraints: set[TableName] = set()
+        self.with_commit_parameters: set[TableName] = set()
+        """Indexes of the tables that events concern without naming them."""
+        self.answers = answers
+        self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
+        """Facets that events, or a reset, dropped from tables that had been read, and when that was; for the refill;
+        bounded."""
+        self.reads_before: OrderedDict[TableName, int] = OrderedDict()
+        """How often tables of which nothing is held now were read from memory, so that one that changes often does not
+        look cold; bounded."""
+
+    def view(self) -> threading.Lock:
+        """`with cache.view():` all of memory stays as it is, true at one position. Whoever holds it must not wait."""
+        return self._lock
+
+    def entry(self, key: Key) -> Entry | None:
+        """The entry of a subject, if anything of it is held."""
+        found: Entry | None = self._entries(key).get(key)
+        return found
+
+    def _entries(self, key: Key) -> dict[Any, Entry]:
+        if isinstance(key, TableName):
+            return self.tables
+        return self.databases if isinstance(key, DatabaseName) else self.catalogs
+
+    def touch(self, entry: Entry, now_s: float) -> None:
+        """Notes that a read needs it: for the order of eviction and the refill."""
+        entry.last_read = now_s
+        if isinstance(entry.key, TableName):
+            self.tables.move_to_end(entry.key)
+
+    def reads_of(self, entry: Entry) -> int:
+        """How often it answered a read since the start, from its request's bytes or decoded; exact under the lock."""
+        return entry.reads + self.answers.uses(entry)
+
+    def _index(self, table: TableName, entry: Entry) -> None:
+        self.segmented.note(entry)
+        if entry.table_id is not None:
+            self.names_by_id[entry.table_id] = table
+        if entry.has_commit_parameters and Facet.TABLE in entry.facets:
+            self.with_commit_parameters.add(table)
+        if Facet.CONSTRAINTS in entry.facets:
+            self.with_constraints.add(table)
+
+    def _changed(self, entry: Entry) -> None:
+        entry.version += 1
+        if entry.answers:
+            self.answers.drop(entry)
+
+    def _charge(self, entry: Entry, facet: Facet, weight: int) -> None:
+        self.weight += weight - entry.weights.get(facet, 0)
+        entry.weights[facet] = weight
+
+    def _remove_facet(self, entry: Entry, facet: Facet) -> None:
+        if facet not in entry.facets:
+            return
+        self._changed(entry)
+        del entry.facets[facet]
+        self.weight -= entry.weights.pop(facet, 0)
+        if isinstance(entry.key, TableName):
+            if facet is Facet.TABLE:
+                entry.tag = entry.encoded_table = None
+                self.with_commit_parameters.discard(entry.key)
+                if entry.table_id is not None:
+                    self.names_by_id.pop(entry.table_id, None)
+                    entry.table_id = None
+            elif facet is Facet.CONSTRAINTS:
+                self.with_constraints.discard(entry.key)
+            elif facet is Facet.PARTITIONS:
+                self.segmented.note(entry)
+            self._remember_invalidated(entry, facet)
+        if not entry.facets:
+            self._entries(entry.key).pop(entry.key, None)
+            self._remember_reads(entry)
+
+    def _remember_reads(self, entry: Entry) -> None:
+        """The entry, which has no answers any more, is gone."""
+        if entry.reads and isinstance(entry.key, TableName):
+            self.reads_before[entry.key] = entry.reads
+            if len(self.reads_before) > REFILL_KEYS:
+                self.reads_before.popitem(last=False)
+
+    def _remember_invalidated(self, entry: Entry, facet: Facet) -> None:
+        key = entry.key
+        if not isinstance(key, TableName) or not entry.last_read:
+            return
+        before, _ = self.invalidated.pop(key, (frozenset(), 0.0))
+        self.invalidated[key] = (before | {facet}, entry.last_read)
+        while len(self.invalidated) > REFILL_KEYS:
+            self.invalidated.popitem(last=False)
+
+    def _drop_all(self) -> None:
+        self.answers.clear()
+        for entries in (self.catalogs, self.databases, self.tables):
+            for entry in entries.values():
+                entry.version += 1
+                self._remember_reads(entry)
+        self.catalogs.clear()
+        self.databases.clear()
+        self.tables.clear()
+        self.names_by_id.clear()
+        self.segmented.clear()
+        self.with_constraints.clear()
+        self.with_commit_parameters.clear()
+        self.invalidated.clear()
+        self.weight = 0

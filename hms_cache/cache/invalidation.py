@@ -1,0 +1,364 @@
+"""What events do to entries: each (event, facet) by `event_rules`. Invalidation is all that an event causes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from hms_cache.cache.budget import BudgetedEntries
+from hms_cache.cache.creation_watch import CreationWatch
+from hms_cache.cache.entries import DATABASE_FACETS, Entry, Facet, Key
+from hms_cache.cache.event_rules import (
+    CHANGES_DATABASE_NAMES,
+    CHANGES_TABLE_NAMES,
+    NOTHING_STAYS,
+    ONLY_OF_ITS_TABLE,
+    PARAMETERS_ALTERED,
+    WHOLE_TABLE,
+    Action,
+    Stays,
+    changed_columns,
+    changes_rights,
+    keeps_content,
+    table_rule,
+    what_stays,
+)
+from hms_cache.cache.loads import RunningLoads
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.segment import Values
+from hms_cache.cache.statistics_by_column import StatisticsHeld
+from hms_cache.cache.weights import weight_of
+from hms_cache.cache.write_id_tags import Raise, TransactionTracker
+from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
+from hms_cache.notifications import events as ev
+from hms_cache.notifications.scope import Scope
+from hms_cache.txn.valid_write_ids import WriteIdGapTooLargeError
+
+_log = logging.getLogger(__name__)
+
+CommitResolver = Callable[[Sequence[int]], Mapping[int, Sequence[tuple[TableName, int]]]]
+"""Transaction ids to the (table, write id) pairs each allocated; a missing id means "unknown"."""
+
+SKIPPED_NOT_HELD = "not_held"
+SKIPPED_EXCLUDED = "excluded"
+"""Why an event was skipped: nothing of its table is held, or only that its properties, or its database's, keep it out
+of the cache. Labels in metrics."""
+
+
+class FollowingEntries(BudgetedEntries):
+    """Entries that follow the log: `apply` moves the position forward and drops what the events concern. Loads that run
+    meanwhile are told."""
+
+    def __init__(self, budget_bytes: int, resolve_commits: CommitResolver | None = None) -> None:
+        super().__init__(budget_bytes)
+        self.loads = RunningLoads()
+        self.creations = CreationWatch()
+        self.position_listener: Callable[[int, bool], None] | None = None
+        """Told of each position before memory is brought to it, without the lock, and whether by a reset."""
+        self.rights_listener: Callable[[], None] | None = None
+        """Told of each event that may change what users may do, with the lock, before memory is brought to it, and of
+        each loss of everything: what was decided before counts no more. It must not wait."""
+        self._skipped_to = -1
+        """The last event that was skipped because nothing of its table was held; may be above the position."""
+        self._transactions = TransactionTracker()
+        self._resolve_commits = resolve_commits
+
+    def apply(self, events: Sequence[ev.Event], new_position: int) -> None:
+        """Takes events in id order; afterwards the cache is true at `new_position`. Events that were taken do nothing.
+
+        Raises what one of them raises, with the events before it taken: `notifications.event_applier` counts it and
+        hands over what it may concern instead (P8).
+        """
+        resolved = self._resolve(events)
+        shown = self._read_alters(events)
+        of_rights = set()
+        if self.rights_listener is not None:
+            of_rights = {event.event_id for event in events if changes_rights(event)}
+        if self.position_listener is not None:
+            self.position_listener(new_position, False)
+        with self._lock:
+            for event in events:
+                if event.event_id <= self.position:
+                    continue
+                self._apply_one(event, resolved, shown.get(event.event_id, NOTHING_STAYS))
+                if event.event_id in of_rights:
+                    self._forget_rights()
+                self.position = event.event_id
+            self.position = max(self.position, new_position)
+
+    def reason_to_skip(self, header: ev.EventHeader) -> str | None:
+        """Why an event need not even be decoded: it can change nothing but a table of which nothing is held or on its
+        way. None: it has to be applied.
+
+        A load that begins after the answer must show the event (`Load.began_at`), since nobody notes it.
+        """
+        if header.event_type not in ONLY_OF_ITS_TABLE or not header.database or not header.table:
+            return None
+        table = table_name(header.catalog, header.database, header.table)
+        with self._lock:
+            entry = self.tables.get(table)
+            if entry is not None and entry.facets.keys() - {Facet.EXCLUDED}:
+                return None
+            if self.loads.of(table) or any((table, one) in self.too_large for one in Facet):
+                return None
+            self._skipped_to = max(self._skipped_to, header.event_id)
+            return SKIPPED_NOT_HELD if entry is None else SKIPPED_EXCLUDED
+
+    def _resolve(self, events: Sequence[ev.Event]) -> Mapping[int, Sequence[tuple[TableName, int]]]:
+        with self._lock:
+            unresolved = self._transactions.unresolved_commits(events)
+        if not unresolved or self._resolve_commits is None:
+            return {}
+        try:
+            return self._resolve_commits(unresolved)
+        except Exception as error:
+            # Unknown is always right (P5), and the events behind these must not wait (P8).
+            _log.warning("the tables of committed transactions could not be read: %s", error)
+            return {}
+
+    def _read_alters(self, events: Sequence[ev.Event]) -> dict[int, Stays]:
+        """What alters show to be as it was, by event id, where anything is held that could stay.
+
+        Images are decoded without the lock. What a load reads from now on is not asked for: it goes, which is right.
+        """
+        with self._lock:
+            alters = [
+                event
+                for event in events
+                if isinstance(event, ev.TableAltered) and event.event_id > self.position and self._may_stay(event)
+            ]
+        return {event.event_id: what_stays(event) for event in alters}
+
+    def _may_stay(self, event: ev.TableAltered) -> bool:
+        of_partitions = {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}
+        try:
+            concerned = event.scope.tables
+        except Exception:
+            return False  # its application fails in its turn
+        for table in concerned:
+            database = self.databases.get(table.in_database)
+            if database is not None and Facet.TABLE_NAMES in database.facets:
+                return True
+            entry = self.tables.get(table)
+            if entry is not None and not of_partitions.isdisjoint(entry.facets):
+                return True
+            if any(not of_partitions.isdisjoint(load.facets) for load in self.loads.of(table)):
+                return True
+        return False
+
+    def _apply_one(
+        self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]], stays: Stays
+    ) -> None:
+        scope = event.scope
+        if scope.everything:
+            self._drop_everything(event.event_id)
+            return
+        if isinstance(event, ev.UndecodedEvent):
+            self._transactions.forget()  # it may have been any of theirs
+            self.creations.begin(event.event_id)
+        if isinstance(
+            event, ev.TransactionsOpened | ev.TransactionCommitted | ev.TransactionAborted | ev.WriteIdsAllocated
+        ):
+            self._apply_transaction(event, resolved)
+        for catalog in scope.whole_catalogs:
+            self._drop_catalog(event.event_id, catalog)
+        for database in scope.whole_databases:
+            self._drop_database(event.event_id, database)
+        for database in scope.databases:
+            self._alter_database(event, database)
+        self._apply_to_tables(event, scope, stays)
+        for function in scope.functions:
+            self._drop(event.event_id, DatabaseName(function.catalog, function.database), Facet.FUNCTIONS)
+        if scope.foreign_keys:
+            self._drop_all_constraints(event.event_id)
+
+    def _apply_to_tables(self, event: ev.Event, scope: Scope, stays: Stays) -> None:
+        rule = PARAMETERS_ALTERED if stays.partitions else table_rule(event)
+        changes_names = type(event) in CHANGES_TABLE_NAMES
+        if changes_names and not (isinstance(event, ev.TableAltered) and not event.is_rename):
+            self._transactions.forget_tables(scope.tables.__contains__)
+        if changes_names:
+            self.creations.named(scope.tables, event.event_id)
+        columns = changed_columns(event) if self._has_statistics((*scope.tables, *scope.partitions)) else None
+        for table in scope.tables:
+            self._apply_rule(event.event_id, table, rule, None, columns)
+            if changes_names and not stays.names:
+                self._drop(event.event_id, table.in_database, Facet.TABLE_NAMES)
+        for table, values in scope.partitions.items():
+            self._apply_rule(event.event_id, table, rule, tuple(values), columns)
+
+    def _has_statistics(self, tables: Iterable[TableName]) -> bool:
+        """Whether any are held: only then the columns of a message are worth decoding."""
+        entries = (self.tables.get(table) for table in tables)
+        of_columns = (Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS)
+        return any(entry is not None and any(facet in entry.facets for facet in of_columns) for entry in entries)
+
+    def _apply_rule(
+        self,
+        event_id: int,
+        table: TableName,
+        rule: Mapping[Facet, Action],
+        named: tuple[Values, ...] | None,
+        columns: frozenset[str] | None = None,
+    ) -> None:
+        entry = self.tables.get(table)
+        for facet, action in rule.items():
+            if action is Action.KEEP:
+                continue
+            if action is Action.DROP_NAMED and named is None:
+                action = Action.DROP
+            self._note(event_id, table, facet, action, named or ())
+            self.too_large.pop((table, facet), None)
+            if entry is not None:
+                self._act(entry, facet, action, named or (), columns)
+
+    def _act(
+        self,
+        entry: Entry,
+        facet: Facet,
+        action: Action,
+        named: tuple[Values, ...],
+        columns: frozenset[str] | None = None,
+    ) -> None:
+        if facet not in entry.facets:
+            return
+        held = entry.facets[facet]
+        if isinstance(held, StatisticsHeld) and (action is Action.DROP_NAMED or columns is not None):
+            self._drop_statistics(entry, facet, held, named if action is Action.DROP_NAMED else None, columns)
+            return
+        if action is Action.DROP_IF_TRANSACTIONAL:
+            if not entry.is_transactional:
+                return
+            action = Action.DROP
+        if action is Action.DROP:
+            self._remove_facet(entry, facet)
+            return
+        if not isinstance(held, PartitionSet):
+            self._remove_facet(entry, facet)
+            return
+        held.mark_missing(named)
+        if held.drop_mostly_missing():
+            self._remove_facet(entry, facet)
+            return
+        self._changed(entry)
+        self._remember_invalidated(entry, facet)
+        self.recharge(entry, facet, weight_of(held))
+
+    def _drop_statistics(
+        self,
+        entry: Entry,
+        facet: Facet,
+        held: StatisticsHeld,
+        named: tuple[Values, ...] | None,
+        columns: frozenset[str] | None,
+    ) -> None:
+        """Takes out what was asked with these partitions and columns; None: all of them."""
+        if not held.drop_changed(named, columns):
+            return
+        if not held:
+            self._remove_facet(entry, facet)
+            return
+        self._changed(entry)
+        self._remember_invalidated(entry, facet)
+        self.recharge(entry, facet, held.weight)
+
+    def _apply_transaction(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
+        change = self._transactions.apply(event, resolved)
+        if change.void_all:
+            for entry in [e for e in self.tables.values() if e.is_transactional]:
+                self._remove_facet(entry, Facet.TABLE)  # the next read takes its tag from the database
+            for load in self.loads.with_facet(Facet.TABLE):
+                load.note(event.event_id, Facet.TABLE, Action.DROP_IF_TRANSACTIONAL)
+        for table in change.unknown:
+            self._drop(event.event_id, table, Facet.TABLE)
+        for table, raised in change.raised.items():
+            self._note(event.event_id, table, Facet.TABLE, Action.DROP, ())
+            written = self.tables.get(table)
+            if written is not None and written.tag is not None:
+                self._raise_tag(written, raised)
+        if change.is_commit:
+            # A commit may carry a key and value into TABLE_PARAMS of a table that it does not name.
+            for table in tuple(self.with_commit_parameters):
+                self._remove_facet(self.tables[table], Facet.TABLE)
+            for load in self.loads.with_facet(Facet.TABLE):
+                load.note(event.event_id, Facet.TABLE, Action.DROP_IF_COMMIT_PARAMETERS)
+
+    def _raise_tag(self, entry: Entry, raised: Raise) -> None:
+        self._changed(entry)
+        try:
+            entry.tag = raised(entry.tag)
+        except WriteIdGapTooLargeError:
+            self._remove_facet(entry, Facet.TABLE)  # a load lists fewer ids: those that exist
+
+    # Scopes wider than a table
+
+    def _alter_database(self, event: ev.Event, database: DatabaseName) -> None:
+        event_id = event.event_id
+        self._drop(event_id, database, Facet.DATABASE)
+        if isinstance(event, ev.DatabaseAltered) and keeps_content(event):
+            return
+        # Its properties decide whether its tables may be cached, and a new database starts without any.
+        if type(event) in CHANGES_DATABASE_NAMES:
+            self._drop(event_id, database.catalog, Facet.DATABASE_NAMES)
+        self._drop(event_id, database, Facet.TABLE_NAMES)
+        self._drop(event_id, database, Facet.FUNCTIONS)
+        self._drop_tables(event_id, lambda table: table.in_database == database)
+
+    def _drop_database(self, event_id: int, database: DatabaseName) -> None:
+        for facet in DATABASE_FACETS:
+            self._drop(event_id, database, facet)
+        self._drop(event_id, database.catalog, Facet.DATABASE_NAMES)
+        self._drop_tables(event_id, lambda table: table.in_database == database)
+
+    def _drop_catalog(self, event_id: int, catalog: str) -> None:
+        self._drop(event_id, catalog, Facet.DATABASE_NAMES)
+        named = {key for key in self.databases if key.catalog == catalog}
+        named.update(key for key in self.loads.subjects() if isinstance(key, DatabaseName))
+        for database in named:
+            if database.catalog == catalog:
+                self._drop_database(event_id, database)
+        self._drop_tables(event_id, lambda table: table.catalog == catalog)
+
+    def _drop_tables(self, event_id: int, concerned: Callable[[TableName], bool]) -> None:
+        self._transactions.forget_tables(concerned)
+        named = {key for key in self.tables if concerned(key)}
+        named.update(key for key in self.loads.subjects() if isinstance(key, TableName) and concerned(key))
+        for table in named:
+            self._apply_rule(event_id, table, WHOLE_TABLE, None)
+
+    def _drop_all_constraints(self, event_id: int) -> None:
+        for load in self.loads.with_facet(Facet.CONSTRAINTS):
+            load.note(event_id, Facet.CONSTRAINTS, Action.DROP)
+        for table in tuple(self.with_constraints):
+            self._remove_facet(self.tables[table], Facet.CONSTRAINTS)
+
+    def _drop_everything(self, event_id: int) -> None:
+        self.creations.begin(event_id)
+        for load in self.loads:
+            for facet in load.facets:
+                load.note(event_id, facet, Action.DROP)
+        self._clear()
+
+    def _forget_rights(self) -> None:
+        """Answers that wait to be sent were made for the rights of before."""
+        if self.rights_listener is not None:
+            self.answers.clear()
+            self.rights_listener()
+
+    def _clear(self) -> None:
+        self._forget_rights()
+        self._drop_all()
+        self.too_large.clear()
+        self._transactions.forget()
+
+    def _drop(self, event_id: int, key: Key, facet: Facet) -> None:
+        self._note(event_id, key, facet, Action.DROP, ())
+        self.too_large.pop((key, facet), None)
+        entry = self._entries(key).get(key)
+        if entry is not None:
+            self._remove_facet(entry, facet)
+
+    def _note(self, event_id: int, key: Key, facet: Facet, action: Action, named: tuple[Values, ...]) -> None:
+        for load in self.loads.of(key):
+            if facet in load.facets:
+                load.note(event_id, facet, action, named)
