@@ -18,10 +18,10 @@ from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.worker_positions import WorkerSlot
+from hms_cache.call_context import call_context
 from hms_cache.config import Settings
 from hms_cache.expressions import FilterLimits
 from hms_cache.metrics import Metrics
-from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.registry import CacheMetrics
 from hms_cache.notifications.poller import Poller
 from hms_cache.notifications.poller_status import IllegalPollerCommand
@@ -120,7 +120,7 @@ def build_caching(
 
     def observe(kind: str, reason: Reason) -> None:
         metrics.cache.reads.add((kind, reason))
-        call_trace.note_read(kind, reason)
+        call_context.note_read(kind, reason)
 
     cache = build_cache(
         store,

@@ -12,9 +12,9 @@ import time
 from contextlib import suppress
 from typing import Any, TextIO
 
+from hms_cache.call_context import call_context
 from hms_cache.config import LogSettings
 from hms_cache.config.secrets import redacted
-from hms_cache.metrics.call_trace import call_trace
 from hms_cache.server.line_texts import single_line
 
 #: The root of this program's loggers; libraries log beside it, from warnings up.
@@ -34,7 +34,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         # Formatted by the thread that logs: a handler does not pass records on.
-        identifier = call_trace.identifier
+        identifier = call_context.identifier
         record.call = f"[{identifier}] " if identifier else ""
         return redacted(super().format(record))
 
@@ -58,8 +58,8 @@ class JsonFormatter(logging.Formatter):
             "logger": record.name,
             "message": redacted(record.getMessage()),
         }
-        if call_trace.call:
-            line["call"] = call_trace.identifier
+        if call_context.call:
+            line["call"] = call_context.identifier
         if record.exc_info:
             line["trace"] = redacted(self.formatException(record.exc_info))
         return redacted(json.dumps(line, ensure_ascii=False))

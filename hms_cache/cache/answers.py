@@ -7,7 +7,6 @@ once the position is known to be high enough is true at that position (P1).
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -46,32 +45,6 @@ class Answer:
         """How often it was sent. Only the event loop counts, without a lock; readers may miss the last ones."""
         self.seen_uses = 0
         """`uses` when eviction last asked."""
-
-
-class Provenance(threading.local):
-    """What the call that runs on this thread was answered from."""
-
-    def __init__(self) -> None:
-        self.entry: Entry | None = None
-        self.version = 0
-        self.kind = ""
-        self.is_pure = True
-        """Whether everything so far came from `entry` alone."""
-
-    def begin(self) -> None:
-        """A call starts."""
-        self.entry, self.is_pure = None, True
-
-    def from_entry(self, entry: Entry, kind: str) -> None:
-        """A read was answered from this entry. Under the cache's lock."""
-        if self.entry is None:
-            self.entry, self.version, self.kind = entry, entry.version, kind
-        elif self.entry is not entry or self.version != entry.version:
-            self.is_pure = False
-
-    def from_elsewhere(self) -> None:
-        """A read was answered by the store, or from what is no single entry."""
-        self.is_pure = False
 
 
 class Answers:

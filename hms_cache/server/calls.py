@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from hms_cache.cache.reads.reads_of_writes import for_write
+from hms_cache.call_context import for_write
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.metadata import MetadataReads

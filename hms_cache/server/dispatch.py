@@ -13,7 +13,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.authorization.decisions import Decisions
 from hms_cache.cache.budget import ALWAYS_KEPT_ANSWER_BYTES
 from hms_cache.cache.reads.reading import Reading
-from hms_cache.metrics.call_trace import call_trace
+from hms_cache.call_context import call_context
 from hms_cache.metrics.loads import CallLoads
 from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import Audited, AuditLog
@@ -119,14 +119,11 @@ class Dispatcher:
             self._note(message.name if handler else "unknown", "unknown_method", started)
             return encode_exception(message, unknown_method(message.name)) if message.expects_reply else None
         keeps = self._keep is not None and message.name in HOT_METHODS and not session.variables
-        if keeps:
-            assert self._keep is not None
-            self._keep.provenance.begin()
         is_write = handler.kind is Kind.WRITE
         # Before the call: handlers complete the request's own structs.
         tells_objects = self._audit.tells_objects and self._audit.wants(is_write=is_write)
         objects = named_objects(message.args) if tells_objects else ()
-        call_trace.begin(session.identifier, session.user, session.peer)
+        call_context.begin(session.identifier, session.user, session.peer)
         try:
             if is_write and self._operations is not None and changes_catalog(message.name):
                 outcome, reply = self._run_registered(self._operations, handler, session, message)
@@ -134,7 +131,7 @@ class Dispatcher:
                 outcome, reply = self._run(handler, session, message, keeps)
             self._account(handler, session, message, outcome, objects, started)
         finally:
-            call_trace.end()
+            call_context.end()
         return reply
 
     def _account(
@@ -154,7 +151,7 @@ class Dispatcher:
         seconds = self._note(message.name, outcome, started)
         if self._loads is not None:
             table = requested_table(message.args)
-            self._loads.add(call_trace.user, call_trace.address, table, seconds, call_trace.loads)
+            self._loads.add(call_context.user, call_context.address, table, seconds, call_context.loads)
 
     def combination(self, message: Message) -> CombinedCalls | None:
         """With which calls this one may be carried out (`execute_together`); None: with no others."""
@@ -178,7 +175,7 @@ class Dispatcher:
         tells_objects = self._audit.tells_objects and self._audit.wants(is_write=True)
         for number, (session, message) in enumerate(calls):
             argument = self._handlers[message.name].request or ""
-            call_trace.begin(session.identifier, session.user, session.peer)
+            call_context.begin(session.identifier, session.user, session.peer)
             if tells_objects:
                 objects[number] = named_objects(message.args)
             try:
@@ -191,20 +188,20 @@ class Dispatcher:
         if requests:
             answered = combined.carry_out(list(requests.values()))
             if answered is None:
-                call_trace.end()
+                call_context.end()
                 return None
-            statements, database_s = call_trace.statements, call_trace.database_s
+            statements, database_s = call_context.statements, call_context.database_s
             for number, outcome in zip(requests, answered, strict=True):
                 outcomes[number] = outcome
         replies = []
         for (session, message), outcome, named in zip(calls, outcomes, objects, strict=True):
-            call_trace.begin(session.identifier, session.user, session.peer)
+            call_context.begin(session.identifier, session.user, session.peer)
             # Shared by all of them.
-            call_trace.statements, call_trace.database_s = statements, database_s
+            call_context.statements, call_context.database_s = statements, database_s
             told, reply = self._reply(message, False, partial(_raised_or_returned, outcome))
             self._account(self._handlers[message.name], session, message, told, named, started)
             replies.append(reply)
-        call_trace.end()
+        call_context.end()
         return replies
 
     def _record(self, session: Session, command: str, method: str, outcome: str, objects: tuple[str, ...]) -> None:
@@ -212,7 +209,7 @@ class Dispatcher:
             command = f"denied: {command}"
         more = Audited(
             *(method, outcome, session.principal, session.mechanism, objects, session.real_user),
-            events=tuple(call_trace.events),
+            events=tuple(call_context.events),
         )
         self._audit.record(session.user, session.peer, command, more)
 
@@ -241,7 +238,7 @@ class Dispatcher:
         ended = "error"
         try:
             outcome, reply = self._run(handler, session, message, False)
-            ended = outcome if outcome == "ok" else call_trace.failure or outcome
+            ended = outcome if outcome == "ok" else call_context.failure or outcome
             return outcome, reply
         finally:
             operations.end(operation, ended)
@@ -257,7 +254,7 @@ class Dispatcher:
     def _run(self, handler: Handler, session: Session, message: Message, keeps: bool) -> tuple[str, bytes | None]:
         call = Call(message.name, session, self._stores)
         if keeps and self._keep is not None:
-            call = Call(message.name, session, self._stores, self._keep.provenance.from_elsewhere)
+            call = Call(message.name, session, self._stores, call_context.source.from_elsewhere)
         return self._reply(message, keeps, lambda: self._value(handler.function, call, message.args))
 
     def _reply(
@@ -280,7 +277,7 @@ class Dispatcher:
         except Exception as raised:
             error = lacking(method, message.args, raised)
             told = str(getattr(error, "message", None) or error)
-            call_trace.failure = f"{type(error).__name__}: {told[:_LONGEST_FAILURE]}"
+            call_context.failure = f"{type(error).__name__}: {told[:_LONGEST_FAILURE]}"
             found = declared_exception(method, error)
             if found is None or result is None:
                 if result is None:
@@ -346,7 +343,7 @@ class Dispatcher:
         if self._observe is not None:
             self._observe(method, outcome, seconds)
         if seconds >= self.slow_call_s:
-            _log.warning("slow call: %s took %.3f s (%s): %s", method, seconds, outcome, call_trace.explained())
+            _log.warning("slow call: %s took %.3f s (%s): %s", method, seconds, outcome, call_context.explained())
         return seconds
 
 

@@ -11,8 +11,8 @@ import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 
 from hms_cache.app.log_output import JsonFormatter, TextFormatter
+from hms_cache.call_context import call_context
 from hms_cache.config import load
-from hms_cache.metrics.call_trace import call_trace
 from tests.admin.running import TOKEN, Running
 from tests.admin.test_commands import new_table
 
@@ -82,11 +82,11 @@ def test_a_slow_call_is_logged_with_where_its_time_went(
 def test_log_lines_carry_the_number_of_their_call(running: Running) -> None:
     record = logging.LogRecord("hms_cache.server", logging.INFO, __file__, 1, "message", (), None)
     assert " hms_cache.server: message" in TextFormatter().format(record)
-    call_trace.begin(connection=7)
+    call_context.begin(connection=7)
     try:
-        assert call_trace.identifier.startswith("7.")
-        assert f" hms_cache.server: [{call_trace.identifier}] message" in TextFormatter().format(record)
-        assert json.loads(JsonFormatter().format(record))["call"] == call_trace.identifier
+        assert call_context.identifier.startswith("7.")
+        assert f" hms_cache.server: [{call_context.identifier}] message" in TextFormatter().format(record)
+        assert json.loads(JsonFormatter().format(record))["call"] == call_context.identifier
     finally:
-        call_trace.end()
+        call_context.end()
     assert "call" not in json.loads(JsonFormatter().format(record))

@@ -22,7 +22,18 @@ RANKS: tuple[tuple[str, ...], ...] = (
     ("notifications", "expressions", "txn"),
     ("metadata",),
     ("wire", "authentication", "authorization"),
-    ("config", "metrics", "clock", "errors", "patterns", "input_limits", "computing", "event_loops", "values"),
+    (
+        "config",
+        "metrics",
+        "clock",
+        "errors",
+        "patterns",
+        "input_limits",
+        "computing",
+        "event_loops",
+        "values",
+        "call_context",
+    ),
 )
 #: The innermost ones are small and build on each other.
 NEIGHBOURS = frozenset(RANKS[-1])

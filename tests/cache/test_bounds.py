@@ -13,6 +13,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.cache.warming.refill import RECENT_S
+from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -129,7 +130,7 @@ def test_answers_are_held_once_and_within_their_own_budget(servers: MakeServer) 
     reading = here.cache.reading
 
     def keep(key: bytes, size: int) -> None:
-        reading.provenance.begin()
+        call_context.source.begin()
         here.store.reads.tables.get_table(TableName(CATALOG, "d", "t0"))
         reading.keep_answer(key, "get_table", lambda sequence: sequence, size)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.server.hot_path import HotPath
@@ -64,7 +65,7 @@ class Loop:
     def keep(self) -> None:
         """What the dispatcher does with the reply of an ordinary call."""
         reading = self.server.cache.reading
-        reading.provenance.begin()
+        call_context.source.begin()
         version = self.server.store.reads.tables.get_table(TableName(CATALOG, "d", "t")).parameters["version"]
         reading.keep_answer(KEY, "get_table", lambda sequence: sequence + version.encode(), 100)
 

@@ -9,8 +9,8 @@ from collections import Counter
 
 import pytest
 
+from hms_cache.call_context import CallContext
 from hms_cache.client import MetastoreClient
-from hms_cache.metrics.call_trace import CallTrace
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.server.conftest import Serve, database, table
 
@@ -66,7 +66,7 @@ def test_each_event_is_of_one_call(serve: Serve, caplog: pytest.LogCaptureFixtur
 
 
 def test_events_that_follow_each_other_are_one_range() -> None:
-    trace = CallTrace()
+    trace = CallContext()
     trace.note_events(1, 2)  # no call: a background task's
     assert trace.events == []
     trace.begin(1)

@@ -13,8 +13,8 @@ from thrift.Thrift import TApplicationException
 
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification.verify import verify
+from hms_cache.call_context import CallContext
 from hms_cache.errors import StartupError
-from hms_cache.metrics.call_trace import CallTrace
 from hms_cache.store.locks import locking
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Link, Running, Serve, database, request_bytes, table
@@ -166,14 +166,14 @@ def test_what_may_not_be_read_is_answered_as_what_is_not_there(world: World) -> 
 def test_what_may_not_be_read_costs_what_is_not_there_costs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is told by the time of an answer: neither that an object exists, nor that others have asked for it."""
     sent = 0
-    original = CallTrace.statement_sent
+    original = CallContext.statement_sent
 
-    def counted(trace: CallTrace) -> None:
+    def counted(trace: CallContext) -> None:
         nonlocal sent
         sent += trace.call > 0  # those of other threads follow the log
         original(trace)
 
-    monkeypatch.setattr(CallTrace, "statement_sent", counted)
+    monkeypatch.setattr(CallContext, "statement_sent", counted)
     ann = world.link("ann")
     asked = of_table("secret")
     for method, arguments in asked.items():

@@ -15,6 +15,7 @@ from hms_cache.cache.reads.cached_partitions import CachedPartitions
 from hms_cache.cache.reads.cached_statistics import CachedStatistics
 from hms_cache.cache.reads.cached_tables import CachedTables
 from hms_cache.cache.reads.reading import Reading
+from hms_cache.call_context import call_context
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.store.contract.metadata import MetadataReads
 
@@ -37,7 +38,7 @@ class CachedReads(MetadataReads):
 
     def at_one_moment(self, ask: Callable[[MetadataReads], T]) -> T:
         """From memory if all reads found it at one position, else once more in one snapshot of the database."""
-        with self._reading.moments.watched() as seen:
+        with call_context.watched() as seen:
             try:
                 answer = ask(self)
             except DatabaseUnavailableError:

@@ -7,18 +7,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from hms_cache.cache.answers import Answer, Provenance, Reply
+from hms_cache.cache.answers import Answer, Reply
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.policy import CachePolicy
-from hms_cache.cache.reads.moments import Moments
-from hms_cache.cache.reads.reads_of_writes import serves_a_write
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.background_loads import BackgroundLoads, Way
 from hms_cache.cache.warming.load_shares import LoadLimitReached
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.call_context import call_context
 from hms_cache.clock import Clock
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.expressions import FilterLimits
@@ -103,8 +102,6 @@ class Reading:
         self.clock = clock
         self.policy = policy
         self.modes = modes
-        self.provenance = Provenance()
-        self.moments = Moments()
         self._observe = observe or (lambda kind, reason: None)
 
     def answer(
@@ -136,7 +133,7 @@ class Reading:
             trusted = self._look_trusting(look, table)
             if trusted is not None:
                 self._observe(kind, Reason.HIT)
-                self.provenance.from_elsewhere()  # encoded answers are sent after a position check
+                call_context.source.from_elsewhere()  # encoded answers are sent after a position check
                 return cast(T, trusted)
         if not self._is_fresh():
             return self._ask(kind, Reason.BEHIND_EVENTS, ask)
@@ -150,7 +147,7 @@ class Reading:
                         self._note_source(kind, subject)
             except (NoSuchObjectException, MetaException):
                 self._observe(kind, reason)
-                self.moments.note(position)
+                call_context.note_position(position)
                 raise
             except Exception:
                 self._drop_broken(subject)
@@ -159,7 +156,7 @@ class Reading:
                 return self._ask(kind, found.reason, ask)
             if not isinstance(found, Need):
                 self._observe(kind, reason)
-                self.moments.note(position)
+                call_context.note_position(position)
                 return found
             way = self._way_of(table, facet, found, asks_for_all)
             if way is Way.PASS_THROUGH:
@@ -171,7 +168,7 @@ class Reading:
 
     def _is_fresh(self) -> bool:
         try:
-            return self.freshness.ensure(wants_proof=serves_a_write())
+            return self.freshness.ensure(wants_proof=call_context.serves_a_write)
         except DatabaseUnavailableError:
             raise
         except Exception:
@@ -193,9 +190,9 @@ class Reading:
         entry = self.cache.entry(subject) if subject is not None else None
         if entry is not None:
             entry.reads += 1
-            self.provenance.from_entry(entry, kind)
+            call_context.source.from_entry(entry, kind)
         else:
-            self.provenance.from_elsewhere()
+            call_context.source.from_elsewhere()
 
     def keep_answer(
         self,
@@ -207,12 +204,12 @@ class Reading:
     ) -> None:
         """Keeps the encoded reply of the call that this thread just answered, if it came from one entry as it still is.
 
-        The caller has called `provenance.begin()` before the call. `is_allowed`: asked under the cache's lock, so that
+        The call began with `call_context.begin`. `is_allowed`: asked under the cache's lock, so that
         no change of rights comes in between: whether the decision behind the answer is in force.
         """
-        source = self.provenance
+        source = call_context.source
         entry = source.entry
-        if entry is None or not source.is_pure:
+        if not isinstance(entry, Entry) or not source.is_pure:
             return
         try:
             with self.cache.view():
@@ -225,7 +222,7 @@ class Reading:
 
     def wants_large_answer(self, key: bytes) -> bool:
         """Whether to keep the large reply of the call that this thread just answered; see `Answers.wants_large`."""
-        if self.provenance.entry is None or not self.provenance.is_pure:
+        if call_context.source.entry is None or not call_context.source.is_pure:
             return False
         with self.cache.view():
             return self.cache.answers.wants_large(key)
@@ -236,7 +233,7 @@ class Reading:
 
     def _may_trust(self, version: ReadVersion) -> bool:
         has_version = version.valid_write_ids is not None and version.table_id is not None
-        return self.modes.trust_write_ids and has_version and not serves_a_write()
+        return self.modes.trust_write_ids and has_version and not call_context.serves_a_write
 
     def _look_trusting(self, look: Callable[[SharedCache], Any], table: TableName | None) -> Any:
         """A look without a position check: only a transactional table whose tag covers the list may answer it, and
@@ -257,7 +254,7 @@ class Reading:
                 if isinstance(found, Need | Bypass):
                     return None
                 entry.reads += 1
-                self.moments.note(self.cache.position)
+                call_context.note_position(self.cache.position)
                 return found
         except Exception:
             return None
@@ -281,7 +278,7 @@ class Reading:
             # Its partitions are missing, too, and come with it.
             wanted = (*wanted, Wanted(wanted[0].key, Facet.PARTITIONS))
         try:
-            with self.loader.shares.one_load(may_refuse=not serves_a_write()):
+            with self.loader.shares.one_load(may_refuse=not call_context.serves_a_write):
                 return self.loader.load(wanted, is_few=is_few)
         except (DatabaseUnavailableError, LoadLimitReached):
             raise
@@ -292,8 +289,8 @@ class Reading:
 
     def _ask(self, kind: str, reason: Reason, ask: Callable[[], T]) -> T:
         self._observe(kind, reason)
-        self.provenance.from_elsewhere()
-        self.moments.note(None)
+        call_context.source.from_elsewhere()
+        call_context.note_position(None)
         try:
             answer = ask()
         except DatabaseUnavailableError:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from hms_cache.metrics.call_trace import call_trace
+from hms_cache.call_context import call_context
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 
@@ -39,11 +39,11 @@ class LoadShares:
         Raises LoadLimitReached before it begins. `may_refuse` False: it is counted only; what a write reads is part of
         the write, which has its own limits.
         """
-        if not call_trace.call:
+        if not call_context.call:
             yield
             return
-        call_trace.loads += 1
-        names = (("user", call_trace.user), ("address", call_trace.address))
+        call_context.loads += 1
+        names = (("user", call_context.user), ("address", call_context.address))
         with self._lock:
             for of, name in names if may_refuse else ():
                 running = self._running.get((of, name), 0)

@@ -34,13 +34,13 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
+from hms_cache.call_context import call_context
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.computing import turns
 from hms_cache.config.database_url import sqlalchemy_url
 from hms_cache.config.sections import DatabaseSettings
 from hms_cache.errors import ConfigurationError
 from hms_cache.metrics import TallyFamily
-from hms_cache.metrics.call_trace import call_trace
 from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine import mysql_driver
@@ -482,10 +482,10 @@ class Database:
     def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
         if statement not in _TRANSACTION_CONTROL:
             self.statements.add()
-        call_trace.statement_sent()
+        call_context.statement_sent()
 
     def _count_answer(self, *_: Any) -> None:
-        call_trace.statement_answered()
+        call_context.statement_answered()
 
 
 def read_log_end(database: Database) -> LogHead:

@@ -18,8 +18,8 @@ from sqlalchemy import Connection, column, insert, table
 from sqlalchemy.exc import DataError, IntegrityError
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_delay, wait_random_exponential
 
+from hms_cache.call_context import call_context
 from hms_cache.input_limits import exceeded, input_limits
-from hms_cache.metrics.call_trace import call_trace
 from hms_cache.store import schema
 from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.engine.database import Database
@@ -400,7 +400,7 @@ def _write_once(
     ids.close(used=True)
     if transaction.last_event_id is not None:
         last = transaction.last_event_id
-        call_trace.note_events(last - len(transaction.events) + 1, last)
+        call_context.note_events(last - len(transaction.events) + 1, last)
     for listener in database.commit_listeners:
         _do_all("after the commit", [partial(listener.committed, transaction.events, transaction.last_event_id)])
     transaction.finish(committed=True)
