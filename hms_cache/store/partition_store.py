@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from hms_cache.expressions.partition_orders import parse_order, sort_by_values, sort_key
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
+from hms_cache.store.contract.environment import ANY_WRITER, NO_OPTIONS, EnvironmentOptions, Writer
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByNames,
@@ -255,8 +255,7 @@ class PartitionWriter(PartitionWrites):
         partitions: Sequence[Partition],
         *,
         if_not_exists: bool = False,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        write_id: int | None = None,
+        writer: Writer = ANY_WRITER,
     ) -> list[Partition]:
         """See `PartitionWrites.add_partitions`."""
 
@@ -270,8 +269,7 @@ class PartitionWriter(PartitionWrites):
                 found,
                 partitions,
                 if_not_exists=if_not_exists,
-                environment_context=environment_context,
-                write_id=write_id,
+                writer=writer,
             )
             write_added_statistics(self._context, transaction, found, partitions)
             return added
@@ -292,8 +290,7 @@ class PartitionWriter(PartitionWrites):
         *,
         delete_data: bool,
         if_exists: bool = False,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        write_id: int | None = None,
+        options: EnvironmentOptions = NO_OPTIONS,
     ) -> list[Partition]:
         """See `PartitionWrites.drop_partitions`."""
 
@@ -305,7 +302,7 @@ class PartitionWriter(PartitionWrites):
                 selection,
                 delete_data=delete_data,
                 if_exists=if_exists,
-                environment_context=environment_context,
+                options=options,
             )
 
         if isinstance(selection, ByNames) and not selection.names:
@@ -313,13 +310,7 @@ class PartitionWriter(PartitionWrites):
         return run_write(self._context.database, drop)
 
     def alter_partitions(
-        self,
-        table: TableName,
-        partitions: Sequence[Partition],
-        *,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
+        self, table: TableName, partitions: Sequence[Partition], *, writer: Writer = ANY_WRITER
     ) -> None:
         """See `PartitionWrites.alter_partitions`."""
 
@@ -329,23 +320,14 @@ class PartitionWriter(PartitionWrites):
                 transaction,
                 _table_to_alter(transaction.connection, table),
                 partitions,
-                environment_context=environment_context,
-                write_id=write_id,
-                valid_write_ids=valid_write_ids,
+                writer=writer,
             )
 
         if partitions:
             run_write(self._context.database, alter)
 
     def rename_partition(
-        self,
-        table: TableName,
-        old_values: Sequence[str],
-        partition: Partition,
-        *,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
+        self, table: TableName, old_values: Sequence[str], partition: Partition, *, writer: Writer = ANY_WRITER
     ) -> None:
         """See `PartitionWrites.rename_partition`."""
 
@@ -356,9 +338,7 @@ class PartitionWriter(PartitionWrites):
                 _table_to_alter(transaction.connection, table),
                 old_values,
                 partition,
-                environment_context=environment_context,
-                write_id=write_id,
-                valid_write_ids=valid_write_ids,
+                writer=writer,
             )
 
         run_write(self._context.database, rename)

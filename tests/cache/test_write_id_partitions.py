@@ -125,7 +125,7 @@ def _insert(server: Server, part: str, *, ends: str = "commit") -> str:
     found = store.reads.partitions.get_partition(TableName(*T), [part])
     found.parameters = {**found.parameters, "numRows": str(write_id), "COLUMN_STATS_ACCURATE": ACCURATE}
     store.writes.partitions.alter_partitions(
-        TableName(*T), [found], environment_context=KEEP, write_id=write_id, valid_write_ids=valid
+        TableName(*T), [found], writer=Writer(write_id=write_id, valid_write_ids=valid, options=KEEP)
     )
     own = [_statistics("t", f"p={part}", write_id)]
     store.writes.statistics.update_partition_column_statistics(

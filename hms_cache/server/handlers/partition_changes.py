@@ -8,10 +8,10 @@ from typing import Any
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.server.handlers.names import requested_table, table_name, write_id
+from hms_cache.server.handlers.names import requested_table, table_name, write_id, writer
 from hms_cache.server.handlers.partition_specs import expand_specs
 from hms_cache.server.handlers.partitions import Positional, expression, partition_values, positional
-from hms_cache.store.contract.environment import EnvironmentOptions, environment_options
+from hms_cache.store.contract.environment import EnvironmentOptions, Writer, environment_options
 from hms_cache.store.contract.partitions import ByExpression, ByNames, ByValues, PartitionSelection
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -96,7 +96,7 @@ def _add(
     call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None = None, **options: Any
 ) -> list[Partition]:
     return call.stores.writes.partitions.add_partitions(
-        name, _prepare(name, partitions), environment_context=environment_options(context), **options
+        name, _prepare(name, partitions), writer=Writer(options=environment_options(context)), **options
     )
 
 
@@ -245,9 +245,11 @@ def _values_to_append(call: Call, name: TableName, partition_name: str | None) -
 # Changes
 
 
-def _alter(
-    call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None, **options: Any
-) -> None:
+def _alter(call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None) -> None:
+    _alter_as(call, name, partitions, Writer(options=environment_options(context)))
+
+
+def _alter_as(call: Call, name: TableName, partitions: list[Partition], writer: Writer) -> None:
     if not partitions:
         raise InvalidOperationException("Alter partition operation failed: there are no partitions to alter")
     for partition in partitions:
@@ -255,9 +257,7 @@ def _alter(
             partition.dbName or name.database, partition.tableName or name.table, partition.catName or name.catalog
         )
         partition.catName, partition.dbName, partition.tableName = own
-    call.stores.writes.partitions.alter_partitions(
-        name, partitions, environment_context=environment_options(context), **options
-    )
+    call.stores.writes.partitions.alter_partitions(name, partitions, writer=writer)
 
 
 @handlers.write("alter_partition")
@@ -292,14 +292,8 @@ def alter_partitions_req(call: Call, arguments: methods.alter_partitions_req_arg
         _set_columns(
             [each for each in partitions if each.sd is not None and not each.sd.cols], request.partitionColSchema
         )
-    _alter(
-        call,
-        requested_table(request),
-        partitions,
-        request.environmentContext,
-        write_id=write_id(request.writeId),
-        valid_write_ids=request.validWriteIdList or None,
-    )
+    options = environment_options(request.environmentContext)
+    _alter_as(call, requested_table(request), partitions, writer(request, options))
     return AlterPartitionsResponse()
 
 
@@ -320,11 +314,11 @@ def rename_partition_req(call: Call, arguments: methods.rename_partition_req_arg
         name,
         request.partVals or (),
         _prepare(name, [request.newPart])[0],
-        environment_context=EnvironmentOptions(
-            copies_renamed=bool(request.clonePart), txn_id_text=str(request.txnId or 0)
+        writer=Writer(
+            write_id(request.newPart.writeId),
+            request.validWriteIdList or None,
+            EnvironmentOptions(copies_renamed=bool(request.clonePart), txn_id_text=str(request.txnId or 0)),
         ),
-        write_id=write_id(request.newPart.writeId),
-        valid_write_ids=request.validWriteIdList or None,
     )
     return RenamePartitionResponse()
 
@@ -334,7 +328,7 @@ def rename_partition_req(call: Call, arguments: methods.rename_partition_req_arg
 
 def _drop_one(call: Call, name: TableName, values: list[str], delete_data: Any, context: Any = None) -> bool:
     call.stores.writes.partitions.drop_partitions(
-        name, ByValues(tuple(values)), delete_data=bool(delete_data), environment_context=environment_options(context)
+        name, ByValues(tuple(values)), delete_data=bool(delete_data), options=environment_options(context)
     )
     return True
 
@@ -401,7 +395,7 @@ def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args)
             selections[0],
             delete_data=bool(request.deleteData),
             if_exists=if_exists,
-            environment_context=environment_options(request.environmentContext),
+            options=environment_options(request.environmentContext),
         )
         if len(selections) == 1
         else _drop_each(call, name, selections, request, if_exists)
@@ -425,7 +419,7 @@ def _drop_each(
         ByNames(tuple(names)),
         delete_data=bool(request.deleteData),
         if_exists=if_exists,
-        environment_context=environment_options(request.environmentContext),
+        options=environment_options(request.environmentContext),
     )
 
 

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
+from hms_cache.store.contract.environment import ANY_WRITER, NO_OPTIONS, EnvironmentOptions, Writer
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, PartitionValuesRow
 from hms_cache.values import frozen
@@ -165,8 +165,7 @@ class PartitionWrites(ABC):
         partitions: Sequence[Partition],
         *,
         if_not_exists: bool = False,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        write_id: int | None = None,
+        writer: Writer = ANY_WRITER,
     ) -> list[Partition]:
         """Adds all or none; returns those added, as stored. Directories are made before the commit.
 
@@ -176,13 +175,7 @@ class PartitionWrites(ABC):
 
     @abstractmethod
     def alter_partitions(
-        self,
-        table: TableName,
-        partitions: Sequence[Partition],
-        *,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
+        self, table: TableName, partitions: Sequence[Partition], *, writer: Writer = ANY_WRITER
     ) -> None:
         """Replaces the partitions with the same values, all or none.
 
@@ -191,18 +184,11 @@ class PartitionWrites(ABC):
 
     @abstractmethod
     def rename_partition(
-        self,
-        table: TableName,
-        old_values: Sequence[str],
-        partition: Partition,
-        *,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        write_id: int | None = None,
-        valid_write_ids: str | None = None,
+        self, table: TableName, old_values: Sequence[str], partition: Partition, *, writer: Writer = ANY_WRITER
     ) -> None:
         """Gives a partition new values and, in a managed table, moves its directory.
 
-        `environment_context`: with `renamePartitionMakeCopy` a writer's rename in a transactional table copies the
+        `writer`: with `renamePartitionMakeCopy` a writer's rename in a transactional table copies the
         files; the old ones are cleaned when nobody reads them any more (`txnId` is the renaming transaction).
         Raises InvalidOperationException.
         """
@@ -215,8 +201,7 @@ class PartitionWrites(ABC):
         *,
         delete_data: bool,
         if_exists: bool = False,
-        environment_context: EnvironmentOptions = NO_OPTIONS,
-        write_id: int | None = None,
+        options: EnvironmentOptions = NO_OPTIONS,
     ) -> list[Partition]:
         """Drops the selected partitions, all or none, and returns them as they were.
 

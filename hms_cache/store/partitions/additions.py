@@ -15,7 +15,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.metadata.struct_texts import java_text
 from hms_cache.patterns.java_regex import JavaRegexError, java_regex
-from hms_cache.store.contract.environment import EnvironmentOptions
+from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.engine.bulk_writes import insert_rows, insert_together
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
@@ -76,8 +76,7 @@ def add_partitions(
     partitions: Sequence[Partition],
     *,
     if_not_exists: bool,
-    environment_context: EnvironmentOptions,
-    write_id: int | None,
+    writer: Writer,
 ) -> list[Partition]:
     """Adds the partitions to the table inside a transaction, directories and event included; returns what is stored.
 
@@ -94,10 +93,10 @@ def add_partitions(
         elif name in new:
             raise MetaException(f"Duplicate partitions in the list: {java_text(partition)}")
         else:
-            new[name] = _own_copy(table, partition, write_id)
+            new[name] = _own_copy(table, partition, writer.write_id)
     if not new:
         return []
-    prepare_added(context, transaction, table, new, environment_context)
+    prepare_added(context, transaction, table, new, writer.options)
     insert_partitions(context, transaction, row, new)
     added = list(new.values())
     for event in context.messages.build_add_partitions(table, added):

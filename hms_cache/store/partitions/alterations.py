@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.column_types import are_columns_included
 from hms_cache.metadata.partition_names import PartitionNaming
-from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.engine.bulk_writes import (
     IDS_IN_A_STATEMENT,
@@ -86,9 +86,7 @@ def alter_partitions(
     row: TableRow,
     partitions: Sequence[Partition],
     *,
-    environment_context: EnvironmentOptions,
-    write_id: int | None,
-    valid_write_ids: str | None,
+    writer: Writer,
 ) -> None:
     """Replaces partitions of the table inside a transaction, with an event each; a fixed number of statements per some
     thousand partitions. The given structs stay as they are."""
@@ -105,14 +103,14 @@ def alter_partitions(
         )
     files = FileAccess(context, transaction.connection)
     changes = [
-        (stored[name], _new_image(context, table, stored[name].partition, partition, write_id))
+        (stored[name], _new_image(context, table, stored[name].partition, partition, writer.given_write_id))
         for name, partition in zip(names, partitions, strict=True)
     ]
-    _update_basic_statistics(context, files, table, changes, environment_context)
+    _update_basic_statistics(context, files, table, changes, writer.options)
     _drop_outdated_column_statistics(transaction, changes)
     aborted = _aborted(transaction, table, [old for old, _ in changes])
     for old, new in changes:
-        _settle_write_id(table, old.partition, new, valid_write_ids, aborted)
+        _settle_write_id(table, old.partition, new, writer.valid_write_ids, aborted)
     _store(transaction, row, changes)
     _log(context, transaction, table, changes)
 
@@ -124,9 +122,7 @@ def rename_partition(
     old_values: Sequence[str],
     partition: Partition,
     *,
-    environment_context: EnvironmentOptions,
-    write_id: int | None,
-    valid_write_ids: str | None,
+    writer: Writer,
 ) -> None:
     """Gives a partition other values inside a transaction; the directory of a managed table's partition moves along.
 
@@ -149,14 +145,14 @@ def rename_partition(
             f"Partition already exists:{table.dbName}.{table.tableName}.[{', '.join(partition.values)}]"
         )
     old = stored[old_name]
-    new = _new_image(context, table, old.partition, partition, write_id)
+    new = _new_image(context, table, old.partition, partition, writer.given_write_id)
     files = FileAccess(context, transaction.connection)
-    copying_write_id = new.writeId if is_copy_wanted(table, environment_context, new.writeId) else None
+    copying_write_id = new.writeId if is_copy_wanted(table, writer.options, new.writeId) else None
     _move(context, transaction, files, row, old.partition, new, new_name, copying_write_id)
     changes = [(old, new)]
     _update_basic_statistics(context, files, table, changes, NO_OPTIONS)
     _drop_outdated_column_statistics(transaction, changes)
-    _settle_write_id(table, old.partition, new, valid_write_ids, _aborted(transaction, table, [old]))
+    _settle_write_id(table, old.partition, new, writer.valid_write_ids, _aborted(transaction, table, [old]))
     _store(transaction, row, changes)
     if is_transactional(table):
         rename_in_transaction_tables(
@@ -169,7 +165,7 @@ def rename_partition(
         old.partition
     ):  # else the files are those of the new name
         queue_renamed_partition(
-            context, transaction, row, old_name, _place(old.partition), copying_write_id, environment_context
+            context, transaction, row, old_name, _place(old.partition), copying_write_id, writer.options
         )
     _store_name(transaction, old.part_id, new_name, new)
     for event in context.messages.build_alter_partition_each(
@@ -220,7 +216,7 @@ def _new_image(context: StoreContext, table: Table, old: Partition, sent: Partit
         sd=None if sent.sd is None or old.sd is None else _new_descriptor(context, table, old.sd, sent.sd),
         parameters=dict(sorted(parameters.items())),
         catName=table.catName,
-        writeId=write_id if write_id is not None and write_id > 0 else sent.writeId or 0,
+        writeId=write_id if write_id is not None else sent.writeId or 0,
     )
 
 

@@ -34,7 +34,7 @@ def drop_partitions(
     *,
     delete_data: bool,
     if_exists: bool,
-    environment_context: EnvironmentOptions,
+    options: EnvironmentOptions,
 ) -> list[Partition]:
     """Drops the selected partitions inside a transaction, event included; returns them as they were.
 
@@ -57,10 +57,10 @@ def drop_partitions(
     for event in context.messages.build_drop_partitions(table, [partition.values for partition in partitions]):
         transaction.append_event(event)
     if delete_data and is_data_owned(table):
-        skip_trash = environment_context.purges or is_trash_skipped(table)
+        skip_trash = options.purges or is_trash_skipped(table)
         plan_data_deletion(context, transaction, row, rows, skip_trash=skip_trash)
     elif not delete_data and is_transactional(table):
-        _drop_softly(context, transaction, row, rows, environment_context)
+        _drop_softly(context, transaction, row, rows, options)
     return partitions
 
 
@@ -69,14 +69,14 @@ def _drop_softly(
     transaction: WriteTransaction,
     row: TableRow,
     rows: PartitionRows,
-    environment_context: EnvironmentOptions,
+    options: EnvironmentOptions,
 ) -> None:
     """Queues the directories for cleaning, and hides what is in them from a partition made anew in their place."""
-    txn_id = dropping_txn_id(row.table, environment_context, delete_data=False)
+    txn_id = dropping_txn_id(row.table, options, delete_data=False)
     if txn_id > 0:
         places = list(zip(rows.names, rows.locations, strict=True))
-        queue_dropped_partitions(context, transaction, row, places, txn_id, environment_context)
-    write_id = environment_context.write_id
+        queue_dropped_partitions(context, transaction, row, places, txn_id, options)
+    write_id = options.write_id
     if write_id > 0 and context.warehouse.manages_files:
         changes = context.warehouse.changes(transaction)
         files = FileAccess(context, transaction.connection)

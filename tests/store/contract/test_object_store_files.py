@@ -14,7 +14,7 @@ from fsspec.asyn import sync_wrapper
 
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.environment import environment_options
+from hms_cache.store.contract.environment import Writer, environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.warehouse import AllowedLocation, remote_files
 from hms_cache.store.warehouse.object_moves import ObjectMove
@@ -165,7 +165,7 @@ def test_rename_of_a_partition_that_is_copied(catalog: StoreUnderTest, lake: Lak
     first.values, first.writeId = ["9"], 7
     copied = environment_options(ttypes.EnvironmentContext({"renamePartitionMakeCopy": "true", "txnId": "3"}))
     table = TableName(CATALOG, DATABASE, "t")
-    catalog.store.writes.partitions.rename_partition(table, ["1"], first, environment_context=copied, write_id=7)
+    catalog.store.writes.partitions.rename_partition(table, ["1"], first, writer=Writer(write_id=7, options=copied))
     listed = lake.keys()
     files = [key for key in listed if not key.endswith("/")]
     assert files == [
@@ -299,7 +299,7 @@ def test_a_copy_that_takes_long_holds_no_lock(catalog: StoreUnderTest, lake: Lak
     rename = catalog.store.writes.partitions.rename_partition
     with ThreadPoolExecutor(1) as threads:
         renamed = threads.submit(
-            rename, TableName(CATALOG, DATABASE, "t"), ["1"], first, environment_context=copied, write_id=7
+            rename, TableName(CATALOG, DATABASE, "t"), ["1"], first, writer=Writer(write_id=7, options=copied)
         )
         assert slow_copies.is_asked.wait(LONG_S)
         write_meanwhile(catalog)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.environment import Writer
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByExpression,
@@ -137,7 +138,7 @@ def test_reads_follow_writes(parted: StoreUnderTest) -> None:
     assert names(parted) == [*ALL, "dt=2024-01-03/hr=1"]
     changed = get(parted, "2024-01-03", "1")
     changed.parameters["k"] = "v"
-    store.writes.partitions.alter_partitions(TableName(*T), [changed], environment_context=KEEP_STATISTICS)
+    store.writes.partitions.alter_partitions(TableName(*T), [changed], writer=Writer(options=KEEP_STATISTICS))
     assert get(parted, "2024-01-03", "1").parameters["k"] == "v"
     changed.values = ["2024-01-04", "2"]
     store.writes.partitions.rename_partition(TableName(*T), ["2024-01-03", "1"], changed)
@@ -302,7 +303,7 @@ def test_markers(parted: StoreUnderTest) -> None:
 def test_columns_of_partitions_are_their_own(parted: StoreUnderTest) -> None:
     wider = get(parted, "2024-01-01", "1")
     wider.sd.cols = columns(("id", "bigint"), ("v", "string"), ("more", "int"))
-    parted.store.writes.partitions.alter_partitions(TableName(*T), [wider], environment_context=KEEP_STATISTICS)
+    parted.store.writes.partitions.alter_partitions(TableName(*T), [wider], writer=Writer(options=KEEP_STATISTICS))
     assert [len(one.sd.cols) for one in parted.partitions("t")] == [3, 2, 2, 2, 2, 2]
 
 

@@ -243,7 +243,7 @@ def test_a_soft_drop_orders_no_deletion_elsewhere(catalog: StoreUnderTest, tmp_p
     t.add_partitions("p", ("2",), location=f"file:{t.directory}/d.db/victim/k=1")
     t.add_partitions("p", ("3",), location=f"file:{tmp_path}/outside")
     t.store.writes.partitions.drop_partitions(
-        TableName(CATALOG, DATABASE, "p"), AllPartitions(), delete_data=False, environment_context=soft
+        TableName(CATALOG, DATABASE, "p"), AllPartitions(), delete_data=False, options=soft
     )
     queued = {row.CQ_PARTITION for row in t.rows(COMPACTION_QUEUE.c.CQ_PARTITION)}
     assert queued == {None, "k=1"}

@@ -247,7 +247,7 @@ CASES = {
             TableName(CATALOG, w.name, "acid"),
             ByNames(("k=1",)),
             delete_data=False,
-            environment_context=environment_options(ttypes.EnvironmentContext({"writeId": "4", "txnId": "7"})),
+            options=environment_options(ttypes.EnvironmentContext({"writeId": "4", "txnId": "7"})),
         )
     ),
     "drop_table": Case(lambda w: w.t.store.writes.tables.drop_table(TableName(CATALOG, w.name, "t"), delete_data=True)),

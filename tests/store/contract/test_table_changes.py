@@ -11,7 +11,7 @@ from sqlalchemy import insert, select
 from hms_cache.config import Settings
 from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.environment import EnvironmentOptions, ExpectedParameter, environment_options
+from hms_cache.store.contract.environment import EnvironmentOptions, ExpectedParameter, Writer, environment_options
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import COLUMNS_V2, NEXT_WRITE_ID, PART_COL_STATS, PARTITIONS, SDS, TAB_COL_STATS, TBLS
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -411,7 +411,7 @@ class TestColumns:
         partitions[0].parameters["COLUMN_STATS_ACCURATE"] = ACCURATE
         unchanged = environment(DO_NOT_UPDATE_STATS="true")
         catalog.store.writes.partitions.alter_partitions(
-            TableName(CATALOG, "d", "t"), partitions, environment_context=unchanged
+            TableName(CATALOG, "d", "t"), partitions, writer=Writer(options=unchanged)
         )
         catalog.alter("t", self.with_columns(found, ("id", "bigint")), EnvironmentOptions(cascades=cascade))
         assert statistics_names(catalog) == [("d", "t", "id")]

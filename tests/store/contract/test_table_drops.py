@@ -229,7 +229,7 @@ class TestTruncate:
             (catalog.path(partition.sd.location) / "f").write_bytes(b"1")
         unchanged = environment(DO_NOT_UPDATE_STATS="true")
         catalog.store.writes.partitions.alter_partitions(
-            TableName(CATALOG, DATABASE, "t"), partitions, environment_context=unchanged
+            TableName(CATALOG, DATABASE, "t"), partitions, writer=Writer(options=unchanged)
         )
         before = len(catalog.events())
         catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), ["dt=3", "dt=1", "dt=nope"])

@@ -42,14 +42,16 @@ def test_everything_works_there(database_url: str, release: str, tmp_path: Path)
 
 def _exercise(catalog: PartitionCatalog, *, has_write_ids: bool) -> None:
     statistics = Statistics(catalog.context)
-    catalog.writes.add_partitions(TableName(*T), [partition("a", str(hour)) for hour in range(3)], write_id=4)
+    catalog.writes.add_partitions(
+        TableName(*T), [partition("a", str(hour)) for hour in range(3)], writer=Writer(write_id=4)
+    )
     found = catalog.reads.get_partition(TableName(*T), ["a", "1"])
     assert found.writeId == (4 if has_write_ids else -1)
     found.parameters["k"] = "v"
     found.createTime = 77
     snapshot = "d.t:5:9223372036854775807::"
     catalog.writes.alter_partitions(
-        TableName(*T), [found], environment_context=KEEP_STATISTICS, write_id=5, valid_write_ids=snapshot
+        TableName(*T), [found], writer=Writer(write_id=5, valid_write_ids=snapshot, options=KEEP_STATISTICS)
     )
     changed = catalog.reads.get_partition(TableName(*T), ["a", "1"])
     assert (changed.parameters["k"], changed.createTime, changed.writeId) == ("v", 77, 5 if has_write_ids else -1)

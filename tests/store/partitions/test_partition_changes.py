@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import insert
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, environment_options
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer, environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByValues
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.partitions import alterations
@@ -97,7 +97,7 @@ def test_an_alter_replaces_everything(filled: PartitionCatalog) -> None:
     )
     changed.sd.serdeInfo.parameters = {"field.delim": ","}
     changed.sd.serdeInfo.name = "named"
-    filled.writes.alter_partitions(TableName(*T), [changed], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [changed], writer=Writer(options=KEEP_STATISTICS))
     found = read(filled, "a", "0")
     assert found == changed
     untouched = read(filled, "a", "1")
@@ -106,7 +106,7 @@ def test_an_alter_replaces_everything(filled: PartitionCatalog) -> None:
     back = read(filled, "a", "0")
     back.sd = descriptor("file:/elsewhere/b")
     back.parameters = {"transient_lastDdlTime": "78"}
-    filled.writes.alter_partitions(TableName(*T), [back], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [back], writer=Writer(options=KEEP_STATISTICS))
     assert read(filled, "a", "0").sd == back.sd
     assert (len(filled.rows(CDS)), filled.rows(BUCKETING_COLS), filled.rows(SKEWED_STRING_LIST)) == (1, [], [])
     assert {row.PARAM_KEY for row in filled.rows(SERDE_PARAMS)} == {"serialization.format"}
@@ -116,10 +116,10 @@ def test_many_keys_of_parameters_go_at_once(filled: PartitionCatalog) -> None:
     changed = read(filled, "a", "0")
     many = {f"k{number:02d}": str(number) for number in range(50)}
     changed.parameters = {**many, "transient_lastDdlTime": "1"}
-    filled.writes.alter_partitions(TableName(*T), [changed], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [changed], writer=Writer(options=KEEP_STATISTICS))
     assert read(filled, "a", "0").parameters == changed.parameters
     changed.parameters = {"k01": "1", "k02": "other", "transient_lastDdlTime": "1"}
-    filled.writes.alter_partitions(TableName(*T), [changed], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [changed], writer=Writer(options=KEEP_STATISTICS))
     assert read(filled, "a", "0").parameters == changed.parameters
 
 
@@ -139,7 +139,7 @@ def test_alters_are_all_or_none(filled: PartitionCatalog) -> None:
 def test_defaults_of_an_alter(filled: PartitionCatalog) -> None:
     stored = read(filled, "a", "0")
     sent = partition("a", "0", sd=descriptor(None, columns=[]), parameters={"transient_lastDdlTime": "0"})
-    filled.writes.alter_partitions(TableName(*T), [sent], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [sent], writer=Writer(options=KEEP_STATISTICS))
     found = read(filled, "a", "0")
     assert found.sd.location == stored.sd.location, "no location sent is no change of it"
     assert [column.name for column in found.sd.cols] == ["id", "v"], "no columns sent are the table's"
@@ -173,7 +173,7 @@ def test_basic_statistics_are_counted_anew(
     changed = read(sqlite_catalog, "a", "0")
     changed.parameters = dict(sent)
     sqlite_catalog.writes.alter_partitions(
-        TableName(*T), [changed], environment_context=environment_options(EnvironmentContext(properties))
+        TableName(*T), [changed], writer=Writer(options=environment_options(EnvironmentContext(properties)))
     )
     found = read(sqlite_catalog, "a", "0").parameters
     assert {key: value for key, value in found.items() if key != "transient_lastDdlTime"} == expected
@@ -195,7 +195,7 @@ def test_statistics_of_changed_columns_go(filled: PartitionCatalog) -> None:
     changed = read(filled, "a", "0")
     changed.parameters["COLUMN_STATS_ACCURATE"] = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true","v":"true"}}'
     changed.sd.cols = [FieldSchema("id", "bigint"), FieldSchema("v", "int")]
-    filled.writes.alter_partitions(TableName(*T), [changed], environment_context=KEEP_STATISTICS)
+    filled.writes.alter_partitions(TableName(*T), [changed], writer=Writer(options=KEEP_STATISTICS))
     left = sorted((row.PARTITION_NAME, row.COLUMN_NAME) for row in filled.rows(PART_COL_STATS))
     assert left == [("dt=a/hr=0", "id"), ("dt=a/hr=1", "id"), ("dt=a/hr=1", "v")]
     found = read(filled, "a", "0").parameters["COLUMN_STATS_ACCURATE"]
@@ -231,7 +231,7 @@ SEES_ALL = "d.t:7:9223372036854775807::"
 def written(sqlite_catalog: PartitionCatalog) -> PartitionCatalog:
     """A transactional table with a partition that has files."""
     sqlite_catalog.create_table(parameters={"transactional": "true"})
-    sqlite_catalog.writes.add_partitions(TableName(*T), [partition("a", "0")], write_id=3)
+    sqlite_catalog.writes.add_partitions(TableName(*T), [partition("a", "0")], writer=Writer(write_id=3))
     delta = Path(sqlite_catalog.root, "d.db/t/dt=a/hr=0/delta_0000003_0000003")
     delta.mkdir()
     (delta / "bucket_00000").write_text("rows")
@@ -253,7 +253,7 @@ def rename(catalog: PartitionCatalog, context: EnvironmentOptions, write_id: int
     new = read(catalog, "a", "0")
     new.values, new.writeId = ["c", "0"], write_id
     catalog.writes.rename_partition(
-        TableName(*T), ["a", "0"], new, environment_context=context, write_id=write_id, valid_write_ids=SEES_ALL
+        TableName(*T), ["a", "0"], new, writer=Writer(write_id=write_id, valid_write_ids=SEES_ALL, options=context)
     )
 
 
@@ -341,19 +341,21 @@ def test_write_ids_of_transactional_tables(sqlite_catalog: PartitionCatalog) -> 
     sqlite_catalog.create_table(parameters={"transactional": "true"})
     accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}', "numFiles": "1", "totalSize": "1"}
     accurate["numFilesErasureCoded"] = "0"
-    sqlite_catalog.writes.add_partitions(TableName(*T), [partition("a", "0", parameters=accurate)], write_id=3)
+    sqlite_catalog.writes.add_partitions(
+        TableName(*T), [partition("a", "0", parameters=accurate)], writer=Writer(write_id=3)
+    )
     assert read(sqlite_catalog, "a", "0").writeId == 3
-    sqlite_catalog.writes.alter_partitions(TableName(*T), [read(sqlite_catalog, "a", "0")], write_id=4)
+    sqlite_catalog.writes.alter_partitions(TableName(*T), [read(sqlite_catalog, "a", "0")], writer=Writer(write_id=4))
     assert read(sqlite_catalog, "a", "0").writeId == 3, "without a snapshot the old write id stays"
     sees_all = "d.t:4:9223372036854775807::"
     sqlite_catalog.writes.alter_partitions(
-        TableName(*T), [read(sqlite_catalog, "a", "0")], write_id=4, valid_write_ids=sees_all
+        TableName(*T), [read(sqlite_catalog, "a", "0")], writer=Writer(write_id=4, valid_write_ids=sees_all)
     )
     found = read(sqlite_catalog, "a", "0")
     assert (found.writeId, "COLUMN_STATS_ACCURATE" in found.parameters) == (4, True)
     misses_it = "d.t:5:4:4:"
     sqlite_catalog.writes.alter_partitions(
-        TableName(*T), [read(sqlite_catalog, "a", "0")], write_id=5, valid_write_ids=misses_it
+        TableName(*T), [read(sqlite_catalog, "a", "0")], writer=Writer(write_id=5, valid_write_ids=misses_it)
     )
     found = read(sqlite_catalog, "a", "0")
     assert (found.writeId, "COLUMN_STATS_ACCURATE" in found.parameters) == (5, False)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import make_partition_name
-from hms_cache.store.contract.environment import environment_options
+from hms_cache.store.contract.environment import Writer, environment_options
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,
@@ -123,7 +123,7 @@ def test_changes_agree_with_the_model(shared: PartitionCatalog, data: st.DataObj
             shared.writes.alter_partitions(
                 TableName(*model.names),
                 [model.new(row, own) for row, own in changes.items()],
-                environment_context=KEEP_STATISTICS,
+                writer=Writer(options=KEEP_STATISTICS),
             )
             model.partitions.update(changes)
         elif action == "drop" and known:

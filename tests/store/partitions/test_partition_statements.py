@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, update
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.environment import environment_options
+from hms_cache.store.contract.environment import Writer, environment_options
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,
@@ -117,12 +117,13 @@ def test_writes_take_few_statements_whatever_their_size(unmanaged: PartitionCata
         one.sd.location += "/moved"
     altered = counted(
         catalog,
-        lambda: catalog.writes.alter_partitions(TableName(*T), stored[:100], environment_context=KEEP_STATISTICS),
+        lambda: catalog.writes.alter_partitions(TableName(*T), stored[:100], writer=Writer(options=KEEP_STATISTICS)),
     )
     assert altered <= 40
     assert (
         counted(
-            catalog, lambda: catalog.writes.alter_partitions(TableName(*T), stored, environment_context=KEEP_STATISTICS)
+            catalog,
+            lambda: catalog.writes.alter_partitions(TableName(*T), stored, writer=Writer(options=KEEP_STATISTICS)),
         )
         <= altered + 5
     )

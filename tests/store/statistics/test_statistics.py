@@ -299,7 +299,7 @@ def test_statistics_and_snapshots(sqlite_catalog: PartitionCatalog) -> None:
     catalog.create_table(columns=COLUMNS, parameters={"transactional": "true"})
     accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
     catalog.writes.add_partitions(
-        TableName(*T), [partition("a", str(hour), parameters=accurate) for hour in range(2)], write_id=1
+        TableName(*T), [partition("a", str(hour), parameters=accurate) for hour in range(2)], writer=Writer(write_id=1)
     )
     store = Statistics(catalog.context)
     names = ["dt=a/hr=0", "dt=a/hr=1"]
@@ -335,7 +335,7 @@ def test_a_merge_over_unseen_statistics_takes_their_claim_back(sqlite_catalog: P
     catalog = sqlite_catalog
     catalog.create_table(columns=COLUMNS, parameters={"transactional": "true"})
     accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
-    catalog.writes.add_partitions(TableName(*T), [partition("a", "0", parameters=accurate)], write_id=1)
+    catalog.writes.add_partitions(TableName(*T), [partition("a", "0", parameters=accurate)], writer=Writer(write_id=1))
     store = Statistics(catalog.context)
     everything = "d.t:2:9223372036854775807::"
     store.update_partition_column_statistics(
