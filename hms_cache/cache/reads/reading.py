@@ -97,6 +97,7 @@ class Reading:
         self.limits_partitions = limits_partitions
         """`metastore.limit.partition.request` is set: the store counts what is asked and refuses too much."""
         self.cache = cache
+        self._view = cache.view()
         self.freshness = freshness
         self.loader = loader
         self.clock = clock
@@ -140,7 +141,7 @@ class Reading:
         reason = Reason.HIT
         for _ in range(ROUNDS):
             try:
-                with self.cache.view():
+                with self._view:
                     position = self.cache.position
                     found = look(self.cache)
                     if not isinstance(found, Need | Bypass):
@@ -212,7 +213,7 @@ class Reading:
         if not isinstance(entry, Entry) or not source.is_pure:
             return
         try:
-            with self.cache.view():
+            with self._view:
                 if is_allowed is not None and not is_allowed():
                     return
                 if entry.version == source.version and self.cache.entry(entry.key) is entry:
@@ -224,7 +225,7 @@ class Reading:
         """Whether to keep the large reply of the call that this thread just answered; see `Answers.wants_large`."""
         if call_context.source.entry is None or not call_context.source.is_pure:
             return False
-        with self.cache.view():
+        with self._view:
             return self.cache.answers.wants_large(key)
 
     def pass_through(self, kind: str, ask: Callable[[], T]) -> T:
@@ -244,7 +245,7 @@ class Reading:
         try:
             if not self.freshness.may_serve() or self.freshness.is_check_required():
                 return None
-            with self.cache.view():
+            with self._view:
                 entry = self.cache.tables.get(table) if table is not None else None
                 if entry is None or not entry.is_transactional or self.cache.position < self.freshness.floor:
                     return None
