@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from hms_cache.cache.answers import Answer, Reply
@@ -28,6 +27,7 @@ from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 from hms_cache.txn.id_lists import IdListFormatError
 from hms_cache.txn.valid_write_ids import ValidWriteIdList, parsed_write_ids
+from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ HEAL_INTERVAL_S = 10.0
 """Between two such loads of one table: a statement or two every ten seconds, whatever lists clients send."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Need:
     """A look found that this is missing."""
 
@@ -56,14 +56,14 @@ class Need:
     """Of partitions that are wanted as a whole: the ranges of names that the read needs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Bypass:
     """A look found that memory must not answer."""
 
     reason: Reason
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadModes:
     """The settings that decide reads; replaced as a whole on a reload."""
 

@@ -13,7 +13,6 @@ import os
 import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TypeVar
@@ -28,6 +27,7 @@ from hms_cache.cache.warming.snapshot_reads import Reader, Wanted
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.snapshots import StoreReads
+from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ REMEMBERED_TABLES = 10_000
 """Tables in the list that is kept over restarts: a megabyte, and more than the hot part of any catalog."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """How far it is. `total` is known once the names are; `done` counts tables loaded or found not cacheable."""
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hms_cache.cache.entries import Facet, Key, has_commit_parameters
@@ -32,6 +31,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     UnknownDBException,
 )
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
+from hms_cache.values import frozen
 from hms_cache.wire.codec import encode_struct
 
 Page = TypeVar("Page")
@@ -45,7 +45,7 @@ LONGEST_REST_S = 0.1
 MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """A facet that a read needs. `detail` narrows it: partition values, a `Window`, or (engine, names, columns) of
     statistics."""
@@ -55,7 +55,7 @@ class Wanted:
     detail: tuple[Any, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableFacts:
     """What stands beside a table in its entry."""
 
@@ -66,7 +66,7 @@ class TableFacts:
     has_commit_parameters: bool
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SomePartitions:
     """Those that were found of the partitions asked for, of a table with these keys."""
 
@@ -75,7 +75,7 @@ class SomePartitions:
     found: Sequence[Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Window:
     """As `Wanted.detail`: about `most` partitions around a name, of those whose names lie in a gap."""
 
@@ -84,7 +84,7 @@ class Window:
     most: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SomeSegments:
     """All partitions in a range of names, of a table with these keys."""
 
@@ -93,7 +93,7 @@ class SomeSegments:
     segments: Sequence[Segment]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loaded:
     """A value for one facet, read for `wanted`; `weight` counts only where it stands for the whole facet."""
 
@@ -111,7 +111,7 @@ class Loaded:
         return bool(self.wanted.detail) and self.facet is self.wanted.facet
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SnapshotRead:
     """Everything that one snapshot showed. `highest_id`: of all tables; None: it was not asked for."""
 

@@ -6,7 +6,6 @@ Facts: `HiveAlterHandler.alterPartition`/`alterPartitions`, `MetaStoreDirectSql.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
@@ -68,9 +67,10 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Stored:
     """A partition as it is in the database, with the ids behind it."""
 

@@ -62,6 +62,7 @@ from hms_cache.store.rows.storage_descriptor_statements import DESCRIPTOR_COLUMN
 from hms_cache.store.rows.storage_descriptors import DescriptorTemplates, build_templates, read_templates
 from hms_cache.store.schema import PARTITION_PARAMS, PARTITIONS, SDS, SERDES
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, StorageDescriptor
+from hms_cache.values import frozen
 
 FEW: Final = 200
 """Up to this many partitions are read with their whole descriptors in one statement; more are worth grouping."""
@@ -190,7 +191,7 @@ _WIDTH = len(_NARROW_COLUMNS) + 1
 """With the text of all parameters. What describes the storage follows: columns for few partitions, else one text."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Statements:
     narrow: Select[Any]
     wide: Select[Any]
@@ -236,7 +237,7 @@ def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Reading:
     """How to reach the selected partitions: statements and their parameters; `wanted` if they reach more than those."""
 

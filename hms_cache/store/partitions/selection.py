@@ -7,7 +7,6 @@ and is then decided exactly on the partition names, whose texts are the values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -51,6 +50,7 @@ from hms_cache.store.engine.direct_statements import CHARACTERS_OF_A_PACKET, Dir
 from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out
 from hms_cache.store.schema import DBS, PARTITION_KEY_VALS, PARTITION_KEYS, PARTITIONS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
+from hms_cache.values import frozen
 
 LONGEST_NAME = 10_000
 """No database has an index over texts that are as long."""
@@ -64,7 +64,7 @@ MOST_LISTED = 20_000
 _LIMIT_SETTING = "metastore.limit.partition.request"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionedTable:
     """What reading partitions needs of their table. Names as stored."""
 
@@ -84,7 +84,7 @@ class PartitionedTable:
         return [name for name, _ in self.keys]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SelectedPartitions:
     """Partitions by name ascending. `part_ids` None means all of the table; then `names` is None too."""
 

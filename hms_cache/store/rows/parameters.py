@@ -8,11 +8,11 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterable, Mapping, MutableMapping
-from dataclasses import dataclass
 
 from hms_cache.store.contract.environment import EnvironmentOptions
 from hms_cache.store.warehouse import DirectoryStatistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, Table
+from hms_cache.values import frozen
 
 DDL_TIME = "transient_lastDdlTime"
 COLUMN_STATS_ACCURATE = "COLUMN_STATS_ACCURATE"
@@ -30,7 +30,7 @@ _NEW_TABLE = "setStatsStateForCreateTable"
 """Key in `Table.dictionary` under which a Hive 4 client asks for the statistics of a new table, as JSON."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewTableStatistics:
     """What a client wants noted of a table that it creates: that these columns (empty: all) have exact statistics.
 

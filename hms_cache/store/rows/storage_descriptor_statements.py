@@ -29,6 +29,7 @@ from sqlalchemy import (
 
 from hms_cache.store import schema
 from hms_cache.store.engine.direct_statements import DirectQuery
+from hms_cache.values import frozen
 
 # Kinds of details, and of the lists of skewed values.
 SERDE_PARAMETER, PARAMETER, BUCKET_COLUMN, SORT_COLUMN, SKEWED_COLUMN, COLUMN = range(6)
@@ -65,7 +66,7 @@ class DescriptorScope:
     condition: ColumnElement[bool]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Branch:
     """A SELECT of `columns` and an id, to be grouped by `keys`; `texts` are those of the keys that are texts."""
 
@@ -94,7 +95,7 @@ class _Branch:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class GroupedStatement:
     """One statement over one or more branches, and its plain form for servers that cut the list of ids short."""
 
@@ -115,7 +116,7 @@ class GroupedStatement:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ScopeStatements:
     """Those of one scope: descriptors and serdes; all that hangs on them; skewed values (only if there are any)."""
 

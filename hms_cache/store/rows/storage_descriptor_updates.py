@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
@@ -26,11 +25,12 @@ from hms_cache.store.rows.storage_descriptor_writes import (
 from hms_cache.store.rows.storage_descriptors import ColumnsKey, columns_key
 from hms_cache.store.schema import SD_PARAMS, SDS, SERDE_PARAMS, SERDES
 from hms_cache.thrift_gen.hive_metastore.ttypes import StorageDescriptor
+from hms_cache.values import frozen
 
 _SERDE_IDS = select(SDS.c.SD_ID, SDS.c.SERDE_ID).where(in_ids(SDS.c.SD_ID))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DescriptorChange:
     """A stored descriptor as it is and as it shall be. Both have a serde."""
 

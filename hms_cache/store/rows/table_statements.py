@@ -8,7 +8,6 @@ skewed ones. None of them depends on the schema's version; the others do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -30,6 +29,7 @@ from sqlalchemy import (
 from hms_cache.store import schema
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.features import SchemaFeatures
+from hms_cache.values import frozen
 
 COLUMN, PARTITION_KEY, TABLE_PARAMETER, PARAMETER, SERDE_PARAMETER, BUCKET, SORT, SKEWED = range(8)
 """Kinds of rows that `DETAILS` answers, in its first column."""
@@ -74,7 +74,7 @@ _MAIN_FROM = (
 _IN_DATABASE = (schema.DBS.c.NAME == bindparam("database")) & (schema.DBS.c.CTLG_NAME == bindparam("catalog"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MainStatements:
     """The first statement, by what is asked for."""
 
