@@ -16,6 +16,8 @@ from benchmarks.budget import measure as measure_budget
 from benchmarks.budget import render as render_budget
 from benchmarks.catalog import CatalogPlan
 from benchmarks.catalog_changes import CHANGES
+from benchmarks.cold_crowd import measure as measure_crowd
+from benchmarks.cold_crowd import render as render_crowd
 from benchmarks.comparison.run import FULL, PLAN, QUICK, SMALL_PLAN, run
 from benchmarks.cycles import Cycle, Figures, measure_cycles, ratio_table, report_table
 from benchmarks.distant import fill as fill_distant
@@ -323,6 +325,41 @@ def distant(kind: str, beside: Path | None) -> None:
         finally:
             server.stop()
     click.echo(render_distant(cells))
+
+
+@main.command()
+@click.option("--partitions", default=100_000, show_default=True)
+@click.option("--readers", default=50, show_default=True)
+@click.option("--rounds", default=3, show_default=True)
+@click.option("--seconds", default=4.0, show_default=True, help="of each round, quiet and beside the readers")
+@click.option(
+    "--beside", type=click.Path(path_type=Path, exists=True), help="the command hms-cache of another revision"
+)
+def crowd(partitions: int, readers: int, rounds: int, seconds: float, beside: Path | None) -> None:
+    """Transactions beside cold readers of one large table, on a MariaDB of its own."""
+    from tests.databases import start_mariadb
+
+    programs = {"this": None} if beside is None else {"the other": beside, "this": None}
+    with tempfile.TemporaryDirectory() as temporary:
+        server = start_mariadb()
+        try:
+            url = server.initialized_database()
+            fill(url, Path(temporary), partitions, click.echo)
+            found = list(
+                measure_crowd(
+                    url,
+                    Path(temporary),
+                    partitions,
+                    programs,
+                    readers=readers,
+                    rounds=rounds,
+                    seconds=seconds,
+                    database_process=server.process_id,
+                )
+            )
+        finally:
+            server.stop()
+    click.echo(render_crowd(found))
 
 
 @main.command()

@@ -1,0 +1,194 @@
+"""Transactions beside clients that read what is not held: how long `lock`, `heartbeat` and `commit_txn` take.
+
+The readers are threads of another process, and read days of the table of `scale` by filter, without a pause. The table
+is kept out of the cache, so that they go on to ask the database. One client opens transactions, locks, sends a
+heartbeat and commits; first alone, then beside them.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from benchmarks.client import connect
+from benchmarks.own_metastore import OwnMetastore
+from benchmarks.processes import cpu_seconds
+from benchmarks.scale import DATABASE, HOURS, TABLE, day_of
+from hms_cache.thrift_gen.hive_metastore import ttypes
+
+CALLS: Final = ("lock", "heartbeat", "commit_txn")
+QUIET, BESIDE = "quiet", "beside"
+LIMIT: Final = 2.0
+"""The bar: so many times the quiet p99."""
+
+
+class Round(NamedTuple):
+    """What one round of one program showed."""
+
+    program: str
+    moment: str
+    took_ms: Mapping[str, Sequence[float]]
+    """Of each call of `CALLS`."""
+    reads: int
+    server_cpu_s: float
+    database_cpu_s: float
+
+
+def measure(
+    url: str,
+    directory: Path,
+    partitions: int,
+    programs: Mapping[str, Path | None],
+    *,
+    readers: int,
+    rounds: int,
+    seconds: float,
+    database_process: int,
+) -> Iterator[Round]:
+    """All rounds, the programs in turn. `programs`: the command `hms-cache` of each, by name; None: this one's."""
+    servers: dict[str, OwnMetastore] = {}
+    try:
+        for name, program in programs.items():
+            servers[name] = OwnMetastore(url, directory / name, CACHE__WARM="off", CACHE__EXCLUDE=f'["{DATABASE}.*"]')
+            servers[name].program = program
+            _transactions(servers[name].start(), time.monotonic() + 1)  # connections, statements
+        for _ in range(rounds):
+            for name, server in servers.items():
+                for moment, crowd in ((QUIET, 0), (BESIDE, readers)):
+                    with _readers(server.address, crowd, partitions) as reads:
+                        before = cpu_seconds(server.pid), cpu_seconds(database_process)
+                        took_ms = _transactions(server.address, time.monotonic() + seconds)
+                        after = cpu_seconds(server.pid), cpu_seconds(database_process)
+                    yield Round(name, moment, took_ms, reads(), after[0] - before[0], after[1] - before[1])
+    finally:
+        for server in servers.values():
+            server.stop()
+
+
+def _transactions(address: str, end_s: float) -> dict[str, list[float]]:
+    client = connect(address)
+    took_ms: dict[str, list[float]] = defaultdict(list)
+
+    def timed(call: str, ask: Callable[[], Any]) -> Any:
+        began_s = time.perf_counter()
+        answer = ask()
+        took_ms[call].append((time.perf_counter() - began_s) * 1000)
+        return answer
+
+    while time.monotonic() < end_s:
+        opened = client.open_txns(ttypes.OpenTxnRequest(num_txns=1, user="bench", hostname="bench"))
+        [txn_id] = opened.txn_ids
+        component = ttypes.LockComponent(
+            type=ttypes.LockType.SHARED_READ, level=ttypes.LockLevel.TABLE, dbname=DATABASE, tablename=TABLE
+        )
+        request = ttypes.LockRequest(component=[component], txnid=txn_id, user="bench", hostname="bench")
+        timed("lock", partial(client.lock, request))
+        timed("heartbeat", partial(client.heartbeat, ttypes.HeartbeatRequest(txnid=txn_id)))
+        timed("commit_txn", partial(client.commit_txn, ttypes.CommitTxnRequest(txnid=txn_id)))
+    return took_ms
+
+
+@contextmanager
+def _readers(address: str, count: int, partitions: int) -> Iterator[Callable[[], int]]:
+    """Lets so many read meanwhile; how many answers they got."""
+    if not count:
+        yield lambda: 0
+        return
+    arguments = [sys.executable, "-m", "benchmarks.cold_crowd", address, str(count), str(partitions)]
+    process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdin is not None and process.stdout is not None
+    found: list[int] = []
+    try:
+        process.stdout.readline()  # all of them have got an answer
+        yield lambda: found[0]
+    finally:
+        with suppress(BrokenPipeError):
+            process.stdin.close()
+        found.append(int(process.stdout.readline() or 0))
+        process.wait()
+
+
+def read_days(address: str, count: int, partitions: int) -> None:
+    """The readers' process: reads until its input ends, and prints how many answers came."""
+    days = [day_of(number) for number in range(0, partitions, HOURS)]
+    answers = [0] * count
+    ending = threading.Event()
+
+    def read(number: int) -> None:
+        client = connect(address)
+        at = number * 7919
+        while not ending.is_set():
+            client.get_partitions_by_filter(DATABASE, TABLE, f'dt = "{days[at % len(days)]}"', -1)
+            answers[number] += 1
+            at += 1
+
+    threads = [threading.Thread(target=read, args=(number,), daemon=True) for number in range(count)]
+    for thread in threads:
+        thread.start()
+    while not all(answers):
+        time.sleep(0.05)
+    begun = sum(answers)
+    print("reading", flush=True)
+    sys.stdin.read()
+    print(sum(answers) - begun, flush=True)
+    ending.set()
+    for thread in threads:
+        thread.join()
+
+
+def _percentiles(took_ms: Sequence[float]) -> tuple[float, float, float]:
+    """p50, p90 and p99."""
+    cuts = statistics.quantiles(took_ms, n=100, method="inclusive")
+    return cuts[49], cuts[89], cuts[98]
+
+
+def render(rounds: Sequence[Round]) -> str:
+    """A table: a row for each call and program. Percentiles are of all rounds together, the answers a round's mean."""
+    lines = [
+        "| call | program | quiet: p50 / p90 / p99, ms | beside: p50 / p90 / p99, ms | p99 beside / quiet |",
+        "|---|---|---|---|---|",
+    ]
+    programs = list(dict.fromkeys(one.program for one in rounds))
+    for call in CALLS:
+        for program in programs:
+            found = [
+                _percentiles(
+                    [
+                        took
+                        for one in rounds
+                        if (one.program, one.moment) == (program, moment)
+                        for took in one.took_ms[call]
+                    ]
+                )
+                for moment in (QUIET, BESIDE)
+            ]
+            cells = (" / ".join(f"{value:.1f}" for value in values) for values in found)
+            lines.append(f"| `{call}` | {program} | {' | '.join(cells)} | {found[1][2] / found[0][2]:.1f} |")
+    lines += [
+        "",
+        "| program | answers of readers | transactions | server, CPU s | database, CPU s |",
+        "|---|---|---|---|---|",
+    ]
+    for program in programs:
+        beside = [one for one in rounds if (one.program, one.moment) == (program, BESIDE)]
+        means = (
+            statistics.mean(one.reads for one in beside),
+            statistics.mean(len(one.took_ms["lock"]) for one in beside),
+            statistics.mean(one.server_cpu_s for one in beside),
+            statistics.mean(one.database_cpu_s for one in beside),
+        )
+        lines.append(f"| {program} | {means[0]:.0f} | {means[1]:.0f} | {means[2]:.1f} | {means[3]:.1f} |")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    read_days(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
