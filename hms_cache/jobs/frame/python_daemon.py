@@ -1,4 +1,4 @@
-"""What Spark's Python workers on this machine are forked from: PySpark's own daemon, without archives on its path.
+"""What Spark's Python workers on this machine are forked from: PySpark's own daemon, without Spark's archives.
 
 Spark puts ``pyspark.zip`` and a jar in front of the path of its workers, and before each task a worker reads the
 directory of each archive on it again, which takes 40 ms and more.
@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import sys
 from importlib.machinery import PathFinder
+from pathlib import Path
 from zipfile import is_zipfile
-from zipimport import zipimporter
 
 MODULE = __name__ if __name__ != "__main__" else "hms_cache.jobs.frame.python_daemon"
 """For ``spark.python.daemon.module``."""
 
 
+_OF_SPARK = ("pyspark", "py4j", "spark-core")
+
+
 def leave_archives_out() -> None:
-    """Takes archives from the path of this process if PySpark is found without them."""
-    archives = [entry for entry in sys.path if is_zipfile(entry)]
+    """Takes Spark's archives from the path of this process if PySpark is found without them."""
+    archives = [entry for entry in sys.path if Path(entry).name.startswith(_OF_SPARK) and is_zipfile(entry)]
     rest = [entry for entry in sys.path if entry not in archives]
     if PathFinder.find_spec("pyspark", rest) is None or PathFinder.find_spec("py4j", rest) is None:
         return
@@ -25,8 +28,8 @@ def leave_archives_out() -> None:
         # A package without a file, as `org` of a jar that somebody tried to import from, finds them again.
         if any(str(place).startswith(tuple(archives)) for place in getattr(module, "__path__", ())):
             del sys.modules[name]
-    for entry, importer in list(sys.path_importer_cache.items()):
-        if isinstance(importer, zipimporter):
+    for entry in list(sys.path_importer_cache):
+        if entry.startswith(tuple(archives)):
             del sys.path_importer_cache[entry]
     sys.path[:] = rest
 
