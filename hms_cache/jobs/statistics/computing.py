@@ -148,6 +148,7 @@ def target_of(run: JobRun, work: TableWork, tasks: int | None = None) -> Target:
         work.snapshot,
         work.write_id,
         tuple(column.name for column in passes(work.columns)[-1]),
+        len(work.names or ()),
     )
 
 

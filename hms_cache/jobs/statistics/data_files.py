@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
 
-from hms_cache.jobs.files.directories import DirectoryLister, is_hidden
+from hms_cache.jobs.files.directories import OF_DIRECTORIES, DirectoryFiles, DirectoryLister, is_hidden
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
@@ -161,7 +161,37 @@ class FigureLister:
         found = self._lister.files(location)
         if found.problem is not None:
             return None, found.problem
-        return Figures(found.files, found.bytes, found.newest_us, found.digest), None
+        return _figures(found), None
+
+    def of_neighbours(self, locations: Sequence[str]) -> dict[str, Figures]:
+        """The same of directories in stores of objects, by one listing for each place in which several of them are.
+
+        What is not answered is to be asked for one by one: of file systems, without neighbours, or not listed.
+        """
+        places: dict[Location, dict[str, str]] = {}
+        for location in locations:
+            try:
+                here = Location.parse(location)
+            except MetaException:
+                continue
+            above, _, name = here.path.rstrip("/").rpartition("/")
+            if here.scheme not in OF_DIRECTORIES and above:
+                places.setdefault(Location(here.scheme, here.authority, above), {})[name] = location
+        found: dict[str, Figures] = {}
+        for place, names in places.items():
+            infos: dict[str, list[tuple[int, Mapping[str, Any]]]] = {name: [] for name in names}
+            try:
+                for path, info in self._lister.below(place) if len(names) > 1 else ():
+                    name, _, below = path[len(place.path) + 1 :].partition("/")
+                    if isinstance(info, Exception):
+                        raise info
+                    if below and name in infos and info["type"] != "directory" and not is_hidden(below):
+                        infos[name].append((below.count("/"), info))
+            except (OSError, MetaException):
+                continue
+            if len(names) > 1:
+                found |= {names[name]: _figures(self._lister.figures(some)) for name, some in infos.items()}
+        return found
 
     def seen(self, location: str, snapshot: Snapshot) -> tuple[Figures | None, str | None, Layout | None]:
         """The same of a transactional table or partition, with its layout: of the files that the snapshot sees."""
@@ -221,6 +251,18 @@ class FigureLister:
         return Sample(tuple(sorted(chosen)), size) if 0 < size < sum(sizes.values()) else None
 
 
+def _figures(found: DirectoryFiles) -> Figures:
+    return Figures(found.files, found.bytes, found.newest_us, found.digest)
+
+
+def are_most(some: int, partitions: int) -> bool:
+    """Whether so many of a table's partitions are worth a listing of what is above them, which tells of all."""
+    return some > 1 and partitions <= _BESIDE * some
+
+
+_BESIDE = 10
+
+
 def transform(slices: DataFrame, metastore: str, sample_bytes: int | None = None) -> DataFrame:
     """The partitions and tables in `slices` (`lacking.SLICES`) with their files (`FOUND`). `sample_bytes`: of
     those with more, a sample of so many is to be read."""
@@ -239,7 +281,11 @@ def _looker(metastore: str, sample_bytes: int | None) -> Callable[[Iterator[pa.R
         try:
             for batch in batches:
                 for row in batch.to_pylist():
-                    found = [_row(row, lister, sample_bytes, *place) for place in _places(reader, row)]
+                    places = list(_places(reader, row))
+                    known: Mapping[str, Figures] = {}
+                    if row["snapshot"] is None and are_most(len(places), row["partitions_in_all"]):
+                        known = lister.of_neighbours([location for _, location, _ in places])
+                    found = [_row(row, lister, known, sample_bytes, *place) for place in places]
                     yield pyarrow.RecordBatch.from_pylist(found, schema)
         finally:
             reader.close()
@@ -261,13 +307,18 @@ def _places(reader: MetastoreReader, row: dict[str, Any]) -> Iterator[tuple[str 
 def _row(
     row: dict[str, Any],
     lister: FigureLister,
+    known: Mapping[str, Figures],
     sample_bytes: int | None,
     partition: str | None,
     location: str,
     parameters: dict[str, str],
 ) -> dict[str, Any]:
     layout = None
-    if row["snapshot"] is None:
+    figures: Figures | None
+    problem: str | None
+    if location in known:
+        figures, problem = known[location], None
+    elif row["snapshot"] is None:
         figures, problem = lister.figures(location)
     else:
         figures, problem, layout = lister.seen(location, Snapshot(**row["snapshot"]))

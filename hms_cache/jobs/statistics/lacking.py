@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from pyspark.sql.types import ArrayType, BooleanType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StringType, StructField, StructType
 
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.sources.catalog_reader import TableName
@@ -26,6 +26,8 @@ SLICES = StructType(
         StructField("columns", _NAMES, False),
         # Null: the table itself.
         StructField("partitions", _NAMES),
+        # How many the table has.
+        StructField("partitions_in_all", IntegerType(), False),
         # `acid.Snapshot`; null: the table is not transactional.
         StructField(
             "snapshot",

@@ -167,6 +167,7 @@ def _slice_rows(work: Iterable[TableWork], *, chosen: bool = False) -> list[dict
         columns = [column.name for column in one.columns]
         snapshot = None if one.snapshot is None else one.snapshot._asdict()
         some: dict[str, object] = {**one.name._asdict(), "columns": columns, "snapshot": snapshot}
+        some["partitions_in_all"] = len(one.names or ())
         if one.names is None:
             rows.append(some | {"partitions": None})
             continue

@@ -18,7 +18,7 @@ from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.statistics.acid import Snapshot
 from hms_cache.jobs.statistics.columns import StatisticsColumn
-from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures, UnitFiles
+from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures, UnitFiles, are_most
 from hms_cache.jobs.statistics.parameters import basic_statistics, spark_statistics
 from hms_cache.jobs.statistics.recording import Failures, Unit, record_partitions, record_table
 from hms_cache.jobs.statistics.rows import small_files
@@ -85,6 +85,9 @@ class Target:
 
     last_pass: tuple[str, ...] = ()
     """Columns of the last reading of a table that takes several: then a partition is recorded."""
+
+    partitions: int = 0
+    """How many the table has."""
 
     @property
     def valid_write_ids(self) -> str | None:
@@ -298,7 +301,7 @@ class _Calls:
 
     def _write(self, rows: list[dict[str, Any]]) -> _Answer:
         with self._connections.one(self._target.metastore) as (client, lister):
-            unchanged, outcomes = _unchanged(rows, lister, self._target.snapshot)
+            unchanged, outcomes = _unchanged(rows, lister, self._target.snapshot, self._target.partitions)
             if not unchanged:
                 return outcomes, []
             unchanged = [_of_all_files(row) for row in unchanged]
@@ -319,12 +322,19 @@ def _outcome(**figures: Any) -> dict[str, Any]:
 
 
 def _unchanged(
-    rows: list[dict[str, Any]], lister: FigureLister, snapshot: Snapshot | None = None
+    rows: list[dict[str, Any]], lister: FigureLister, snapshot: Snapshot | None = None, partitions: int = 0
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Those whose files are still the ones that were read; and what to tell of the others."""
     kept, outcomes = [], []
+    known: Mapping[str, Figures] = {}
+    if snapshot is None and are_most(len(rows), partitions):
+        known = lister.of_neighbours([row["location"] for row in rows])
     for row in rows:
-        if snapshot is None:
+        figures: Figures | None
+        problem: str | None
+        if row["location"] in known:
+            figures, problem = known[row["location"]], None
+        elif snapshot is None:
             figures, problem = lister.figures(row["location"])
         else:
             figures, problem, _ = lister.seen(row["location"], snapshot)
