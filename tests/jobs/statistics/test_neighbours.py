@@ -67,7 +67,7 @@ def test_one_listing_for_neighbours(memory: Any) -> None:
     memory.pipe_file("/elsewhere/day=7/x", b"1")
     near = [f"memory:{ROOT}/day={number % 2}/hour={number}" for number in range(20)]
     lister = Counting()
-    found = lister.of_neighbours([*near, "memory:/elsewhere/day=7", "file:/tmp/a/b", "file:/tmp/a/c", "no location"])
+    found = lister.of_neighbours([*near, "memory:/elsewhere/day=7", "file:/lake/a/b", "file:/lake/a/c", "no location"])
     # The one without neighbours, and directories, are asked for one by one.
     assert set(found) == set(near) and {(one.files, one.bytes) for one in found.values()} == {(1, 5)}
     assert sorted(lister.listed) == [f"memory:{ROOT}/day=0", f"memory:{ROOT}/day=1"]
