@@ -7,7 +7,7 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from hms_cache.event_loops import new_event_loop
+from hms_cache.event_loops import ask_for_short_slices, new_event_loop
 
 Result = TypeVar("Result")
 
@@ -37,5 +37,6 @@ class EventLoopThread:
         self._loop.close()
 
     def _run(self) -> None:
+        ask_for_short_slices()
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()

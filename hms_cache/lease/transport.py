@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Final
 
 from hms_cache.errors import StartupError
-from hms_cache.event_loops import new_event_loop
+from hms_cache.event_loops import ask_for_short_slices, new_event_loop
 from hms_cache.lease.frames import (
     CHALLENGE_BYTES,
     PROOF_BYTES,
@@ -76,7 +76,7 @@ class Transport:
         self._on_reply = on_reply
         self._first_message = first_message
         self._loop = new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="hms-members", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="hms-members", daemon=True)
         self._peers: dict[str, _Peer] = {}
         self._server: asyncio.Server | None = None
         self._called: set[asyncio.Task[None]] = set()
@@ -118,6 +118,10 @@ class Transport:
         return [name for name, peer in self._peers.copy().items() if peer.channel is not None]
 
     # ---- on the loop ----
+
+    def _run(self) -> None:
+        ask_for_short_slices()
+        self._loop.run_forever()
 
     def _queue(self, member: str, message: Message) -> None:
         peer = self._peers.get(member)
