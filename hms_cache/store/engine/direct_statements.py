@@ -73,12 +73,14 @@ class DirectQuery(Direct):
     (`read_plans`).
     """
 
-    __slots__ = ("_is_kept",)
+    __slots__ = ("_is_kept", "_parts")
 
     def __init__(self, statement: Executable, *, is_kept: bool = True) -> None:
-        """`is_kept`: False for a statement that is made for one call; nothing of it is remembered."""
+        """`is_kept`: False for a statement that is made for one call; what is made of it goes with it."""
         super().__init__(statement)
         self._is_kept = is_kept
+        self._parts: _Parts | None = None
+        """Of one that is not kept."""
 
     @property
     def statement(self) -> Executable:
@@ -86,20 +88,24 @@ class DirectQuery(Direct):
         return self._statement
 
     def filled(self, driver: MySqlConnection, dialect: Dialect, values: Any) -> tuple[str, str]:
-        text, conversions, constants = self._text(dialect)
+        text, conversions, constants = self._made(dialect).text
         return text, _filled(driver, text, conversions, {**constants, **values} if constants else values)
 
     def with_values(self, dialect: Dialect, values: Values) -> tuple[str, dict[str, Any]]:
         """Its text with places like `%(name)s`, and all their values, for a driver that takes both."""
-        text, conversions, constants = self._text(dialect)
+        text, conversions, constants = self._made(dialect).text
         return text, {**constants, **_converted(conversions, values)}
 
-    def _text(self, dialect: Dialect) -> _Text:
-        return _text_of(self, dialect) if self._is_kept else _text_of.__wrapped__(self, dialect)
+    def _made(self, dialect: Dialect) -> _Parts:
+        if self._is_kept:
+            return _parts_of(self, dialect)
+        if self._parts is None:
+            self._parts = _parts_of.__wrapped__(self, dialect)
+        return self._parts
 
     def rows(self, dialect: Dialect, found: Iterable[Sequence[Any]]) -> list[Any]:
         """The driver's rows as this statement's."""
-        row, conversions = _row_of(self, dialect) if self._is_kept else _row_of.__wrapped__(self, dialect)
+        row, conversions = self._made(dialect).row
         if not conversions:
             return list(map(row, found))
         return [
@@ -222,9 +228,21 @@ class _Row(NamedTuple):
     conversions: Mapping[int, Callable[[Any], Any]]
 
 
+class _Parts(NamedTuple):
+    """What is made of a query that was compiled."""
+
+    text: _Text
+    row: _Row
+
+
 @lru_cache(maxsize=1024)
-def _row_of(statement: DirectQuery, dialect: Dialect) -> _Row:
-    columns = statement.compiled(dialect)._result_columns
+def _parts_of(statement: DirectQuery, dialect: Dialect) -> _Parts:
+    compiled = statement.compiled(dialect)
+    return _Parts(_as_text(statement, compiled, dialect), _as_row(compiled, dialect))
+
+
+def _as_row(compiled: SQLCompiler, dialect: Dialect) -> _Row:
+    columns = compiled._result_columns
     conversions = {
         at: convert
         for at, column in enumerate(columns)
@@ -241,7 +259,10 @@ _PLAIN = re.compile(r"[\w ./-]*")
 
 @lru_cache(maxsize=1024)
 def _text_of(statement: Direct, dialect: Dialect) -> _Text:
-    compiled = statement.compiled(dialect)
+    return _as_text(statement, statement.compiled(dialect), dialect)
+
+
+def _as_text(statement: Direct, compiled: SQLCompiler, dialect: Dialect) -> _Text:
     is_postgresql = dialect.name == "postgresql"
     places: dict[str, str] = {}
     conversions: dict[str, Any] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from sqlalchemy import (
@@ -34,6 +34,9 @@ from hms_cache.values import frozen
 # Kinds of details, and of the lists of skewed values.
 SERDE_PARAMETER, PARAMETER, BUCKET_COLUMN, SORT_COLUMN, SKEWED_COLUMN, COLUMN = range(6)
 SKEWED_VALUE, SKEWED_LOCATION = range(2)
+
+DETAIL_COLUMNS = ("KIND", "POSITION", "TEXT_1", "TEXT_2", "TEXT_3", "NUMBER")
+"""Of each detail; lists of ids follow."""
 
 
 # The sixth says that there is no serde at all: an empty one has nulls only, too.
@@ -116,28 +119,40 @@ class GroupedStatement:
         )
 
 
-@frozen
 class ScopeStatements:
-    """Those of one scope: descriptors and serdes; all that hangs on them; skewed values (only if there are any)."""
+    """Those of one scope, each built when it is asked for first: hardly a read needs all of them."""
 
-    base: GroupedStatement
-    details: GroupedStatement
-    """Of columns those of the `cd_ids` given."""
-    details_at_once: DirectQuery
-    """The same of all columns in the scope, so that nothing of it has to be known. The database looks for the columns'
-    ids itself: for scopes of a few."""
-    skew: Any
+    def __init__(self, scope: DescriptorScope) -> None:
+        self._scope = scope
+
+    @cached_property
+    def base(self) -> GroupedStatement:
+        """Descriptors and serdes."""
+        return GroupedStatement.over([_base_branch(self._scope)])
+
+    @cached_property
+    def details(self) -> GroupedStatement:
+        """All that hangs on them; of columns those of the `cd_ids` given."""
+        return GroupedStatement.over(_detail_branches(self._scope, _listed_columns()))
+
+    @cached_property
+    def details_at_once(self) -> DirectQuery:
+        """The same of all columns in the scope, so that nothing of it has to be known. The database looks for the
+        columns' ids itself: for scopes of a few."""
+        return DirectQuery(
+            union_all(*(one.grouped() for one in _detail_branches(self._scope, _columns_of(self._scope))))
+        )
+
+    @cached_property
+    def skew(self) -> Any:
+        """Skewed values, only if there are any."""
+        return _skew_statement(self._scope)
 
 
 @lru_cache(maxsize=256)
 def statements_of(scope: DescriptorScope) -> ScopeStatements:
     """The statements over a scope; kept, as building them costs more than running them."""
-    return ScopeStatements(
-        GroupedStatement.over([_base_branch(scope)]),
-        GroupedStatement.over(_detail_branches(scope, _listed_columns())),
-        DirectQuery(GroupedStatement.over(_detail_branches(scope, _columns_of(scope))).grouped),
-        _skew_statement(scope),
-    )
+    return ScopeStatements(scope)
 
 
 def _base_branch(scope: DescriptorScope) -> _Branch:
@@ -231,9 +246,8 @@ def _detail_branch(
     columns: list[ColumnElement[Any]] = [literal(kind, Integer, literal_execute=True)]
     for value, type_ in zip(values, (BigInteger, Text, Text, Text, BigInteger), strict=True):
         columns.append(cast(null(), type_) if value is None else value)
-    labels = ("KIND", "POSITION", "TEXT_1", "TEXT_2", "TEXT_3", "NUMBER")
     return _Branch(
-        [column.label(label) for column, label in zip(columns, labels, strict=True)],
+        [column.label(label) for column, label in zip(columns, DETAIL_COLUMNS, strict=True)],
         present,
         [value for value in present if isinstance(value.type, String)],
         identity,

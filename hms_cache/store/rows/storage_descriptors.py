@@ -18,6 +18,7 @@ from sqlalchemy import Connection
 from hms_cache.store.rows.storage_descriptor_statements import (
     BUCKET_COLUMN,
     COLUMN,
+    DETAIL_COLUMNS,
     PARAMETER,
     SERDE_PARAMETER,
     SKEWED_COLUMN,
@@ -99,7 +100,7 @@ def _build_templates(
     known: dict[tuple[int, int], int] = {}
     skewed = False
     if signature_of:
-        grouped = _grouped(known_details, statements.details.width) if known_details is not None else None
+        grouped = _grouped(known_details, len(DETAIL_COLUMNS)) if known_details is not None else None
         if grouped is None:
             grouped = _read_grouped(connection, statements.details, {**parameters, "cd_ids": cd_ids})
         for values, ids in grouped:
