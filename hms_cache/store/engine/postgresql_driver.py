@@ -23,6 +23,8 @@ class LimitedConnection(psycopg.Connection[Any]):
     """As the driver's; what waits longer than `answer_limit_s` (seconds) fails as if the connection were lost."""
 
     answer_limit_s = float("inf")
+    has_pipelines = psycopg.Pipeline.is_supported()
+    """Whether `ask_together` may be called: libpq has pipelines since version 14."""
     rolls_back_later = False
     """Whether `rollback` waits for no answer: reads have nothing to learn from it."""
     _owes_answer = False

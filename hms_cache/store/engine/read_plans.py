@@ -160,8 +160,10 @@ def ask_together(connection: Connection, questions: Sequence[Question], *, ends:
     try:
         if takes_direct_statements(connection):
             return execute_directly(connection, [question[:2] for question in questions], commits=ends)
-        if connection.dialect.name == "postgresql" and _can_pipeline():
-            return _ask_in_a_pipeline(connection, questions, ends)
+        if connection.dialect.name == "postgresql":
+            driver = cast("LimitedConnection", connection.connection.dbapi_connection)
+            if driver.has_pipelines:
+                return _ask_in_a_pipeline(connection, driver, questions, ends)
     except DataError as error:
         # MySQL goes on after the error, and so does the snapshot.
         if not is_uncomparable(error) or not any(one.compares_texts for one in questions):
@@ -180,14 +182,9 @@ def _ask_alone(connection: Connection, question: Question) -> Rows:
     return cast(Rows, rows)
 
 
-def _can_pipeline() -> bool:
-    from psycopg import Pipeline
-
-    return Pipeline.is_supported()
-
-
-def _ask_in_a_pipeline(connection: Connection, questions: Sequence[Question], ends: bool) -> list[Rows]:
-    driver = cast("LimitedConnection", connection.connection.dbapi_connection)
+def _ask_in_a_pipeline(
+    connection: Connection, driver: LimitedConnection, questions: Sequence[Question], ends: bool
+) -> list[Rows]:
     dialect = connection.dialect
     filled = [question.query.with_values(dialect, question.values) for question in questions]
     shown = "; ".join(text for text, _ in filled)

@@ -22,7 +22,7 @@ pytestmark = [
 
 IN_SOAKS = [pytest.mark.soak, pytest.mark.short]
 DATABASES = ["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, *IN_SOAKS])]
-ROUNDS = [8, pytest.param(200, marks=[pytest.mark.soak, pytest.mark.long])]
+ROUNDS = [4, pytest.param(200, marks=[pytest.mark.soak, pytest.mark.long])]
 
 
 def begin(spark: SparkProcess, server: ServerProcess, scratch: Path) -> None:
