@@ -58,7 +58,8 @@ class Handler:
     kind: Kind
     audit: AuditFunction
     request: str | None = None
-    """The argument that the transaction store takes, where the function does nothing but hand it on."""
+    """The argument that the transaction store takes, where the function does nothing but hand it on; empty: all of
+    them, as a struct."""
 
 
 Arguments = TypeVar("Arguments")
@@ -101,9 +102,11 @@ class HandlerTable:
         """Registers a function that answers from memory."""
         return self._register(Kind.LOCAL, names, audit)
 
-    def read(self, *names: str, audit: AuditFunction | None = None) -> Callable[[Function], Function]:
+    def read(
+        self, *names: str, audit: AuditFunction | None = None, request: str | None = None
+    ) -> Callable[[Function], Function]:
         """Registers a read."""
-        return self._register(Kind.READ, names, audit)
+        return self._register(Kind.READ, names, audit, request)
 
     def write(
         self, *names: str, audit: AuditFunction | None = None, request: str | None = None

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from hms_cache.server.port import Port
     from hms_cache.store.combined_calls import CombinedCalls
 
-PIPELINE_BYTES = 4 * 1024 * 1024
-"""Bytes a client may send ahead while its call runs; beyond it the socket is not read (P11). A message larger than
-this still arrives: reading pauses only while a call is running."""
+PIPELINE_BYTES = 128 * 1024
+"""Bytes a client may send ahead while its call runs, or while it does not take its replies; beyond it the socket is not
+read (P11). A message larger than this still arrives: reading pauses only meanwhile. Less than the loop reads of a
+socket at once: more would be read again and again in one turn, and copied together as often as a call ends."""
 
 LARGE_READ_BYTES = 64 * 1024
 """A client that sends so much at once is not read again before its turn: reading takes time, too, and the loop would

@@ -158,7 +158,8 @@ class Dispatcher:
         combined = self._stores.transactions.combined.get(message.name)
         if combined is None or message.args is None:
             return None
-        request = getattr(message.args, self._handlers[message.name].request or "", None)
+        argument = self._handlers[message.name].request
+        request = _argument_of(argument, message.args) if argument is not None else None
         return combined if request is not None and combined.admits(request) else None
 
     def execute_together(
@@ -181,7 +182,8 @@ class Dispatcher:
             try:
                 # The guard looks before the function runs, and leaves its answer as it is: here, the request.
                 call = Call(message.name, session, self._stores)
-                requests[number], _ = self._value(partial(_argument_of, argument), call, message.args)
+                hand_on = partial(_handed_on, argument)
+                requests[number], _ = self._value(hand_on, call, message.args)
             except Exception as error:
                 outcomes[number] = error
         statements, database_s = 0, 0.0
@@ -347,8 +349,12 @@ class Dispatcher:
         return seconds
 
 
-def _argument_of(name: str, call: Call, arguments: Any) -> Any:
-    return getattr(arguments, name)
+def _argument_of(name: str, arguments: Any) -> Any:
+    return getattr(arguments, name) if name else arguments
+
+
+def _handed_on(name: str, call: Call, arguments: Any) -> Any:
+    return _argument_of(name, arguments)
 
 
 def _raised_or_returned(outcome: Any) -> tuple[Any, None]:

@@ -8,12 +8,15 @@ Calls stay as independent as they were. What Hive answers with an exception (a t
 lock) is the outcome of that call alone. If the transaction fails in any other way, it was rolled back, and each of its
 calls is to be run by itself: the error of one is nobody else's. The exception is a COMMIT whose outcome is unknown:
 that is what each is told.
+
+Those that ask which transactions are open share one read: it begins when all of them have come.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from hms_cache.store.engine.database import Database
@@ -21,9 +24,9 @@ from hms_cache.store.engine.direct_statements import takes_direct_statements
 from hms_cache.store.engine.errors import CommitOutcomeUnknown
 from hms_cache.store.engine.sequences import NOTIFICATION_LOG
 from hms_cache.store.engine.shared_packets import Part, carry_out_parts
-from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.locks import lock_calls, unlocking
-from hms_cache.store.transactions import committing, opening
+from hms_cache.store.transactions import committing, opening, snapshots
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.write_ids import allocation
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -82,6 +85,16 @@ def combined_calls(
     def txns(admits: Callable[[Any], bool]) -> CombinedCalls:
         return CombinedCalls("transactions", most, admits, change_txns)
 
+    def read_snapshot(requests: Sequence[Any]) -> Outcomes | None:
+        try:
+            snapshot = run_read(database, partial(snapshots.read_snapshot, open_txn_timeout_ms=open_timeout_ms))
+        except Exception as error:
+            _tell_alone(requests, error)
+            return None
+        return [snapshots.open_txns_response(snapshot, snapshots.excluded_types(one)) for one in requests]
+
+    open_timeout_ms = context.transactions.open_timeout_ms
+    snapshot = CombinedCalls("snapshots", most, lambda request: True, read_snapshot)
     locks = CombinedCalls("locks", most, lock_calls.may_combine, together(lock_calls.carry_out_requests))
     return {
         "open_txns": txns(opening.opens_one),
@@ -91,6 +104,8 @@ def combined_calls(
         "lock": locks,
         "check_lock": locks,
         "unlock": locks,
+        "get_open_txns": snapshot,
+        "get_open_txns_req": snapshot,
     }
 
 
@@ -150,5 +165,9 @@ def _carried_out(
     except CommitOutcomeUnknown as error:
         return [CommitOutcomeUnknown(str(error), connection_lost=True) for _ in requests]
     except Exception as error:
-        _log.info("%d calls that shared a transaction are run one by one: %s", len(requests), error)
+        _tell_alone(requests, error)
         return None
+
+
+def _tell_alone(requests: Sequence[Any], error: Exception) -> None:
+    _log.info("%d calls that shared a transaction are run one by one: %s", len(requests), error)

@@ -179,11 +179,11 @@ class TxnStore:
 
     def get_open_txns(self) -> ttypes.GetOpenTxnsResponse:
         """Open and aborted transactions, ascending, and the high-water mark; without those that only read."""
-        return snapshots.open_txns_response(self._snapshot(), frozenset({ttypes.TxnType.READ_ONLY}))
+        return snapshots.open_txns_response(self._snapshot(), snapshots.excluded_types(None))
 
     def get_open_txns_req(self, request: ttypes.GetOpenTxnsRequest) -> ttypes.GetOpenTxnsResponse:
         """As `get_open_txns` without transactions of the excluded types."""
-        return snapshots.open_txns_response(self._snapshot(), frozenset(request.excludeTxnTypes or ()))
+        return snapshots.open_txns_response(self._snapshot(), snapshots.excluded_types(request))
 
     def get_open_txns_info(self) -> ttypes.GetOpenTxnsInfoResponse:
         """As `get_open_txns` with who opened each and when."""

@@ -30,15 +30,17 @@ from hms_cache.store.schema import (
     TXNS,
     WRITE_SET,
 )
-from hms_cache.store.transactions import opening
+from hms_cache.store.transactions import opening, snapshots
 from hms_cache.store.transactions.committing import WriteConflict, commit_each
 from hms_cache.store.transactions.opening import open_one_each
 from hms_cache.store.txn_store import TxnStore
 from hms_cache.store.write_ids.allocation import allocate_for_one_each
+from hms_cache.thrift_gen.hive_metastore.ThriftHiveMetastore import get_open_txns_args
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
     CommitTxnRequest,
     DataOperationType,
+    GetOpenTxnsRequest,
     HeartbeatRequest,
     LockRequest,
     LockState,
@@ -263,6 +265,23 @@ def _outcome(store: TxnStore, request: AllocateTableWriteIdsRequest) -> Any:
 
 def _without_time(message: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in message.items() if name != "timestamp"}
+
+
+def test_who_asks_what_is_open_shares_one_read(client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And asks by itself if that fails."""
+    for kind in (TxnType.DEFAULT, TxnType.READ_ONLY, TxnType.COMPACTION):
+        client.store.open_txns(OpenTxnRequest(1, "u", "h", txn_type=kind))
+    excluded = GetOpenTxnsRequest([TxnType.READ_ONLY, TxnType.COMPACTION])
+    requests = [get_open_txns_args(), GetOpenTxnsRequest(), excluded]
+    combined = client.store.combined["get_open_txns_req"]
+    assert combined is client.store.combined["get_open_txns"]
+    with count_statements(client.database) as seen:
+        answers = combined.carry_out(requests)
+    assert answers == [client.store.get_open_txns(), *map(client.store.get_open_txns_req, requests[1:])]
+    assert seen.count == 1, seen.statements
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshots, "read_snapshot", lambda *arguments, **options: 1 // 0)
+        assert combined.carry_out(requests) is None
 
 
 def test_a_conflict_within_a_batch_is_one(client: TxnClient) -> None:

@@ -54,8 +54,8 @@ class TransactionSettings(Section):
     max_combined: int = setting(
         64,
         "Maximum number of waiting calls of the same kind that are combined into one database transaction. The kinds"
-        " are open_txns, allocate_table_write_ids and commit_txn together; lock, check_lock and unlock together; and"
-        " heartbeat. 1: calls are not combined.",
+        " are open_txns, allocate_table_write_ids and commit_txn together; lock, check_lock and unlock together;"
+        " heartbeat; and get_open_txns with get_open_txns_req, which share one read. 1: calls are not combined.",
         unit="calls",
         reason="Row locks are held until the last of them is done: 64 take some 20 ms.",
         ge=1,

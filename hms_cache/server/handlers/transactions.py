@@ -80,10 +80,10 @@ WRITES = {
 """Methods whose one argument is what the store takes: method to the name of the argument."""
 
 for _method, _argument in READS.items():
-    handlers.read(_method, audit=_named(_method))(_forward(_method, _argument))
+    handlers.read(_method, audit=_named(_method), request=_argument)(_forward(_method, _argument))
 for _method, _argument in WRITES.items():
     handlers.write(_method, audit=_named(_method), request=_argument)(_forward(_method, _argument))
-handlers.read("get_open_txns")(_nothing("get_open_txns"))
+handlers.read("get_open_txns", request="")(_nothing("get_open_txns"))
 handlers.read("get_open_txns_info")(_nothing("get_open_txns_info"))
 handlers.write("abort_Compactions", audit=lambda a: "abort_Compactions")(
     _forward("abort_Compactions", "rqst", "abort_compactions")

@@ -15,6 +15,7 @@ from hms_cache.store.transactions.codes import TXN_ABORTED, TXN_COMMITTED, TXN_O
 from hms_cache.store.transactions.database_values import now_ms
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetOpenTxnsInfoResponse,
+    GetOpenTxnsRequest,
     GetOpenTxnsResponse,
     TxnInfo,
     TxnState,
@@ -24,6 +25,8 @@ from hms_cache.txn.id_lists import bits_of_flags, bits_to_bytes
 from hms_cache.values import frozen
 
 T = TXNS.c
+
+_WITHOUT_READERS = frozenset({TxnType.READ_ONLY})
 
 
 @frozen
@@ -73,6 +76,13 @@ def _listed(rows: Sequence[Any]) -> Iterator[ListedTxn]:
             previous = row.TXN_ID
         if row.TXN_STATE != TXN_COMMITTED:
             yield ListedTxn(row.TXN_ID, row.TXN_STATE, row.TXN_TYPE or TxnType.DEFAULT, row)
+
+
+def excluded_types(request: Any) -> Collection[int]:
+    """Which types the answer to this request is without: of `get_open_txns`, which has no such argument, READ_ONLY."""
+    if isinstance(request, GetOpenTxnsRequest):
+        return frozenset(request.excludeTxnTypes or ())
+    return _WITHOUT_READERS
 
 
 def open_txns_response(snapshot: TxnSnapshot, excluded_types: Collection[int] = ()) -> GetOpenTxnsResponse:
