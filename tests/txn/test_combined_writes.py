@@ -306,9 +306,10 @@ def test_a_conflict_within_a_batch_is_one(client: TxnClient) -> None:
 
 def _batch(client: TxnClient, kind: str, count: int) -> list[Any]:
     """Requests of a kind, or of all."""
-    txn_ids = [client.open() for _ in range(2 * count)]
-    for table in ("t", *(f"t{number}" for number in range(count))):
-        client.allocate([txn_ids[0]], table)
+    txn_ids = client.open_many(2 * count)
+    if kind.startswith("allocate"):
+        for table in ("t", *(f"t{number}" for number in range(count))):
+            client.allocate([txn_ids[0]], table)
     match kind:
         case "open":
             return [opening_of("u")] * count
