@@ -21,6 +21,8 @@ class CountingRelay:
         self._delivering = threading.Event()
         self._delivering.set()
         self._questions: list[bytes] = []
+        self.sent_bytes = 0
+        """By clients, since `begin`."""
         self.call = 0
         """How often it has begun to count."""
         self._listening = socket.create_server(("127.0.0.1", 0))
@@ -31,6 +33,7 @@ class CountingRelay:
         """Counts from zero."""
         with self._lock:
             self._questions = []
+            self.sent_bytes = 0
             self.call += 1
 
     def questions(self) -> list[bytes]:
@@ -57,6 +60,11 @@ class CountingRelay:
                 client, _ = self._listening.accept()
                 _Way(self, client, socket.create_connection(self._target)).start()
 
+    def sent(self, size_bytes: int) -> None:
+        """A client has sent so much."""
+        with self._lock:
+            self.sent_bytes += size_bytes
+
     def asked(self, question: bytes) -> None:
         """A question went over one of the ways."""
         with self._lock:
@@ -79,6 +87,7 @@ class _Way:
     def _ask(self) -> None:
         with contextlib.suppress(OSError):
             while data := self._client.recv(65536):
+                self._relay.sent(len(data))
                 self._rolls_back = b"ROLLBACK" in data
                 if self._rolls_back:
                     self._rolled_back_in = self._relay.call

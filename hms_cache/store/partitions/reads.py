@@ -67,6 +67,10 @@ from hms_cache.values import frozen
 FEW: Final = 200
 """Up to this many partitions are read with their whole descriptors in one statement; more are worth grouping."""
 
+MOST_CHARACTERS_AT_ONCE: Final = 30_000
+"""Of names or patterns by which partitions are read in one round trip: the statements have each of them seven times, and
+with a letter for each quotation mark that is escaped they shall stay below a megabyte, which each server takes."""
+
 # Between the parts of parameters that the server joins. Where a parameter holds one of them, it shows in the counts.
 _KEY_END, _PAIR_END = "\x01", "\x02"
 
@@ -338,7 +342,9 @@ def _named(
 
     def by_names(names: Sequence[str]) -> _Named | None:
         # MySQL cannot compare other characters with the names of Hive's own schema.
-        if len(names) > FEW or not all(name.isascii() and len(name) <= LONGEST_NAME for name in names):
+        if len(names) > FEW or sum(map(len, names)) > MOST_CHARACTERS_AT_ONCE:
+            return None
+        if not all(name.isascii() and len(name) <= LONGEST_NAME for name in names):
             return None
         wanted = frozenset(names)
         return _Named("names", {**of_table, "names": sorted(wanted)}, True, lambda rows: (rows.only(wanted), False))
@@ -355,7 +361,9 @@ def _named(
 
         # To make a statement costs 5 to 10 ms and some 0.2 MB: seven of them do for all numbers of patterns.
         count = 1 << (len(patterns) - 1).bit_length()
-        given = [*patterns, *[patterns[-1]] * (count - len(patterns))]
+        given = [*patterns, *[min(patterns, key=len)] * (count - len(patterns))]
+        if sum(map(len, given)) > MOST_CHARACTERS_AT_ONCE:
+            return None
         return _Named(count, {**of_table, **values_of_patterns(given)}, False, chosen)
 
     match selection:
