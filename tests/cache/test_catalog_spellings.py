@@ -1,0 +1,50 @@
+"""What a database finds by another spelling of a catalog's name is never held: no event names it so."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.engine.database import Database
+from hms_cache.store.installation.init import init_schema
+from tests.cache.world import CATALOG, Server, changed_table, create_database, partition, table
+
+
+@pytest.mark.parametrize("database_kind", ["mariadb"], indirect=True)
+@pytest.mark.parametrize("spelling", ["hiv\u00e9", "h\u00efve"])
+def test_a_catalog_by_another_spelling(
+    database_kind: str, empty_database: Database, database_url: str, tmp_path: Path, spelling: str
+) -> None:
+    init_schema(empty_database)
+    with empty_database.writing() as connection:
+        # As Hive's script for MySQL has it.
+        connection.execute(text("ALTER TABLE DBS DROP FOREIGN KEY CTLG_FK1"))
+        of_hive = "VARCHAR(256) CHARACTER SET latin1 NOT NULL DEFAULT 'hive'"
+        connection.execute(text(f"ALTER TABLE DBS MODIFY CTLG_NAME {of_hive}"))
+        connection.commit()
+    with closing(Server(database_url, tmp_path / "warehouse")) as server:
+        create_database(server.objects, "d")
+        made = table("d", "t", (("p", "string"),))
+        server.objects.writes.tables.create_table(made)
+        name, other = TableName(CATALOG, "d", "t"), TableName(spelling.lower(), "d", "t")
+        for number in (1, 2):
+            server.objects.writes.partitions.add_partitions(name, [partition(made, (str(number),))])
+            changed = changed_table(server.objects, "d", "t", k=str(number))
+            server.objects.writes.tables.alter_table(name, changed)
+            server.poller.step()
+            for asked in (name, other, name, other):
+                reads = server.store.reads
+                assert reads.tables.get_table(asked).parameters["k"] == str(number), asked
+                assert len(reads.partitions.get_partitions(asked, AllPartitions()).partitions) == number, asked
+                assert [one.tableName for one in reads.tables.get_table_meta(asked.catalog, "d", None)] == ["t"]
+                assert reads.databases.get_database(asked.in_database).name == "d"
+            assert Reason.HIT in server.reasons()
+        held = server.cache.shared
+        assert {key.catalog for key in (*held.tables, *held.databases)} == {CATALOG}
+        assert DatabaseName(*other[:2]) not in held.databases
