@@ -112,7 +112,9 @@ def test_the_client_creates_writes_and_reads(
         with pytest.raises((AssertionError, RuntimeError)):
             run(site, mechanism, tmp_path, database)
         assert port.counted("tls_handshakes", "client_certificate") > refused
-        assert port.counted("tls_handshakes") == before[1] and not site.audit.lines
+        assert port.counted("tls_handshakes") == before[1]
+        # Lines of the client before may still come.
+        assert not [line for line in list(site.audit.lines) if database in line["cmd"]]
         cells[client, mechanism] = "cannot"
         return
     assert run(site, mechanism, tmp_path, database) == READ[client]
