@@ -33,7 +33,7 @@ from hms_cache.wire import METHODS
 
 PATIENCE_S = 30.0
 
-HELD = "get_open_txns"
+HELD = "get_open_txns_info"
 """A call of the tests' own making: it waits on its thread until the test lets it go."""
 
 LARGE = "get_all_token_identifiers"

@@ -66,6 +66,15 @@ def test_of_two_that_wait_the_older_goes_first(client: TxnClient) -> None:
     assert client.check(reader.lockid) == LockState.ACQUIRED
 
 
+@pytest.mark.parametrize("other", ["p=a ", "p=A"])
+def test_a_lock_of_a_similar_partition_hides_no_other(client: TxnClient, other: str) -> None:
+    """Databases may find one partition's locks by another's name; of them the oldest was taken for all."""
+    assert client.lock(component(LockType.EXCLUSIVE, partition=other)).state == LockState.ACQUIRED
+    first = client.lock(component(LockType.EXCLUSIVE, partition="p=a"))
+    assert first.state == LockState.ACQUIRED
+    assert client.lock(component(LockType.EXCLUSIVE, partition="p=a")).state == LockState.WAITING
+
+
 def test_all_components_or_none(client: TxnClient) -> None:
     client.lock(component(LockType.EXCLUSIVE, "u"))
     both = client.lock(component(LockType.SHARED_READ, "t"), component(LockType.SHARED_READ, "u"))

@@ -30,6 +30,7 @@ from hms_cache.store.rows.database_rows import (
     LOCATION_LEFT_ALONE,
     MANAGED_LOCATION_LEFT_ALONE,
     DatabaseRow,
+    lock_database,
     read_catalog,
     read_database,
     read_databases,
@@ -91,7 +92,7 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
             raise MetaException(f"Can not drop {DEFAULT_DATABASE} database in catalog {DEFAULT_CATALOG}")
 
         def drop(transaction: WriteTransaction) -> None:
-            found = read_database(transaction.connection, *name)
+            found = lock_database(transaction.connection, *name)
             if found is None:
                 if if_exists:
                     return
@@ -105,7 +106,9 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
         run_write(self._database, drop)
 
     def _alter(self, transaction: WriteTransaction, name: DatabaseName, new: Database) -> None:
-        found = require_database(transaction.connection, *name)
+        found = lock_database(transaction.connection, *name)
+        if found is None:
+            raise NoSuchObjectException(f"database {name.catalog}.{name.database}")
         before = found.database
         after = copy.deepcopy(before)
         after.parameters = without_marks(with_target_id(transaction.connection, before.parameters, new.parameters))

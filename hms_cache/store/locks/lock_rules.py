@@ -122,7 +122,11 @@ def earlier_locks_query(
             parameters[f"table_{number}"] = table
         if by_partition:
             parameters[f"partitions_{number}"] = named
-    if any(len(partitions) > _MOST_PARTITIONS_IN_SQL for partitions in groups.values()):
+    if any(by_partition for _, _, by_partition in shapes) or any(
+        len(partitions) > _MOST_PARTITIONS_IN_SQL for partitions in groups.values()
+    ):
+        # The first may be of a partition that is another one to Hive: databases take names for the same that differ in
+        # trailing blanks, and in tables of Hive's script for MySQL in case and accents.
         limit = None
     build = _query_of if len(shapes) <= _MOST_GROUPS_KEPT else _query_of.__wrapped__
     return build(tuple(shapes), txn_id > 0, limit), parameters

@@ -68,8 +68,8 @@ FEW: Final = 200
 """Up to this many partitions are read with their whole descriptors in one statement; more are worth grouping."""
 
 MOST_CHARACTERS_AT_ONCE: Final = 30_000
-"""Of names or patterns by which partitions are read in one round trip: the statements have each of them seven times, and
-with a letter for each quotation mark that is escaped they shall stay below a megabyte, which each server takes."""
+"""Of names or patterns by which partitions are read in one round trip: the statements have each of them seven times,
+and with a letter for each quotation mark that is escaped they shall stay below a megabyte, which each server takes."""
 
 # Between the parts of parameters that the server joins. Where a parameter holds one of them, it shows in the counts.
 _KEY_END, _PAIR_END = "\x01", "\x02"

@@ -60,6 +60,7 @@ def _database_columns(missing_columns: frozenset[tuple[str, str]]) -> Select[Any
 
 
 _DATABASE_ID = select(DBS.c.DB_ID).where(DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog"))
+_LOCK = _DATABASE_ID.with_for_update()
 
 
 def read_database(connection: Connection, catalog: str, database: str) -> DatabaseRow | None:
@@ -67,6 +68,18 @@ def read_database(connection: Connection, catalog: str, database: str) -> Databa
     statement = _database_statement(features_of(connection).missing_columns)
     rows = connection.execute(statement, {"catalog": catalog, "database": database}).all()
     return _database_row(rows) if rows else None
+
+
+def lock_database(connection: Connection, catalog: str, database: str) -> DatabaseRow | None:
+    """Locks the database's row until the transaction ends, then reads the database; None when there is none.
+
+    Two that change it would else write over each other, and one that drops it be followed by a change in the log.
+    """
+    names = {"catalog": catalog, "database": database}
+    # SQLite has one writer at a time.
+    if connection.dialect.name != "sqlite" and connection.execute(_LOCK, names).first() is None:
+        return None
+    return read_database(connection, catalog, database)
 
 
 def read_databases(connection: Connection, catalog: str, *conditions: ColumnElement[bool]) -> dict[str, DatabaseRow]:

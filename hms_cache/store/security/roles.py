@@ -77,9 +77,7 @@ class Roles(PartOfStore):
 
         def drop(transaction: WriteTransaction) -> None:
             connection = transaction.connection
-            role_id = connection.execute(
-                select(ROLES.c.ROLE_ID).where(ROLES.c.ROLE_NAME == name).with_for_update()
-            ).scalar()
+            role_id = _role_id(connection, name, locks=True)
             if role_id is None:
                 return
             log_change(transaction, self._context)
@@ -238,9 +236,11 @@ def _type(name: str | None) -> int | None:
     return None if name is None else PrincipalType._NAMES_TO_VALUES.get(name)
 
 
-def _role_id(connection: Connection, name: str) -> int | None:
-    found: int | None = connection.execute(select(ROLES.c.ROLE_ID).where(ROLES.c.ROLE_NAME == name)).scalar()
-    return found
+def _role_id(connection: Connection, name: str, *, locks: bool = False) -> int | None:
+    """Of the role with exactly this name: some databases take one for it that differs in trailing blanks or case."""
+    statement = select(ROLES.c.ROLE_ID, ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME == name)
+    found = connection.execute(statement.with_for_update() if locks else statement).all()
+    return next((int(row.ROLE_ID) for row in found if row.ROLE_NAME == name), None)
 
 
 def _required_role_id(connection: Connection, name: str) -> int:
@@ -252,12 +252,12 @@ def _required_role_id(connection: Connection, name: str) -> int:
 
 def _grant_id(connection: Connection, role_id: int, principal: str, kind: str) -> int | None:
     statement = (
-        select(ROLE_MAP.c.ROLE_GRANT_ID)
+        select(ROLE_MAP.c.ROLE_GRANT_ID, ROLE_MAP.c.PRINCIPAL_NAME)
         .where(ROLE_MAP.c.ROLE_ID == role_id, ROLE_MAP.c.PRINCIPAL_NAME == principal, ROLE_MAP.c.PRINCIPAL_TYPE == kind)
         .order_by(ROLE_MAP.c.ROLE_GRANT_ID)
     )
-    found: int | None = connection.execute(statement).scalars().first()
-    return found
+    found = connection.execute(statement).all()
+    return next((int(row.ROLE_GRANT_ID) for row in found if row.PRINCIPAL_NAME == principal), None)
 
 
 def _is_ancestor(connection: Connection, ancestor: str, role: str) -> bool:

@@ -46,10 +46,9 @@ def prepared(statistics: ColumnStatistics, table: Table, now_s: int) -> ColumnSt
     own.engine = own.engine or "hive"
     own.statsDesc = description
     # The figures themselves are not changed, and are most of it.
-    own.statsObj = [
-        ColumnStatisticsObj(one.colName.lower(), one.colType.lower(), one.statsData)
-        for one in statistics.statsObj or ()
-    ]
+    # Of a column that is named twice, also in two cases, the last ones count: there is one row for it.
+    by_column = {one.colName.lower(): one for one in statistics.statsObj or ()}
+    own.statsObj = [ColumnStatisticsObj(name, one.colType.lower(), one.statsData) for name, one in by_column.items()]
     return own
 
 

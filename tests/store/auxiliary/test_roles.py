@@ -48,6 +48,21 @@ def test_named_users_are_admins(world: World) -> None:
     ]
 
 
+def test_names_that_differ_in_blanks_are_of_no_role(world: World) -> None:
+    """MySQL finds them all the same."""
+    roles = world.stores.roles
+    ensure_roles(world)
+    roles.create_role("r", "o")
+    roles.grant_role("r", "bob", USER, "o", USER, grant_option=False)
+    roles.drop_role("admin ")
+    roles.drop_role("r ")
+    assert roles.get_role_names() == ["admin", "public", "r"]
+    with pytest.raises(NoSuchObjectException):
+        roles.grant_role("r ", "ada", USER, "o", USER, grant_option=False)
+    roles.revoke_role("r", "bob ", USER, grant_option=False)
+    assert [one.principalName for one in roles.get_principals_in_role("r")] == ["bob"]
+
+
 def test_reserved_roles(sqlite_world: World) -> None:
     roles = sqlite_world.stores.roles
     ensure_roles(sqlite_world)
