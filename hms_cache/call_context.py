@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import ParamSpec, Protocol, TypeVar
+from typing import NamedTuple, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,26 +60,34 @@ class Source:
         self.is_pure = False
 
 
-class Seen:
-    """Positions of memory at which the reads of a call were answered; None: by the database, at a moment of its own."""
+class Moment(NamedTuple):
+    """What memory is true at."""
 
-    __slots__ = ("_is_one", "_position", "_reads")
+    generation: int
+    """Of the cache: each has a history of its own, in which the same numbers may stand for other events."""
+    position: int
+
+
+class Seen:
+    """Moments of memory at which the reads of a call were answered; None: by the database, at a moment of its own."""
+
+    __slots__ = ("_is_one", "_moment", "_reads")
 
     def __init__(self) -> None:
         self._reads = 0
-        self._position: int | None = None
+        self._moment: Moment | None = None
         self._is_one = True
 
-    def note(self, position: int | None) -> None:
+    def note(self, moment: Moment | None) -> None:
         """A read was answered there."""
-        if self._reads and (position is None or position != self._position):
+        if self._reads and (moment is None or moment != self._moment):
             self._is_one = False
         self._reads += 1
-        self._position = position
+        self._moment = moment
 
     @property
     def is_one(self) -> bool:
-        """Whether all showed one moment: all of memory is true at one position."""
+        """Whether all showed one moment: all of memory is true at one position of one history."""
         return self._is_one
 
 
@@ -144,10 +152,10 @@ class CallContext(threading.local):
         finally:
             self.seen = None
 
-    def note_position(self, position: int | None) -> None:
-        """A read was answered at this position of memory; None: by the database."""
+    def note_moment(self, moment: Moment | None) -> None:
+        """A read was answered at this moment of memory; None: by the database."""
         if self.seen is not None:
-            self.seen.note(position)
+            self.seen.note(moment)
 
     def note_events(self, first: int, last: int) -> None:
         """A transaction of it was committed with these events."""

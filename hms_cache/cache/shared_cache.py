@@ -30,6 +30,7 @@ from hms_cache.cache.loads import Load
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.weights import weight_of
+from hms_cache.call_context import Moment
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
@@ -54,6 +55,11 @@ class SharedCache(FollowingEntries):
         """Told after something was dropped on command or by a reset, without the lock and before the command answers:
         no event tells why, so nothing that was kept from before may come back (P7)."""
         self.resets = 0
+
+    @property
+    def moment(self) -> Moment:
+        """What memory is true at. Under the lock."""
+        return Moment(self.generation, self.position)
 
     # Loads (the readers' side)
 

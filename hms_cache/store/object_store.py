@@ -24,7 +24,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import read_log_end
 from hms_cache.store.engine.log_sessions import head_plan, last_event_id
 from hms_cache.store.engine.read_plans import Plan, carry_out, forget_waiting, side_by_side, with_the_next
-from hms_cache.store.engine.work_units import run_read
+from hms_cache.store.engine.work_units import run_again_if_lost, run_read
 from hms_cache.store.objects.constraints import Constraints
 from hms_cache.store.objects.functions import Functions
 from hms_cache.store.partition_store import PartitionWriter, StoredPartitions
@@ -99,8 +99,11 @@ class ObjectReads(StoreReads):
                 forget_waiting(connection)
 
     def at_one_moment(self, ask: Callable[[MetadataReads], T]) -> T:
-        with self.snapshot():
-            return ask(self)
+        def begin() -> T:
+            with self.snapshot():
+                return ask(self)
+
+        return run_again_if_lost(self._context.database, begin)
 
     def read_partition_pages(self, table: TableName) -> Iterator[PartitionRows]:
         return read_partition_pages(self._context, table)

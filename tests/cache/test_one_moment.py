@@ -7,13 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.server.calls import Call, Kind
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
-from hms_cache.store.contract.metadata import MetadataStore
+from hms_cache.store.contract.metadata import MetadataReads, MetadataStore
+from hms_cache.store.schema import TABLE_PARAMS
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS
 from tests.cache.conftest import MakeServer
@@ -89,3 +91,32 @@ def test_a_write_between_the_reads_of_a_reply(
     after = ask(elsewhere.objects)
     assert before != after
     assert repr(shown) in (repr(before), repr(after))
+
+
+def test_a_reset_to_another_history_between_the_reads_of_a_reply(servers: MakeServer) -> None:
+    """Memory is true at the same number as before, but of other events."""
+    here = servers()
+    create_database(here.store, "d")
+    here.store.writes.tables.create_table(table("d", "t", version="before"))
+    shared, position = here.cache.shared, here.objects.reads.current_event_id()
+
+    def version(reads: MetadataReads) -> str:
+        return str(reads.tables.get_table(TableName(CATALOG, "d", "t")).parameters["version"])
+
+    def ask(reads: MetadataReads) -> tuple[str, str]:
+        first = version(reads)
+        if len(found) == 0:
+            # As after a failover to a server that has as many events, and others.
+            is_version = TABLE_PARAMS.c.PARAM_KEY == "version"
+            with here.database.writing() as connection:
+                connection.execute(update(TABLE_PARAMS).where(is_version).values(PARAM_VALUE="after"))
+                connection.commit()
+            shared.reset("another history", shared.position)
+        found.append((first, version(reads)))
+        return found[-1]
+
+    found: list[tuple[str, str]] = []
+    assert version(here.store.reads) == "before"
+    assert here.store.reads.at_one_moment(ask) == ("after", "after")
+    assert shared.position == position
+    assert found == [("before", "after"), ("after", "after")], "the first two were answered from memory"

@@ -142,13 +142,13 @@ class Reading:
         for _ in range(ROUNDS):
             try:
                 with self._view:
-                    position = self.cache.position
+                    moment = self.cache.moment
                     found = look(self.cache)
                     if not isinstance(found, Need | Bypass):
                         self._note_source(kind, subject)
             except (NoSuchObjectException, MetaException):
                 self._observe(kind, reason)
-                call_context.note_position(position)
+                call_context.note_moment(moment)
                 raise
             except Exception:
                 self._drop_broken(subject)
@@ -157,7 +157,7 @@ class Reading:
                 return self._ask(kind, found.reason, ask)
             if not isinstance(found, Need):
                 self._observe(kind, reason)
-                call_context.note_position(position)
+                call_context.note_moment(moment)
                 return found
             if not all(is_valid_name(_catalog_of(one.key), special_characters=False) for one in found.wanted):
                 # No catalog has such a name, but Hive's script for MySQL has one found by it that differs in accents,
@@ -259,7 +259,7 @@ class Reading:
                 if isinstance(found, Need | Bypass):
                     return None
                 entry.reads += 1
-                call_context.note_position(self.cache.position)
+                call_context.note_moment(self.cache.moment)
                 return found
         except Exception:
             return None
@@ -295,7 +295,7 @@ class Reading:
     def _ask(self, kind: str, reason: Reason, ask: Callable[[], T]) -> T:
         self._observe(kind, reason)
         call_context.source.from_elsewhere()
-        call_context.note_position(None)
+        call_context.note_moment(None)
         try:
             answer = ask()
         except DatabaseUnavailableError:

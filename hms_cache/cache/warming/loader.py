@@ -251,7 +251,9 @@ class Loader:
             finally:
                 with cache.view():
                     done = held.finish_rebuild(rebuild)
-                    if done and entry.facets.get(Facet.PARTITIONS) is held:
+                    # After a reset the entry has its facets yet, but it is nobody's: it must not be charged again.
+                    is_held = cache.entry(key) is entry and entry.facets.get(Facet.PARTITIONS) is held
+                    if done and is_held:
                         cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
 
 

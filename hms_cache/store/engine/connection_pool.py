@@ -20,6 +20,17 @@ class RenewablePool(QueuePool):
     `database.pool_timeout_s`, with the event poller or a write in its hands, and only then make a connection.
     """
 
+    _is_disposed = False
+
+    def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
+        """Nobody would take it from the queue of a pool that was disposed of: it is closed."""
+        if self._is_disposed:
+            record.close()
+            return
+        super()._do_return_conn(record)
+        if self._is_disposed:
+            self.dispose()  # just now, perhaps before it stood in the queue
+
     def _do_get(self) -> ConnectionPoolEntry:
         found = super()._do_get()
         if found is not _MAKE_ONE:
@@ -29,7 +40,8 @@ class RenewablePool(QueuePool):
 
     def dispose(self) -> None:
         """Closes what is idle. New calls use another pool (`Engine.dispose`); threads that wait in this one make a
-        connection each, as many at most as have waited."""
+        connection each, as many at most as have waited. What is in use is closed when it is given back."""
+        self._is_disposed = True
         with suppress(queue.Empty):
             while True:
                 found = self._pool.get(False)

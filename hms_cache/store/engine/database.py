@@ -261,6 +261,10 @@ class Database:
         """Closes the socket of the connection that a thread holds, or interrupts SQLite's statement: what waits for the
         database there fails. False: it holds none. From any thread; does not wait.
 
+        What fails there is then the end of it, and is not run again: the connection was not lost, nobody waits for the
+        answer any more, and a write was said to have been given up. The mark is the connection's and goes with it: the
+        thread's next one has none.
+
         A position check is shared with others and is left alone: it has its own, short limit.
         """
         with self._held_lock:
@@ -312,12 +316,19 @@ class Database:
         with connection:
             if engine is not self.check_engine:
                 self._note_held(connection)
+            failure: BaseException | None = None
             try:
                 yield connection
+            except BaseException as error:
+                failure = error
+                raise
             finally:
                 was_cut = engine is not self.check_engine and self._note_given_back(connection)
-                if (was_cut or not self.keeps_connections) and not connection.closed:
+                is_over = was_cut or not self.keeps_connections or (failure is not None and _is_shut(connection))
+                if is_over and not connection.closed:
                     connection.invalidate()
+                if was_cut:
+                    _end_for_good(failure)
 
     def _note_held(self, connection: Connection) -> None:
         of_driver = connection.connection.dbapi_connection
@@ -486,6 +497,22 @@ class Database:
 
     def _count_answer(self, *_: Any) -> None:
         call_context.statement_answered()
+
+
+def _is_shut(connection: Connection) -> bool:
+    """Whether the driver has closed it: a rollback would fail, and hide what went wrong."""
+    if connection.closed or connection.invalidated:
+        return False
+    of_driver = connection.connection.dbapi_connection
+    return bool(getattr(of_driver, "closed", False)) or not getattr(of_driver, "open", True)
+
+
+def _end_for_good(failure: BaseException | None) -> None:
+    """What failed on a connection that was cut off becomes an error that is no reason for another attempt."""
+    if isinstance(failure, DatabaseUnavailable):
+        failure.connection_lost = False  # goes on as it is: the outcome of a COMMIT stays unknown
+    elif isinstance(failure, Exception):
+        raise DatabaseUnavailable(f"the call was given up: {failure}") from failure
 
 
 def read_log_end(database: Database) -> LogHead:

@@ -13,7 +13,8 @@ class DatabaseUnavailable(DatabaseUnavailableError):
     """The database refused the connection, dropped it, was too slow, or no connection of the pool came free.
 
     ``connection_lost`` is true when a connection that had been open broke: a transaction on it has been rolled back by
-    the database unless its COMMIT was under way, and it may be run again on a new connection.
+    the database unless its COMMIT was under way, and it may be run again on a new connection. It is false where this
+    server closed it itself, because the call was given up (`Database.cut_off`).
     """
 
     def __init__(self, message: str, *, connection_lost: bool = False) -> None:

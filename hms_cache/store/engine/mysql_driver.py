@@ -102,7 +102,11 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
             return int(super()._read_query_result(unbuffered))
         self._result = None
         result = BufferedResult(self)
-        result.read()
+        try:
+            result.read()
+        except BaseException as error:
+            self._close_unless_answered(error)
+            raise
         self._result = result
         if result.server_status is not None:
             self.server_status = result.server_status
@@ -146,7 +150,8 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
                         answers.append(self._acknowledgement())
                 if stop < len(texts):
                     answers.append(self._rows())
-        except MySQLError:
+        except BaseException as error:
+            self._close_unless_answered(error)
             # The driver closes it when nothing comes.
             self.has_refused = len(answers) < len(statements) and self._sock is not None
             raise
@@ -154,6 +159,13 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
             self._has_committed = True
             answers.pop()
         return answers
+
+    def _close_unless_answered(self, error: BaseException) -> None:
+        """After an error amid the answers, such as want of memory. One that the server sent is the last of them (or the
+        driver's own, which has closed the connection); after another one the rest would be taken for what the next
+        statement is answered."""
+        if not isinstance(error, MySQLError) or not error.args or not isinstance(error.args[0], int):
+            self._force_close()
 
     def _rows(self) -> tuple[tuple[Any, ...], ...]:
         """The rows that are the next answer. Raises the error that it is, or that it does not come."""
@@ -234,15 +246,19 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         """Sends a command. A thread that computes by turns gives its turn to another until the answer begins to come:
         the driver reads answers packet by packet, and would not say when it waits."""
         self._has_committed = False
-        if self._sock:  # else the driver says that it is closed
-            self._settle()
-            if len(sql) >= LARGE_STATEMENT_BYTES // 4:  # characters have four bytes at most
-                sql = self._allowed(sql)
-        super()._execute_command(command, sql)
-        if turns.pause():
-            with suppress(OSError):  # the driver's own read fails, too, and says so in its way
-                self._rfile.peek(1)
-            turns.resume()
+        try:
+            if self._sock:  # else the driver says that it is closed
+                self._settle()
+                if len(sql) >= LARGE_STATEMENT_BYTES // 4:  # characters have four bytes at most
+                    sql = self._allowed(sql)
+            super()._execute_command(command, sql)
+            if turns.pause():
+                with suppress(OSError):  # the driver's own read fails, too, and says so in its way
+                    self._rfile.peek(1)
+                turns.resume()
+        except BaseException as error:
+            self._close_unless_answered(error)
+            raise
 
     def _allowed(self, sql: Any) -> bytes:
         """The statement's bytes. Raises DataError if they are more than the server takes.

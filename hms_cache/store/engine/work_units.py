@@ -327,7 +327,7 @@ def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids:
     with waits_of_a_write() as waits:
         while True:
             try:
-                result: T = _run_with_retries(database, partial(_write_once, database, work, wanted, waits))
+                result: T = run_again_if_lost(database, partial(_write_once, database, work, wanted, waits))
             except NeedMoreIds as need:
                 wanted[need.model] = need.count
             except StillWaiting as waiting:
@@ -357,7 +357,7 @@ def run_read(database: Database, work: Callable[[Connection], T]) -> T:
     try:
         if database.in_snapshot:
             return read_once()
-        return _run_with_retries(database, read_once)
+        return run_again_if_lost(database, read_once)
     except DataError as error:
         raise MetaException(f"The database refuses a value: {error.orig}") from error
 
@@ -475,8 +475,9 @@ class _Ids:
         return sorted(reserved[start : start + count])
 
 
-def _run_with_retries(database: Database, work: Callable[[], T]) -> T:
-    """What ``work`` returns, tried again where that may help. Most succeed at once, without the means of trying."""
+def run_again_if_lost(database: Database, work: Callable[[], T]) -> T:
+    """What ``work`` returns, which opens its transaction itself; run again as `run_write` says, for whoever opens a
+    snapshot. Most succeed at once, without the means of trying."""
     started_s = time.monotonic()
     failures: list[BaseException] = []
     try:

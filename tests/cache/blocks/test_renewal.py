@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from hms_cache.cache.entries import Facet
+from hms_cache.cache.partitions import segment
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.rebuild import Rebuild
 from hms_cache.cache.partitions.segment import SMALLEST_TAIL
+from hms_cache.cache.verification import invariants
+from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.cache.weights import weight_of
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
@@ -93,6 +98,38 @@ def test_what_changes_while_a_new_block_is_made_is_not_lost(servers: MakeServer,
     assert partitions.find(late) is None
     compare(server)
     assert len(held(server)) == len(VALUES) - 1
+
+
+@pytest.mark.parametrize("how", ["reset", "flush", "start", "refresh"])
+def test_what_is_dropped_while_a_new_block_is_made_is_not_charged_again(
+    servers: MakeServer, monkeypatch: Any, how: str
+) -> None:
+    server, _ = prepared(servers)
+    shared, run = server.cache.shared, Rebuild.run
+    drops = {
+        "reset": lambda: shared.reset("for the test", shared.position),
+        "flush": shared.forget_all,
+        "start": lambda: shared.start_at(shared.position),
+        "refresh": lambda: shared.forget(KEY),
+    }
+    after: list[tuple[int, int]] = []
+
+    def run_and_drop(rebuild: Rebuild) -> None:
+        run(rebuild)
+        drops[how]()
+        after.append((shared.weight, len(shared.segmented)))
+
+    monkeypatch.setattr(segment, "SEGMENT_PARTITIONS", 20)
+    monkeypatch.setattr(Rebuild, "run", run_and_drop)
+    entry = shared.tables[KEY]
+    change(server, SMALLEST_TAIL + 1)
+    assert server.poller.ensure_applied(server.objects.reads.current_event_id(), 5.0)
+    wanted = Wanted(KEY, Facet.PARTITIONS, tuple(VALUES[: SMALLEST_TAIL + 1]))
+    server.cache.loader.load([wanted])
+    assert after, "no block was made anew"
+    assert shared.tables.get(KEY) is not entry
+    assert (shared.weight, len(shared.segmented)) == after[-1]
+    invariants.check(shared)
 
 
 def test_a_block_that_cannot_be_made_changes_nothing(servers: MakeServer, monkeypatch: Any) -> None:

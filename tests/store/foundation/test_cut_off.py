@@ -3,9 +3,42 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection
 
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
+from hms_cache.store.engine.work_units import NeedMoreIds, WriteTransaction, run_again_if_lost, run_read, run_write
 from tests.servers import PATIENCE_S
+from tests.store.foundation.writes import add_database, names_of_databases
+
+Work = Callable[[Connection], None]
+
+
+def read(database: Database, work: Work) -> None:
+    run_read(database, work)
+
+
+def write(database: Database, work: Work) -> None:
+    def add(transaction: WriteTransaction) -> None:
+        add_database(transaction, "given_up")
+        work(transaction.connection)
+
+    run_write(database, add)
+
+
+def read_one_moment(database: Database, work: Work) -> None:
+    def begin() -> None:
+        with database.snapshot():
+            run_read(database, work)
+
+    run_again_if_lost(database, begin)
+
+
+WAYS = pytest.mark.parametrize("run", [read, read_one_moment, write])
 
 
 def test_a_thread_that_waits_for_the_database_is_cut_off(empty_database: Database) -> None:
@@ -38,3 +71,99 @@ def test_a_thread_that_waits_for_the_database_is_cut_off(empty_database: Databas
     assert not database.cut_off(identifier), "it holds nothing any more"
     with database.loading() as connection:
         assert connection.exec_driver_sql("SELECT 1").scalar() == 1, "the pool gives no connection that was cut off"
+
+
+@WAYS
+def test_a_call_that_was_cut_off_is_not_begun_again(
+    initialized_database: Database, run: Callable[[Database, Work], None]
+) -> None:
+    """As a lost connection it would be: the thread stays stuck, and a write is committed that was given up."""
+    database = initialized_database
+    sleep = {"mysql": "SELECT SLEEP(60)", "postgresql": "SELECT pg_sleep(60)"}.get(
+        database.dialect,
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
+    )
+    holding, runs, raised = threading.Event(), [], []
+
+    def work(connection: Connection) -> None:
+        runs.append(connection)
+        holding.set()
+        if len(runs) == 1:
+            connection.exec_driver_sql(sleep).scalar()
+
+    def call() -> None:
+        try:
+            run(database, work)
+        except Exception as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    assert holding.wait(PATIENCE_S)
+    while thread.is_alive() and len(runs) == 1:
+        assert thread.ident is not None
+        database.cut_off(thread.ident)  # SQLite's statement may not have begun
+        thread.join(0.2)
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+    assert len(runs) == 1
+    assert [(type(one), getattr(one, "connection_lost", None)) for one in raised] == [(DatabaseUnavailable, False)]
+    assert names_of_databases(database) == []
+
+
+@WAYS
+@pytest.mark.parametrize(
+    "failure",
+    [
+        DatabaseUnavailable("it broke", connection_lost=True),
+        RetryableConflict("a deadlock"),
+        NeedMoreIds("MTable", 2),
+        ValueError("a defect"),
+    ],
+    ids=lambda failure: type(failure).__name__,
+)
+def test_whatever_fails_on_a_connection_that_was_cut_off_is_its_end(
+    initialized_database: Database, run: Callable[[Database, Work], None], failure: Exception
+) -> None:
+    """Not the end of what else the thread does: its next call is run again as any other."""
+    database, runs = initialized_database, 0
+
+    def fail_once_cut_off(connection: Connection) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 1:
+            assert database.cut_off(threading.get_ident())
+            raise failure
+
+    def fail_once(connection: Connection) -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 1:
+            raise DatabaseUnavailable("it went stale", connection_lost=True)
+
+    with pytest.raises(DatabaseUnavailable) as raised:
+        run(database, fail_once_cut_off)
+    assert runs == 1
+    assert not raised.value.connection_lost
+    assert names_of_databases(database) == []
+    runs = 0
+    run(database, fail_once)
+    assert runs == 2
+    assert not database._cut and not database._held_by
+
+
+def test_a_commit_that_was_cut_off_stays_of_unknown_outcome(
+    initialized_database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, commits = initialized_database, 0
+
+    def commit(transaction: Any) -> None:
+        nonlocal commits
+        commits += 1
+        assert database.cut_off(threading.get_ident())
+        raise DatabaseUnavailable("it broke", connection_lost=True)
+
+    monkeypatch.setattr(WriteTransaction, "commit", commit)
+    with pytest.raises(CommitOutcomeUnknown):
+        run_write(database, lambda transaction: add_database(transaction, "given_up"))
+    assert commits == 1

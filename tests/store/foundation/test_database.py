@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import socket
+import sqlite3
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import insert, select, text
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import QueuePool
 
 from hms_cache.config.sections import DatabaseSettings
 from hms_cache.errors import ConfigurationError, DatabaseUnavailableError
@@ -80,6 +83,43 @@ def test_reads_inside_a_snapshot_are_part_of_it(initialized_database: Database) 
         writer.join(60)
         assert read() == []
     assert read() == ["a"]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "just then"])
+def test_connections_that_are_in_use_when_they_are_let_go_of_are_closed_when_they_are_given_back(
+    initialized_database: Database, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """They would stand open in a pool that nobody uses, also after a failover: with the server of before."""
+    drivers: list[Any] = []
+    if late:
+        # Between the look at whether the pool is in use, and the moment when the connection stands in it.
+        give_back = QueuePool._do_return_conn
+
+        def give_back_late(pool: QueuePool, record: Any) -> None:
+            pool.dispose()
+            give_back(pool, record)
+
+        monkeypatch.setattr(QueuePool, "_do_return_conn", give_back_late)
+    for use in (initialized_database.checking, initialized_database.loading, initialized_database.writing):
+        with use() as connection:
+            connection.execute(text("SELECT 1")).all()
+            drivers.append(connection.connection.dbapi_connection)
+            if not late:
+                initialized_database.renew()
+    assert not any(map(is_open, drivers))
+    monkeypatch.undo()
+    with initialized_database.loading() as connection:
+        assert connection.execute(text("SELECT 1")).scalar() == 1
+
+
+def is_open(driver: Any) -> bool:
+    if not isinstance(driver, sqlite3.Connection):
+        return not driver.closed if hasattr(driver, "closed") else bool(driver.open)
+    try:
+        driver.total_changes  # noqa: B018
+    except sqlite3.ProgrammingError:
+        return False
+    return True
 
 
 def test_who_waits_too_long_for_a_connection_is_told(initialized_database_url: str) -> None:

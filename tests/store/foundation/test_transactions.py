@@ -8,18 +8,27 @@ import sqlite3
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 from sqlalchemy import insert, make_url, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.config.sections import DatabaseSettings
+from hms_cache.clock import SystemClock
+from hms_cache.config import Settings
+from hms_cache.config.sections import DatabaseSettings, WarehouseSettings
+from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store import schema
+from hms_cache.store.contract.metadata import MetadataReads
+from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import EventRow
 from hms_cache.store.engine.work_units import NeedMoreIds, WriteTransaction, run_read, run_write
+from hms_cache.store.object_store import ObjectStore
+from hms_cache.store.warehouse import Warehouse
 from tests.databases import closing, count_statements
+from tests.servers import PATIENCE_S
 from tests.store.foundation.relay import Relay
 from tests.store.foundation.writes import (
     add_database,
@@ -269,30 +278,66 @@ def test_a_commit_with_unknown_outcome_is_not_run_again(initialized_database_url
     relay.close()
 
 
+def cut_all_others(database: Database) -> None:
+    """Ends all connections of the database but one, which makes those stale that are in the pools."""
+    with database.checking() as connection:
+        if database.dialect == "mysql":
+            mine = connection.execute(text("SELECT CONNECTION_ID()")).scalar_one()
+            others = "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND ID <> :mine"
+            for number in connection.execute(text(others), {"mine": mine}).scalars().all():
+                connection.execute(text(f"KILL {number}"))
+        else:
+            connection.execute(
+                text(
+                    "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND pid <> pg_backend_pid()"
+                )
+            ).all()
+
+
 @server_kinds
 def test_connections_that_went_stale_are_not_noticed(initialized_database: Database) -> None:
-    def cut_all() -> None:
-        with initialized_database.checking() as connection:
-            if initialized_database.dialect == "mysql":
-                mine = connection.execute(text("SELECT CONNECTION_ID()")).scalar_one()
-                others = "SELECT ID FROM information_schema.PROCESSLIST WHERE DB = DATABASE() AND ID <> :mine"
-                for number in connection.execute(text(others), {"mine": mine}).scalars().all():
-                    connection.execute(text(f"KILL {number}"))
-            else:
-                connection.execute(
-                    text(
-                        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-                        " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-                    )
-                ).all()
-
     run_write(initialized_database, lambda write: add_database(write, "a"))
     assert run_read(initialized_database, lambda connection: connection.execute(select(schema.DBS.c.NAME)).all())
-    cut_all()
+    cut_all_others(initialized_database)
     run_write(initialized_database, lambda write: add_database(write, "b"))
-    cut_all()
+    cut_all_others(initialized_database)
     found = run_read(initialized_database, lambda connection: connection.execute(select(schema.DBS.c.NAME)).all())
     assert sorted(tuple(row) for row in found) == [("a",), ("b",)]
+
+
+@server_kinds
+def test_connections_that_went_stale_are_not_noticed_by_reads_of_one_moment(
+    initialized_database: Database, tmp_path: Path
+) -> None:
+    """Nobody inside may begin the snapshot anew; so whoever opened it does, once."""
+    warehouse = Warehouse(WarehouseSettings(directory=f"file:{tmp_path}"))
+    clock = SystemClock()
+    context = StoreContext(initialized_database, MessageBuilder(clock=clock), warehouse, Settings(), clock)
+    store = ObjectStore(context)
+    run_write(initialized_database, lambda write: add_database(write, "a"))
+    asked = 0
+
+    def ask(reads: MetadataReads) -> list[list[str]]:
+        nonlocal asked
+        asked += 1
+        if asked > 3:  # each time in the middle
+            reads.databases.get_database_names("hive", "a")
+            cut_from_elsewhere()
+        return [reads.databases.get_database_names("hive", pattern) for pattern in ("a", "*")]
+
+    def cut_from_elsewhere() -> None:
+        with ThreadPoolExecutor(1) as other:
+            other.submit(cut_all_others, initialized_database).result(PATIENCE_S)
+
+    assert store.reads.at_one_moment(ask) == [["a"], ["a"]]
+    cut_all_others(initialized_database)
+    assert store.reads.at_one_moment(ask) == [["a"], ["a"]]
+    assert asked == 3
+    # A database that is not there is told of after the second time.
+    with pytest.raises(DatabaseUnavailable):
+        store.reads.at_one_moment(ask)
+    assert asked == 5
 
 
 @server_kinds
