@@ -20,7 +20,7 @@ from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 from hms_cache.jobs.statistics.acid import COMPACTED, AcidDirectory, Snapshot, state_of
 from hms_cache.store.warehouse.locations import Location
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, StorageDescriptor
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -145,6 +145,10 @@ class UnitFiles(NamedTuple):
 _OF_FULL = re.compile(r"bucket_\d+(?:_\d+)?")
 
 ORIGINAL_FILES = "it has files of before it was transactional; ANALYZE TABLE of Hive reads them"
+NESTED_FILES = (
+    "it has files in directories below its own, which Hive counts and Spark does not; ANALYZE TABLE of Hive reads them"
+)
+OTHER_STORAGE = "it is stored in another way than its table; ANALYZE TABLE of Hive reads it"
 OTHER_FILES = (
     "a delta has files that Hive's writers of transactional tables do not make; ANALYZE TABLE of Hive reads them"
 )
@@ -159,9 +163,8 @@ class FigureLister:
     def figures(self, location: str) -> tuple[Figures | None, str | None]:
         """Or why there are none. A directory that is not there has no files."""
         found = self._lister.files(location)
-        if found.problem is not None:
-            return None, found.problem
-        return _figures(found), None
+        problem = NESTED_FILES if found.depth else found.problem
+        return (_figures(found), None) if problem is None else (None, problem)
 
     def of_neighbours(self, locations: Sequence[str]) -> dict[str, Figures]:
         """The same of directories in stores of objects, by one listing for each place in which several of them are.
@@ -190,7 +193,8 @@ class FigureLister:
             except (OSError, MetaException):
                 continue
             if len(names) > 1:
-                found |= {names[name]: _figures(self._lister.figures(some)) for name, some in infos.items()}
+                flat = (name for name, some in infos.items() if not any(depth for depth, _ in some))
+                found |= {names[name]: _figures(self._lister.figures(infos[name])) for name in flat}
         return found
 
     def seen(self, location: str, snapshot: Snapshot) -> tuple[Figures | None, str | None, Layout | None]:
@@ -284,8 +288,8 @@ def _looker(metastore: str, sample_bytes: int | None) -> Callable[[Iterator[pa.R
                     places = list(_places(reader, row))
                     known: Mapping[str, Figures] = {}
                     if row["snapshot"] is None and are_most(len(places), row["partitions_in_all"]):
-                        known = lister.of_neighbours([location for _, location, _ in places])
-                    found = [_row(row, lister, known, sample_bytes, *place) for place in places]
+                        known = lister.of_neighbours([place.location for place in places])
+                    found = [_row(row, lister, known, sample_bytes, place) for place in places]
                     yield pyarrow.RecordBatch.from_pylist(found, schema)
         finally:
             reader.close()
@@ -293,15 +297,56 @@ def _looker(metastore: str, sample_bytes: int | None) -> Callable[[Iterator[pa.R
     return look
 
 
-def _places(reader: MetastoreReader, row: dict[str, Any]) -> Iterator[tuple[str | None, str, dict[str, str]]]:
-    """(partition, location, parameters); none of what was dropped since it was listed."""
+class _Place(NamedTuple):
+    """A partition, or the table without partitions (None)."""
+
+    unit: str | None
+    location: str
+    parameters: Mapping[str, str]
+    is_stored_otherwise: bool = False
+    """Than its table."""
+
+
+def _places(reader: MetastoreReader, row: dict[str, Any]) -> Iterator[_Place]:
+    """None of what was dropped since it was listed."""
     name = TableName(*(row[part] for part in TABLE_COLUMNS))
-    if row["partitions"] is None:
-        for table in reader.tables(name.catalog, name.database, [name.table]):
-            yield None, table.sd.location or "", table.parameters or {}
-        return
-    for unit, partition in reader.partitions(PartitionRange(name, names=tuple(row["partitions"]))):
-        yield unit, partition.sd.location or "", partition.parameters or {}
+    for table in reader.tables(name.catalog, name.database, [name.table]):
+        if row["partitions"] is None:
+            yield _Place(None, table.sd.location or "", table.parameters or {})
+            continue
+        # Of tables of its own Spark reads each partition by the table's options.
+        is_sparks = (table.parameters or {}).get("spark.sql.sources.provider", "hive").lower() != "hive"
+        known = _storage(table.sd)
+        for unit, partition in reader.partitions(PartitionRange(name, names=tuple(row["partitions"]))):
+            is_other = not is_sparks and _storage(partition.sd) != known
+            yield _Place(unit, partition.sd.location or "", partition.parameters or {}, is_other)
+
+
+def _storage(of: StorageDescriptor) -> tuple[object, ...]:
+    """How rows are read of files, as far as it makes a difference: Spark, Trino and Hive each note things of their own
+    with a partition. Of Parquet and ORC files tell the rest themselves."""
+    library = (of.serdeInfo.serializationLib if of.serdeInfo is not None else None) or ""
+    if any(name in library.lower() for name in ("parquet", "orc")):
+        return of.inputFormat, library
+    options = (of.serdeInfo.parameters if of.serdeInfo is not None else None) or {}
+    # As `LazySerDeParameters` of Hive finds it: a number is the code of a character.
+    between = options.get("field.delim") or options.get("serialization.format") or "1"
+    within = options.get("collection.delim") or options.get("colelction.delim")
+    told = tuple(options.get(name, default) for name, default in _OF_TEXT.items())
+    return of.inputFormat, library, chr(int(between)) if _CODE.fullmatch(between) else between, within, told
+
+
+_CODE = re.compile(r"[0-9]{1,3}")
+_OF_TEXT: Mapping[str, str | None] = {
+    **dict.fromkeys(("escape.delim", "mapkey.delim", "input.regex", "avro.schema.literal", "avro.schema.url")),
+    "line.delim": "\n",
+    "separatorChar": ",",
+    "quoteChar": '"',
+    "escapeChar": "\\",
+    "serialization.null.format": "\\N",
+    "serialization.encoding": "UTF-8",
+}
+"""Parameters of a serde that say how a line is taken apart, and what holds where they are not there."""
 
 
 def _row(
@@ -309,14 +354,15 @@ def _row(
     lister: FigureLister,
     known: Mapping[str, Figures],
     sample_bytes: int | None,
-    partition: str | None,
-    location: str,
-    parameters: dict[str, str],
+    place: _Place,
 ) -> dict[str, Any]:
     layout = None
     figures: Figures | None
     problem: str | None
-    if location in known:
+    partition, location, parameters, _ = place
+    if place.is_stored_otherwise:
+        figures, problem = None, OTHER_STORAGE
+    elif location in known:
         figures, problem = known[location], None
     elif row["snapshot"] is None:
         figures, problem = lister.figures(location)

@@ -28,7 +28,7 @@ from hms_cache.jobs.statistics.computing import Computation, compute_small, targ
 from hms_cache.jobs.statistics.data_files import SAMPLED, UnitFiles
 from hms_cache.jobs.statistics.histograms import histograms
 from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE, SLICES
-from hms_cache.jobs.statistics.parameters import spark_statistics
+from hms_cache.jobs.statistics.parameters import not_answerable, spark_statistics
 from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, limit_work, tables_in
 from hms_cache.jobs.statistics.reading import (
     knows_files,
@@ -43,7 +43,11 @@ from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transaction import Transaction
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.statistics_values import ColumnValues, statistics_of
-from hms_cache.store.rows.parameters import set_basic_statistics_accurate
+from hms_cache.store.rows.parameters import (
+    accurate_columns,
+    remove_columns_from_accuracy,
+    set_basic_statistics_accurate,
+)
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats
 
 TABLES_TOGETHER, UNITS_TOGETHER = 100, 2_000
@@ -305,22 +309,24 @@ def _merge(
         )
     target = target_of(run, one)
     rows = _rows_of_all(one, rows_now) if not one.sampled else None
+    not_claimed = not_answerable(statistics)
 
     def change(parameters: Mapping[str, str]) -> dict[str, str]:
         found = dict(parameters) | {plan.MERGED: one.digest()}
         found.pop(SAMPLED, None)
+        remove_columns_from_accuracy(found, not_claimed)
         if one.sampled:
             found[SAMPLED] = f"{len(one.sampled)} of {len(one.names or ())} partitions"
             set_basic_statistics_accurate(found, False)
         total = sum(unit.figures.bytes for unit in one.files.values() if unit.figures is not None)
         return found if rows is None and not one.sampled else spark_statistics(found, rows, total, statistics, totals)
 
+    def is_done(found: Mapping[str, str]) -> bool:
+        return found.get(plan.MERGED) == one.digest() and accurate_columns(found).isdisjoint(not_claimed)
+
     with MetastoreClient(target.metastore) as client:
         target.write(client, [target.statistics(None, statistics)])
-        reason = record_table(
-            *(client, one.table, change, lambda found: found.get(plan.MERGED) == one.digest()),
-            *(target.write_id, target.valid_write_ids),
-        )
+        reason = record_table(client, one.table, change, is_done, target.write_id, target.valid_write_ids)
     if reason is not None:
         done.failures.append((label, None, reason))
     done.merged += 1

@@ -15,7 +15,7 @@ import numpy as np
 from hms_cache.jobs.statistics.data_files import RECORDED, SAMPLED, Figures
 from hms_cache.jobs.statistics.totals import Totals, TotalsOfColumns
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, values_of
-from hms_cache.store.rows.parameters import set_basic_statistics_accurate
+from hms_cache.store.rows.parameters import remove_columns_from_accuracy, set_basic_statistics_accurate
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 SPARK = "spark.sql.statistics."
@@ -27,6 +27,7 @@ _DEFAULT_LENGTHS = {StatisticsKind.STRING: 20, StatisticsKind.BINARY: 100}
 """Of a column without values."""
 
 _EPOCH = date(1970, 1, 1)
+_GREGORIAN_SINCE = (date(1582, 10, 15) - _EPOCH).days
 
 
 def basic_statistics(
@@ -49,7 +50,24 @@ def basic_statistics(
     if sample is not None:
         written[SAMPLED] = sample
     set_basic_statistics_accurate(written, sample is None)
+    remove_columns_from_accuracy(written, not_answerable(columns))
     return written
+
+
+def not_answerable(columns: Iterable[ColumnStatisticsObj]) -> frozenset[str]:
+    """Columns of whose statistics Hive is to plan and not to answer queries.
+
+    Of values without a bound that can be written, infinite ones and those that are no number, Hive answers NULL for the
+    bound; and a day before 1582-10-15 is another one to Hive, by its calendar, than to Arrow and Spark.
+    """
+    found = set()
+    for column in columns:
+        values = values_of(column)
+        if values.kind is StatisticsKind.DOUBLE and values.distinct and (values.low is None or values.high is None):
+            found.add(column.colName)
+        if values.kind is StatisticsKind.DATE and isinstance(values.low, int) and values.low < _GREGORIAN_SINCE:
+            found.add(column.colName)
+    return frozenset(found)
 
 
 def raw_data_bytes(rows: int, columns: Iterable[ColumnStatisticsObj]) -> int:

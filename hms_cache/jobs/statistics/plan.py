@@ -242,8 +242,36 @@ def refusal(table: Table) -> str | None:
             return f"{_ENGINES.get(engine.lower(), engine)} keeps statistics of its tables itself"
     if parameters.get("storage_handler"):
         return f"its rows are read by {parameters['storage_handler']}"
+    if parameters.get("spark.sql.sources.provider", "hive").lower() == "hive":
+        return _read_by_hive_only(table)
     return None
 
+
+def _read_by_hive_only(table: Table) -> str | None:
+    """Why Spark would read other rows than Hive of a table that it takes for one of Hive's."""
+    serde = table.sd.serdeInfo if table.sd is not None else None
+    options = {**((serde.parameters if serde is not None else None) or {}), **(table.parameters or {})}
+    file_format, input_format = format_of(table), (table.sd.inputFormat if table.sd is not None else None) or ""
+    is_known = file_format is None or not input_format or input_format in _INPUT_FORMATS[file_format]
+    if not is_known or input_format.endswith(".SymlinkTextInputFormat"):
+        return f"its rows are read by {input_format}"
+    if file_format is None and any(options.get(name, "0") not in ("", "0") for name in _LINES_LEFT_OUT):
+        return f"its files have lines that are no rows ({', '.join(_LINES_LEFT_OUT)}), which Spark does not know"
+    if file_format == "parquet" and options.get("parquet.column.index.access", "").lower() == "true":
+        return "its files tell columns by their position (parquet.column.index.access), which Spark does not know"
+    return None
+
+
+_LINES_LEFT_OUT = ("skip.header.line.count", "skip.footer.line.count")
+_INPUT_FORMATS = {
+    "parquet": (
+        "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat",
+        "parquet.hive.MapredParquetInputFormat",
+        "parquet.hive.DeprecatedParquetInputFormat",
+    ),
+    "orc": ("org.apache.hadoop.hive.ql.io.orc.OrcInputFormat",),
+}
+"""Classes that read what the format's name says; those of Hudi, for one, leave out old versions of rows."""
 
 _ENGINES = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
 _PROVIDERS = frozenset({"hive", "parquet", "orc", "csv", "json", "text", "avro"})

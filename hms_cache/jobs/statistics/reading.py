@@ -6,17 +6,21 @@ another catalog than the default one by a plan of ours (`rows.hive_relation`), w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Context, Decimal
+from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from hms_cache.jobs.statistics.acid import is_insert_only
-from hms_cache.jobs.statistics.columns import StatisticsColumn
+from hms_cache.jobs.statistics.columns import StatisticsColumn, decimal_size
 from hms_cache.jobs.statistics.data_files import Sample, UnitFiles
 from hms_cache.jobs.statistics.rows.acid_rows import rows_not_deleted
 from hms_cache.jobs.statistics.rows.file_index import (
@@ -49,7 +53,56 @@ READ_BESIDE = 0.05
 """Bytes that need not be read, of those that must be, that are read all the same: one reading without a filter takes
 less than many."""
 
-_WHOLE_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint"})
+
+def _whole(hive_type: str, text: str) -> int:
+    limit = 1 << _BITS[hive_type] - 1
+    if not -limit <= int(text) < limit:
+        raise ValueError(text)
+    return int(text)
+
+
+def _fraction(hive_type: str, text: str) -> object:
+    value = float(text)
+    if hive_type == "float":
+        with np.errstate(over="ignore"):
+            value = float(np.float32(value))
+    return "NaN" if value != value else value  # one value to Spark, none to Python
+
+
+def _decimal(hive_type: str, text: str) -> Decimal:
+    digits, scale = decimal_size(hive_type)
+    value = Decimal(text)
+    if value != value.quantize(Decimal(1).scaleb(-scale), context=Context(prec=digits)):
+        raise ValueError(text)
+    return value
+
+
+def _date(_hive_type: str, text: str) -> date:
+    year, month, day = map(int, text.split("-"))
+    return date(year, month, day)
+
+
+def _moment(_hive_type: str, text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _truth(_hive_type: str, text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_VALUES: Mapping[str, Callable[[str, str], object]] = {
+    **dict.fromkeys(_BITS, _whole),
+    **dict.fromkeys(("float", "double"), _fraction),
+    "decimal": _decimal,
+    "date": _date,
+    "timestamp": _moment,
+    "boolean": _truth,
+}
+"""Of partition keys by their type, where one value has several spellings. They raise ValueError or ArithmeticError for
+what is no value of the type: Spark takes it for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +152,27 @@ def _bytes(names: Iterable[str | None], files: Mapping[str | None, UnitFiles]) -
 
 
 def unreadable_partitions(table: Table, names: Sequence[str]) -> list[str]:
-    """Partitions that Spark cannot tell apart, or not read: several spellings of one number, or what is no number."""
-    numeric = [index for index, key in enumerate(table.partitionKeys) if key.type.lower() in _WHOLE_NUMBERS]
-    if not numeric:
+    """Partitions that Spark cannot tell apart, or not read: several spellings of one value, or what is none."""
+    typed = {
+        index: partial(_VALUES[kind], key.type.lower())
+        for index, key in enumerate(table.partitionKeys)
+        if (kind := key.type.lower().partition("(")[0].strip()) in _VALUES
+    }
+    if not typed:
         return []
-    by_values: dict[tuple[str | int, ...], list[str]] = {}
+    by_values: dict[tuple[object, ...], list[str]] = {}
     unreadable = []
     for name in names:
-        values: list[str | int] = list(values_of_name(name))
+        texts = values_of_name(name)
+        values: list[object] = list(texts)
         try:
-            for index in numeric:
-                if values[index] != DEFAULT_PARTITION_VALUE:
-                    values[index] = int(values[index])
-        except ValueError:
+            for index, value_of in typed.items():
+                if texts[index] == DEFAULT_PARTITION_VALUE:
+                    continue
+                if "_" in texts[index]:  # Python's numbers may have it
+                    raise ValueError(name)
+                values[index] = value_of(texts[index])
+        except (ValueError, ArithmeticError):
             unreadable.append(name)
             continue
         by_values.setdefault(tuple(values), []).append(name)

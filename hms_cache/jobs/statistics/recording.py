@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.sources.metastore_reader import in_catalog
 from hms_cache.jobs.statistics.data_files import RECORDED, Figures
-from hms_cache.jobs.statistics.parameters import basic_statistics
+from hms_cache.jobs.statistics.parameters import basic_statistics, not_answerable
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.partition_names import make_partition_name
+from hms_cache.store.rows.parameters import accurate_columns, remove_columns_from_accuracy
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlterPartitionsRequest,
     AlterTableRequest,
@@ -54,16 +55,41 @@ class Unit:
     """What is kept of the sample that they are estimated from (`data_files.SAMPLED`)."""
 
 
+def counted(unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
+    """The parameters with its row counts and files."""
+    return basic_statistics(dict(parameters), unit.rows, unit.figures, unit.columns, unit.sample)
+
+
+def is_counted(unit: Unit, parameters: Mapping[str, str]) -> bool:
+    """Whether these are there."""
+    return parameters.get(RECORDED) == str(unit.figures) and is_planned_by(unit, parameters)
+
+
+def planned_by(unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
+    """The parameters without claims about those of its columns that no query is to be answered from."""
+    changed = dict(parameters)
+    remove_columns_from_accuracy(changed, not_answerable(unit.columns))
+    return changed
+
+
+def is_planned_by(unit: Unit, parameters: Mapping[str, str]) -> bool:
+    """Whether there are no such claims."""
+    return accurate_columns(parameters).isdisjoint(not_answerable(unit.columns))
+
+
 def record_partitions(
     client: MetastoreClient,
     read: Table,
     units: Sequence[Unit],
     write_id: int | None = None,
     valid_write_ids: str | None = None,
+    change: Callable[[Unit, Mapping[str, str]], dict[str, str]] = counted,
+    is_done: Callable[[Unit, Mapping[str, str]], bool] = is_counted,
 ) -> Failures:
-    """Row counts and files of partitions of a table as it was `read`, in one call. Raises what the metastore says.
+    """Changes parameters of partitions of a table as it was `read`, in one call. Raises what the metastore says.
 
-    `write_id`, `valid_write_ids`: of the writer of a transactional table.
+    `write_id`, `valid_write_ids`: of the writer of a transactional table. `is_done`: whether parameters are those that
+    `change` makes, for an attempt whose outcome is not known.
     """
     database, table = _database(read), read.tableName
     by_name = {unit.name: unit for unit in units}
@@ -77,10 +103,8 @@ def record_partitions(
             partition = partitions.get(name)
             if partition is None or (partition.sd.location or "") != unit.location:
                 failures[name] = GONE
-            elif (partition.parameters or {}).get(RECORDED) != str(unit.figures) or attempt == 1:
-                partition.parameters = basic_statistics(
-                    partition.parameters or {}, unit.rows, unit.figures, unit.columns, unit.sample
-                )
+            elif attempt == 1 or not is_done(unit, partition.parameters or {}):
+                partition.parameters = change(unit, partition.parameters or {})
                 altered.append(partition)
         try:
             if altered:

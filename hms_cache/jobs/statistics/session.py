@@ -18,9 +18,16 @@ LISTING_TASKS_PER_CORE = 4
 """Spark lists directories in a task each, up to 10,000: some ms for what takes a tenth of that."""
 
 
-_AS_HIVE_READS = {"spark.sql.ansi.enabled": "false"}
-"""Else Spark fails where Hive has a null: at the partition of no value of a number key, in a table that it reads
-through Hive's classes."""
+_AS_HIVE_READS = {
+    # Else Spark fails where Hive has a null: at the partition of no value of a number key, in a table that it reads
+    # through Hive's classes.
+    "spark.sql.ansi.enabled": "false",
+    # Hive tells columns of ORC by their position, also after one was renamed.
+    "orc.force.positional.evolution": "true",
+    # What cannot be read is no empty file.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+}
 
 
 @contextmanager

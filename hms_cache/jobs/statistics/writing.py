@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +19,19 @@ from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.statistics.acid import Snapshot
 from hms_cache.jobs.statistics.columns import StatisticsColumn
-from hms_cache.jobs.statistics.data_files import RECORDED, FigureLister, Figures, UnitFiles, are_most
-from hms_cache.jobs.statistics.parameters import basic_statistics, spark_statistics
-from hms_cache.jobs.statistics.recording import Failures, Unit, record_partitions, record_table
+from hms_cache.jobs.statistics.data_files import FigureLister, Figures, UnitFiles, are_most
+from hms_cache.jobs.statistics.parameters import not_answerable, spark_statistics
+from hms_cache.jobs.statistics.recording import (
+    Failures,
+    Unit,
+    counted,
+    is_counted,
+    is_planned_by,
+    planned_by,
+    record_partitions,
+    record_table,
+)
 from hms_cache.jobs.statistics.rows import small_files
-from hms_cache.jobs.statistics.rows.file_index import format_of
 from hms_cache.jobs.statistics.table_level import Together
 from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transform import bounds_us_of_row, estimated, statistics_of_row
@@ -166,9 +175,7 @@ def read_and_written(spark: SparkSession, tables: Sequence[SmallUnits], tasks: i
         with _Connections() as connections, small_files.Files() as files:
             for number, of_table in itertools.groupby(rows, key=lambda row: row["table"]):
                 one = known[number]
-                file_format = format_of(one.table)
-                assert file_format is not None
-                read = small_files.reader(files, file_format, one.columns)
+                read = small_files.reader(files, one.table, one.columns)
                 write = _writer(one.target, one.columns, one.table, connections, number)
                 yield from write(read(row["units"]) for row in of_table)
 
@@ -366,8 +373,8 @@ def _write(
         return first + second, done + more
     kept = [(row, one) for row, one in zip(rows, statistics, strict=True) if row["name"] not in failures]
     outcomes = [_outcome(partition=name, failure=reason) for name, reason in failures.items()]
-    counted = _outcome(written=len(kept), rows=sum(row["rows"] for row, _ in kept))
-    return [counted, *outcomes], kept
+    told = _outcome(written=len(kept), rows=sum(row["rows"] for row, _ in kept))
+    return [told, *outcomes], kept
 
 
 def _record(
@@ -378,15 +385,16 @@ def _record(
     statistics: Sequence[ColumnStatistics],
     table: Table,
 ) -> Failures:
-    """After the last pass: what was counted, and of which files, stands beside statistics of all columns."""
-    if {one.colName for one in statistics[0].statsObj} != set(target.last_pass):
-        return {}
+    """After the last pass: what was counted, and of which files, stands beside statistics of all columns. After others
+    claims are taken back that a query would be answered wrongly from."""
     units = []
     for row, one in zip(rows, statistics, strict=True):
         figures = Figures.read(row["files"])
         assert figures is not None
         sample = None if row["sample_bytes"] is None else f"{row['sample_bytes']}:{row['all_bytes']}"
         units.append(Unit(row["name"], row["rows"], row["location"], figures, one.statsObj, sample))
+    if {one.colName for one in statistics[0].statsObj} != set(target.last_pass):
+        return _take_back(client, target, table, [unit for unit in units if not_answerable(unit.columns)])
     if units[0].name is not None:
         return record_partitions(client, table, units, target.write_id, target.valid_write_ids)
     [unit] = units
@@ -394,12 +402,19 @@ def _record(
     totals.add(unit.columns, unit.rows, bounds_us_of_row(rows[0], columns))
 
     def change(parameters: Mapping[str, str]) -> dict[str, str]:
-        basic = basic_statistics(dict(parameters), unit.rows, unit.figures, unit.columns, unit.sample)
-        counted = None if unit.sample is not None else unit.rows
-        return spark_statistics(basic, counted, unit.figures.bytes, unit.columns, totals)
+        rows_of_all = None if unit.sample is not None else unit.rows
+        return spark_statistics(counted(unit, parameters), rows_of_all, unit.figures.bytes, unit.columns, totals)
 
-    reason = record_table(
-        *(client, table, change, lambda found: found.get(RECORDED) == str(unit.figures)),
-        *(target.write_id, target.valid_write_ids),
-    )
+    reason = record_table(client, table, change, partial(is_counted, unit), target.write_id, target.valid_write_ids)
+    return {} if reason is None else {None: reason}
+
+
+def _take_back(client: MetastoreClient, target: Target, table: Table, units: Sequence[Unit]) -> Failures:
+    if not units:
+        return {}
+    whose = target.write_id, target.valid_write_ids
+    if units[0].name is not None:
+        return record_partitions(client, table, units, *whose, planned_by, is_planned_by)
+    [unit] = units
+    reason = record_table(client, table, partial(planned_by, unit), partial(is_planned_by, unit), *whose)
     return {} if reason is None else {None: reason}

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from hms_cache.jobs.statistics.acid import AcidDirectory, Snapshot, state_of
 from hms_cache.jobs.statistics.data_files import ORIGINAL_FILES, OTHER_FILES, FigureLister, Layout
+from hms_cache.jobs.statistics.rows.acid_rows import _NAME, _OF_HIVE, _in_schema, _prefixed
 from hms_cache.txn import LONG_MAX, ValidTxnList, ValidWriteIdList
 
 EVERYTHING = Snapshot(ValidTxnList(100).to_text(), ValidWriteIdList.of("d.t", 100).to_text(), True)
@@ -133,3 +139,26 @@ def test_files_that_are_counted(tmp_path: Path) -> None:
     assert lister.seen(here, snapshot._replace(is_full=False))[1] is None
     (tmp_path / "000000_0").write_text("")
     assert lister.seen(here, snapshot) == (None, ORIGINAL_FILES, None)
+
+
+def test_columns_of_a_row_are_told_by_their_position() -> None:
+    """As Hive does, also after one was renamed; what the file is too old for is null, what does not fit a failure."""
+    kinds = StructType(
+        [StructField("id", IntegerType()), StructField("name", StringType()), StructField("n", LongType())]
+    )
+    fields = [StructField(_prefixed(field.name), field.dataType) for field in kinds]
+    schema: Any = to_arrow_schema(StructType([*_OF_HIVE.fields, *fields]))
+
+    def read(rows: pa.Array, positions: list[int]) -> list[list[Any]]:
+        count = len(rows)
+        of_hive = {name: pa.array([0] * count) for name in ("operation", *_NAME, "currentTransaction")}
+        found = _in_schema(pa.table({**of_hive, "row": rows}), 7, kinds.names, positions, schema)
+        return [found[_prefixed(name)].to_pylist() for name in kinds.names]
+
+    swapped = pa.array([{"name": 1, "id": "x"}, {"name": 2, "id": "y"}])
+    assert read(swapped, [0, 1, 2]) == [[1, 2], ["x", "y"], [None, None]]
+    # A column of a complex type stands between them, and is not read.
+    between = pa.array([{"_col0": 1, "_col1": [5], "_col2": "x", "_col3": 9}])
+    assert read(between, [0, 2, 3]) == [[1], ["x"], [9]]
+    with pytest.raises(pa.ArrowInvalid):
+        read(pa.array([{"id": 2**40, "name": "x", "n": 1}]), [0, 1, 2])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import fsspec
@@ -10,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.jobs.statistics.data_files import FigureLister, Figures, are_most
+from hms_cache.jobs.statistics.data_files import NESTED_FILES, FigureLister, Figures, are_most
 from hms_cache.jobs.statistics.writing import FILES_CHANGED, _unchanged
 
 ROOT = "/lake/t"
@@ -59,6 +60,19 @@ def test_they_are_those_of_each(files: set[tuple[str, str, int]], asked: list[st
     lister = FigureLister()
     for location, found in lister.of_neighbours(locations).items():
         assert (found, None) == lister.figures(location)
+
+
+def test_files_below_a_units_own_directory_are_told(memory: Any, tmp_path: Path) -> None:
+    """As those of a UNION ALL of Hive, which Hive counts and Spark does not; hidden ones are no files."""
+    lister = FigureLister()
+    for number, file in enumerate(["x", "HIVE_UNION_SUBDIR_1/000000_0", "_temporary/x", ".staging/a/b"]):
+        memory.pipe_file(f"{ROOT}/a={number}/{file}", b"12345")
+        (tmp_path / f"a={number}" / file).parent.mkdir(parents=True)
+        (tmp_path / f"a={number}" / file).write_bytes(b"12345")
+    for root in (f"memory:{ROOT}", f"file:{tmp_path}"):
+        assert [lister.figures(f"{root}/a={number}")[1] for number in range(4)] == [None, NESTED_FILES, None, None]
+    places = [f"memory:{ROOT}/a={number}" for number in range(4)]
+    assert set(lister.of_neighbours(places)) == {places[0], places[2], places[3]}
 
 
 def test_one_listing_for_neighbours(memory: Any) -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from hms_cache.jobs.statistics.data_files import Figures, UnitFiles
 from hms_cache.jobs.statistics.plan import TableWork, limit_work, refusal
-from hms_cache.jobs.statistics.reading import PARTITIONS_OF_A_SCAN, portions
+from hms_cache.jobs.statistics.reading import PARTITIONS_OF_A_SCAN, portions, unreadable_partitions
+from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, make_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
 
 
@@ -89,8 +90,9 @@ def test_by_directory_nothing_else_is_read(sizes: list[int], data: st.DataObject
     assert portion.names == tuple(chosen) and portion.is_whole, "no filter is needed"
 
 
-def of_format(library: str) -> StorageDescriptor:
-    return StorageDescriptor(serdeInfo=SerDeInfo(serializationLib=library))
+def of_format(library: str, input_format: str | None = None, **parameters: str) -> StorageDescriptor:
+    serde = SerDeInfo(serializationLib=library, parameters=parameters)
+    return StorageDescriptor(serdeInfo=serde, inputFormat=input_format)
 
 
 @pytest.mark.parametrize(
@@ -127,3 +129,66 @@ def test_transactional_tables_that_are_left_alone(
 def test_what_is_left_alone_is_named(parameters: dict[str, str], kind: str, told: str | None) -> None:
     reason = refusal(Table(tableName="t", dbName="d", tableType=kind, parameters=parameters))
     assert reason is None if told is None else told in (reason or "")
+
+
+_LINES = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
+_PARQUET = "org.apache.hadoop.hive.ql.io.parquet.serde.ParquetHiveSerDe"
+_ORC = "org.apache.hadoop.hive.ql.io.orc.OrcSerde"
+_PARQUET_INPUT = "org.apache.hadoop.hive.ql.io.parquet.MapredParquetInputFormat"
+_BY_POSITION = {"parquet.column.index.access": "TRUE"}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "storage", "told"),
+    [
+        ({}, of_format(_LINES, "org.apache.hadoop.mapred.TextInputFormat"), None),
+        ({"skip.header.line.count": "0", "skip.footer.line.count": ""}, of_format(_LINES), None),
+        ({"skip.header.line.count": "1"}, of_format(_LINES), "skip.header.line.count"),
+        ({"skip.footer.line.count": "2"}, of_format("org.apache.hadoop.hive.serde2.OpenCSVSerde"), "no rows"),
+        ({}, of_format(_LINES, **{"skip.header.line.count": "1"}), "skip.header.line.count"),
+        # Of a table of Spark's own its options count.
+        ({"skip.header.line.count": "1", "spark.sql.sources.provider": "csv"}, of_format(_LINES), None),
+        ({"skip.header.line.count": "1"}, of_format(_PARQUET, _PARQUET_INPUT), None),
+        ({}, of_format(_PARQUET), None),
+        (_BY_POSITION, of_format(_PARQUET, _PARQUET_INPUT), "parquet.column.index.access"),
+        ({}, of_format(_PARQUET, _PARQUET_INPUT, **_BY_POSITION), "parquet.column.index.access"),
+        (_BY_POSITION, of_format(_ORC, "org.apache.hadoop.hive.ql.io.orc.OrcInputFormat"), None),
+        ({}, of_format(_PARQUET, "org.apache.hudi.hadoop.HoodieParquetInputFormat"), "HoodieParquetInputFormat"),
+        ({}, of_format(_PARQUET, "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"), "Symlink"),
+        ({}, of_format(_LINES, "org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"), "Symlink"),
+    ],
+)
+def test_what_hive_reads_otherwise_is_left_alone(
+    parameters: dict[str, str], storage: StorageDescriptor, told: str | None
+) -> None:
+    table = Table(tableName="t", dbName="d", tableType="EXTERNAL_TABLE", parameters=parameters, sd=storage)
+    reason = refusal(table)
+    assert reason is None if told is None else told in (reason or "")
+
+
+@pytest.mark.parametrize(
+    ("hive_type", "alike", "apart", "none"),
+    [
+        ("int", ["7", "007", "+7"], ["8", "-7"], ["x", "1_0", "3000000000"]),
+        ("decimal(5,2)", ["1.5", "1.50", "01.5"], ["1.51"], ["1.555", "12345", "x"]),
+        ("decimal(38,10)", ["1", "1.0"], ["1234567890123456789012345678.0000000001"], ["NaN"]),
+        ("float", ["0.1", "0.10000000149", "1e-1"], ["0.2"], ["x"]),
+        ("double", ["NaN", "nan"], ["0.1", "0.10000000149"], ["x"]),
+        ("date", ["2024-01-05", "2024-1-5"], ["2024-01-06"], ["2024-02-30", "today"]),
+        ("timestamp", ["2024-01-05 00:00:00", "2024-01-05 00:00:00.0"], ["2024-01-05 00:00:01"], ["never"]),
+        ("boolean", ["true", "TRUE"], ["false"], ["maybe"]),
+        ("string", [], ["1", "1.0", "01"], []),
+    ],
+)
+def test_partitions_that_spark_cannot_tell_apart(
+    hive_type: str, alike: list[str], apart: list[str], none: list[str]
+) -> None:
+    """Several spellings of one value, and what is no value of the type, as which Spark reads the rows of no value."""
+    table = Table(partitionKeys=[FieldSchema("q", "string"), FieldSchema("p", hive_type)])
+    every = [*alike, *apart, *none, DEFAULT_PARTITION_VALUE]
+    names = {text: make_partition_name(["q", "p"], ["x", text]) for text in every}
+    found = unreadable_partitions(table, list(names.values()))
+    assert sorted(found) == sorted(names[text] for text in [*alike, *none])
+    # With another value of the other key each is by itself.
+    others = [make_partition_name(["q", "p"], [str(number), text]) for number, text in enumerate([*alike, *apart])]
+    assert unreadable_partitions(table, others) == []

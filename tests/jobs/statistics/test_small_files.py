@@ -22,6 +22,7 @@ from hms_cache.jobs.statistics.rows import arrow_values, small_files
 from hms_cache.jobs.statistics.rows.arrow_values import ParquetRows, values_of
 from hms_cache.jobs.statistics.rows.file_index import rows_of_directories, schema_of
 from hms_cache.jobs.statistics.rows.small_files import Files, SessionReading, reader
+from hms_cache.jobs.statistics.session import reading_tables
 from hms_cache.jobs.statistics.transform import statistics_of_row, transform
 from hms_cache.metadata.statistics_values import StatisticsKind
 from hms_cache.metadata.statistics_values import values_of as values_of_statistics
@@ -50,12 +51,12 @@ def table_of(columns: dict[str, str], file_format: str = "parquet") -> Table:
     return Table(tableName="t", dbName="d", sd=descriptor, parameters={}, partitionKeys=[FieldSchema("p", "string")])
 
 
-def by_arrow(table: Table, file_format: str, places: dict[str, Path]) -> tuple[dict[str | None, Any], list[str | None]]:
+def by_arrow(table: Table, places: dict[str, Path]) -> tuple[dict[str | None, Any], list[str | None]]:
     """Statistics of directories as workers read them, and those that are left to Spark."""
     columns = statistics_columns(table)
     units = [{"name": name, "location": f"file:{path}", "files": ""} for name, path in places.items()]
     with Files() as files:
-        found = reader(files, file_format, columns)(units)
+        found = reader(files, table, columns)(units)
     return {row["name"]: comparable(statistics_of_row(row, columns)) for row in found.rows}, found.left
 
 
@@ -81,7 +82,7 @@ def compared(
     """Of each directory in one: what differs, as Arrow and as Spark have it; and what is left to Spark."""
     places = {path.name: path for path in sorted(directory.iterdir())}
     table = table_of(columns, file_format)
-    ours, left = by_arrow(table, file_format, places)
+    ours, left = by_arrow(table, places)
     readable = {name: path for name, path in places.items() if name not in left}
     sparks = by_spark(spark, table, file_format, readable)
     assert set(ours) == set(sparks)
@@ -229,16 +230,14 @@ def test_what_is_not_certain_is_left_to_spark_and_so_is_what_follows(
         "c": place_of(tmp_path / "c", x=good),
     }
     columns = LONG if file_format == "parquet" else {"c": "bigint"}
-    found, left = by_arrow(table_of(columns, file_format), file_format, places)
+    found, left = by_arrow(table_of(columns, file_format), places)
     assert ([*found], left) == (["a"], ["b", "c"])
 
 
 def test_names_that_differ_in_case_only_are_left_to_spark(tmp_path: Path) -> None:
     file = io.BytesIO()
     parquet.write_table(pa.table({"c": [1], "C": [2]}), file)
-    assert by_arrow(table_of({"c": "bigint"}), "parquet", {"a": place_of(tmp_path / "a", x=file.getvalue())})[1] == [
-        "a"
-    ]
+    assert by_arrow(table_of({"c": "bigint"}), {"a": place_of(tmp_path / "a", x=file.getvalue())})[1] == ["a"]
 
 
 def test_files_of_several_schemas(tmp_path: Path) -> None:
@@ -250,10 +249,93 @@ def test_files_of_several_schemas(tmp_path: Path) -> None:
     }
     table = table_of({"c": "bigint"})
     with Files() as files:
-        read = reader(files, "parquet", statistics_columns(table))
+        read = reader(files, table, statistics_columns(table))
         rows, left = read({"name": name, "location": f"file:{path}", "files": ""} for name, path in places.items())
     told = {row["name"]: (row["rows"], row["nulls0"], row["low0"], row["high0"]) for row in rows}
     assert told == {"a": (3, 1, 3, 5), "b": (2, 1, 4, 4), "c": (0, None, None, None)} and left == []
+
+
+def orc_bytes(**columns: Any) -> bytes:
+    file = io.BytesIO()
+    orc.write_table(pa.table(columns), file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("of_a_partial", [1, 7, 15, 1_000])
+def test_no_row_of_a_unit_is_lost_where_others_cannot_be_reduced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_a_partial: int
+) -> None:
+    """Rows of several units are reduced together: the ones that fail with another's are left to Spark with it."""
+    monkeypatch.setattr(small_files, "ROWS_OF_A_PARTIAL", of_a_partial)
+
+    def content(unit: str, moment: int) -> bytes:
+        numbers = pa.array(range(10), pa.int32())
+        moments = pa.array([moment] * 10, pa.int64()).cast(pa.timestamp(unit, "UTC"))
+        file = io.BytesIO()
+        parquet.write_table(pa.table({"id": numbers, "moment": moments}), file, row_group_size=4)
+        return file.getvalue()
+
+    files = {
+        "a": content("us", 10**15),
+        "b": content("ms", 10**12),
+        "c": content("ms", 10**16),  # no microseconds hold it
+        "d": content("ms", 10**12),
+        "e": content("us", 10**15),
+    }
+    units = [
+        {"name": name, "location": f"file:{place_of(tmp_path / name, x=one)}", "files": ""}
+        for name, one in files.items()
+    ]
+    table = table_of({"id": "int", "moment": "timestamp"})
+    with Files() as opened:
+        read = reader(opened, table, statistics_columns(table))
+        rows, left = read(units)
+        assert "c" in left and sorted([*left, *(row["name"] for row in rows)]) == sorted(files)
+        assert {(row["rows"], row["low0"], row["high0"], row["nulls1"]) for row in rows} == {(10, 0, 9, 0)}
+        # What follows is likely to be like it.
+        assert read(units[:1]) == ([], ["a"])
+
+
+def test_columns_of_orc_are_told_by_their_position(tmp_path: Path) -> None:
+    """As Hive does. Arrow has names: a file with others, in another order, with more or fewer is left to Spark."""
+    ones, tens = pa.array([1, 2], pa.int32()), pa.array([10, 20], pa.int32())
+    table = table_of({"a": "int", "B": "int", "l": "array<int>"}, "orc")
+    lists = pa.array([[1], [2]], pa.list_(pa.int32()))
+    files = {
+        "same": orc_bytes(A=ones, b=tens, l=lists),
+        "renamed": orc_bytes(first=ones, b=tens, l=lists),
+        "before names": orc_bytes(_col0=ones, _col1=tens, _col2=lists),
+        "swapped": orc_bytes(b=ones, a=tens, l=lists),
+        "fewer": orc_bytes(a=ones, b=tens),
+        "more": orc_bytes(a=ones, b=tens, l=lists, m=ones),
+    }
+    for name, content in files.items():
+        found, left = by_arrow(table, {name: place_of(tmp_path / name, x=content)})
+        assert ([*found], left) == (([name], []) if name == "same" else ([], [name])), name
+
+
+def by_position(spark: SparkSession, *, directory: str) -> list[list[Any]]:
+    with reading_tables(spark):
+        rows = rows_of_directories(spark, "orc", schema_of(table_of({"a": "int", "b": "int"})), [(0, directory)])
+        return [[row["a"], row["b"]] for row in rows.collect()]
+
+
+@pytest.mark.soak
+@pytest.mark.short
+def test_spark_reads_columns_of_orc_by_their_position(job_spark: SparkProcess, tmp_path: Path) -> None:
+    """Of a file that has more of them than the table it says that it cannot."""
+    ones, tens = pa.array([1, 2], pa.int32()), pa.array([10, 20], pa.int32())
+    place = place_of(
+        tmp_path / "t",
+        same=orc_bytes(a=ones, b=tens),
+        renamed=orc_bytes(b=ones, c=tens),
+        fewer=orc_bytes(c=pa.array([3], pa.int32())),
+    )
+    wide = place_of(tmp_path / "u", more=orc_bytes(x=ones, y=tens, a=ones))
+    with pytest.raises(AssertionError, match="no idea which columns were dropped"):
+        job_spark.call(by_position, directory=f"file:{wide}")
+    found = job_spark.call(by_position, directory=f"file:{place}")
+    assert sorted(found, key=str) == sorted([[1, 10], [2, 20], [1, 10], [2, 20], [3, None]], key=str)
 
 
 _ROW = st.tuples(st.booleans() | st.none(), st.integers(-5, 5) | st.none(), st.text(max_size=3) | st.none())
@@ -269,7 +351,7 @@ def test_portions_make_no_difference(
     schema = pa.schema([("flag", pa.bool_()), ("number", pa.int64()), ("text", pa.string())])
 
     def found(directory: str) -> object:
-        return by_arrow(table, "parquet", {path.name: path for path in Path(directory).iterdir()})
+        return by_arrow(table, {path.name: path for path in Path(directory).iterdir()})
 
     with tempfile.TemporaryDirectory() as directory, pytest.MonkeyPatch.context() as patch:
         for number, files in enumerate(units):

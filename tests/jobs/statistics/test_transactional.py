@@ -4,13 +4,14 @@ Hive's own ANALYZE writes, and Hive answers queries from it rightly."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hms_cache.client import MetastoreClient
+from hms_cache.jobs.statistics.data_files import NESTED_FILES
 from hms_cache.metadata.statistics_values import ColumnValues, values_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import PartitionsStatsRequest, TableStatsRequest
 from tests.clients.conftest import ServerStarter
@@ -69,23 +70,28 @@ class Lake:
         return printed
 
     def run(self, **options: Any) -> dict[str, Any]:
-        report: dict[str, Any] = self._spark.call(run_statistics, metastore=self.uri, tables=("d.*",), **options)
+        report = self.report(**options)
         assert report["exit_status"] == 0, report["tables"]["Failures"]
         return report
+
+    def report(self, **options: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self._spark.call(run_statistics, metastore=self.uri, tables=("d.*",), **options)
+        return found
 
     def plan(self, report: dict[str, Any]) -> dict[str, int]:
         return {row[0]: row[5] for row in report["tables"]["Plan"]}
 
-    def statistics(self, table: str) -> Found:
-        names = ["a", "t", "n", "d", "x"]
+    def statistics(self, table: str, names: Sequence[str] = ("a", "t", "n", "d", "x")) -> Found:
         struct = self.client.call("get_table", "d", table)
         if not struct.partitionKeys:
-            stats = self.client.call("get_table_statistics_req", TableStatsRequest("d", table, names, engine="hive"))
+            stats = self.client.call(
+                "get_table_statistics_req", TableStatsRequest("d", table, list(names), engine="hive")
+            )
             return {None: (dict(struct.parameters), {one.colName: values_of(one) for one in stats.tableStats})}
         parts = self.client.call("get_partitions", "d", table, -1)
         units = [f"p={one.values[0]}" for one in parts]
         stats = self.client.call(
-            "get_partitions_statistics_req", PartitionsStatsRequest("d", table, names, units, engine="hive")
+            "get_partitions_statistics_req", PartitionsStatsRequest("d", table, list(names), units, engine="hive")
         ).partStats
         return {
             unit: (dict(one.parameters), {each.colName: values_of(each) for each in stats[unit]})
@@ -138,6 +144,53 @@ def wrong(ours: Found, theirs: Found, *, of_files: bool) -> list[str]:
             if own.average_length != pytest.approx(values.average_length, abs=1e-3):
                 found.append(f"{unit}.{name}: {own.average_length}, by Hive {values.average_length}")
     return found
+
+
+def test_hive_answers_as_it_reads(lake: Lake, tmp_path: Path) -> None:
+    """What Spark, Arrow and Hive might see differently: columns of ORC that were renamed, days of before 1582, infinite
+    numbers, files in directories of a UNION ALL. Nothing is answered from statistics otherwise than from rows."""
+    place = f"stored as orc location 'file:{tmp_path}/ext"
+    columns = "a int, b int, d date, e date, x double, y double"
+    odd = "cast('Infinity' as double)"
+    values = f"select 1, 100, date '0001-01-01', date '2024-01-01', {odd}, 1.5"
+    more = "select 2, 200, date '2024-02-01', date '2024-03-01', 0.5, 2.5"
+    for name, kind in (("of_acid", FULL), ("of_inserts", INSERT_ONLY), ("external_one", None)):
+        what = f"external table d.{name} ({columns}) {place}/{name}'" if kind is None else ""
+        lake.told(f"create {what or f'table d.{name} ({columns}) stored as orc {kind}'}")
+        lake.told(f"insert into d.{name} {values}")
+        lake.told(f"insert into d.{name} {more}")
+        # The names of the first two columns are those of each other now.
+        for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
+            lake.told(f"alter table d.{name} change {old} {new} int")
+        lake.told(f"insert into d.{name} select 3, 300, date '2023-01-01', null, -1.5, null")
+    lake.told("delete from d.of_acid where b = 2")
+    lake.told("set hive.merge.tezfiles=false")
+    lake.told(f"create external table d.united ({columns}) {place}/united'")
+    lake.told(f"insert into d.united {values} union all {more}")
+    lake.told(f"create external table d.headed ({columns}) row format delimited fields terminated by ','")
+    lake.told("alter table d.headed set tblproperties('skip.header.line.count'='1')")
+    lake.told(f"insert into d.headed {more}")
+
+    report = lake.report(all=True)
+    is_nested = any(path.parent.name.startswith("HIVE_UNION_SUBDIR") for path in (tmp_path / "ext/united").rglob("*"))
+    assert is_nested
+    assert [(row[0], row[2]) for row in report["tables"]["Failures"]] == [("d.united", NESTED_FILES)]
+    assert any(row[0] == "d.headed" and "no rows" in row[1] for row in report["tables"]["Notes"])
+    assert lake.statistics("of_acid", ["a", "b"])[None][1]["a"].high == 300
+
+    queries = [f"min({name}), max({name}), count({name})" for name in ("a", "b", "d", "e", "x", "y")]
+    for table in ("of_acid", "of_inserts", "external_one", "united", "headed"):
+        for what in ("count(*)", *queries):
+            query = f"select {what} from d.{table}"
+            found = []
+            for use in ("true", "false"):
+                lake.told(f"set hive.compute.query.using.stats={use}")
+                found.append(lake.told(query)[-1])
+            assert found[0] == found[1], (query, found)
+    lake.told("set hive.compute.query.using.stats=true")
+    # What is certain is answered without a task.
+    for table in ("of_acid", "of_inserts", "external_one"):
+        assert answers(lake, table)[1], f"{table}: Hive reads"
 
 
 def answers(lake: Lake, table: str) -> tuple[list[str], bool]:

@@ -67,10 +67,12 @@ def rows_not_deleted(
     """
     from pyspark.sql import functions as f
 
-    plain = StructType([field for field in columns if not isinstance(field.dataType, ArrayType | MapType | StructType)])
-    left = _seen(_events(spark, added, plain), hidden).where(f"{_OPERATION} <> {_DELETE}")
+    complex_types = (ArrayType, MapType, StructType)
+    positions = [index for index, field in enumerate(columns) if not isinstance(field.dataType, complex_types)]
+    plain = StructType([columns[index] for index in positions])
+    left = _seen(_events(spark, added, plain, positions), hidden).where(f"{_OPERATION} <> {_DELETE}")
     if deleted:
-        gone = _seen(_events(spark, deleted, StructType([])), hidden).where(f"{_OPERATION} = {_DELETE}")
+        gone = _seen(_events(spark, deleted, StructType([]), []), hidden).where(f"{_OPERATION} = {_DELETE}")
         left = left.join(gone.select(NUMBER, *_NAME), [NUMBER, *_NAME], "left_anti")
     values = [f.col(f"`{_prefixed(field.name)}`").cast(field.dataType).alias(field.name) for field in plain]
     return left.select(NUMBER, *values)
@@ -89,19 +91,19 @@ def _seen(events: DataFrame, hidden: Mapping[int, Sequence[int]]) -> DataFrame:
     return events
 
 
-def _events(spark: SparkSession, directories: Directories, columns: StructType) -> DataFrame:
-    """What the files of the directories tell, with these columns of rows."""
+def _events(spark: SparkSession, directories: Directories, columns: StructType, positions: Sequence[int]) -> DataFrame:
+    """What the files of the directories tell, with these columns of rows, which stand at these positions."""
     # Hive's timestamps have no time zone, and Arrow reads them so.
     as_read = [TimestampNTZType() if isinstance(field.dataType, TimestampType) else field.dataType for field in columns]
     fields = [StructField(_prefixed(field.name), kind) for field, kind in zip(columns, as_read, strict=True)]
     schema = StructType([*_OF_HIVE.fields, *fields])
     places = spark.createDataFrame(list(directories), _DIRECTORIES)
     places = places.repartition(max(1, min(len(directories), 4 * spark.sparkContext.defaultParallelism)))
-    return places.mapInArrow(_reader(columns.names, schema), schema)
+    return places.mapInArrow(_reader(columns.names, positions, schema), schema)
 
 
 def _reader(
-    columns: Sequence[str], schema: StructType
+    columns: Sequence[str], positions: Sequence[int], schema: StructType
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -112,7 +114,7 @@ def _reader(
         for batch in batches:
             for place in batch.to_pylist():
                 for stripe in _stripes(lister, Location.parse(place["location"]), bool(columns)):
-                    yield from _in_schema(stripe, place[NUMBER], columns, arrow_schema).to_batches()
+                    yield from _in_schema(stripe, place[NUMBER], columns, positions, arrow_schema).to_batches()
 
     return read
 
@@ -131,7 +133,10 @@ def _stripes(lister: DirectoryLister, location: Location, with_rows: bool) -> It
                 yield pa.Table.from_batches([found.read_stripe(number, columns=wanted)])
 
 
-def _in_schema(stripe: pa.Table, partition: int, columns: Sequence[str], schema: pa.Schema) -> pa.Table:
+def _in_schema(
+    stripe: pa.Table, partition: int, columns: Sequence[str], positions: Sequence[int], schema: pa.Schema
+) -> pa.Table:
+    """Hive tells columns of a row by their position, also after one was renamed."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -140,11 +145,11 @@ def _in_schema(stripe: pa.Table, partition: int, columns: Sequence[str], schema:
     arrays += [stripe[name].cast(schema.field(name).type) for name in (_OPERATION, *_NAME, _WRITER)]
     if columns:
         row = stripe[_ROW].combine_chunks()
-        found = {field.name.lower(): index for index, field in enumerate(row.type)}
-        for name in columns:
+        for name, position in zip(columns, positions, strict=True):
             kind = schema.field(_prefixed(name)).type
-            if name not in found:  # the file is older than the column
+            if position >= row.type.num_fields:  # the file is older than the column
                 arrays.append(pa.nulls(count, kind))
             else:
-                arrays.append(pc.cast(pc.struct_field(row, found[name]), kind, safe=False))
+                # Of more than microseconds Spark knows nothing; a number that does not fit is a failure.
+                arrays.append(pc.cast(pc.struct_field(row, position), kind, safe=not pa.types.is_timestamp(kind)))
     return pa.Table.from_arrays(arrays, schema=schema)

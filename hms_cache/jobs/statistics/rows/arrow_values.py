@@ -81,19 +81,23 @@ class ParquetRows:
 
 
 class OrcRows:
-    """Reads files of ORC that have all the columns. Of those of moments it is not known what their calendar was."""
+    """Reads files of ORC that have the table's columns, and in its order: Hive tells them by their position
+    (`orc.force.positional.evolution`). Of those of moments it is not known what their calendar was."""
 
-    def __init__(self, columns: Sequence[StatisticsColumn]) -> None:
+    def __init__(self, columns: Sequence[StatisticsColumn], names: Sequence[str]) -> None:
+        """`names`: of all columns of the table, in lower case."""
         self._columns = columns
+        self._all = list(names)
 
     def batches(self, content: bytes) -> Iterator[pa.RecordBatch]:
         """As `ParquetRows.batches`."""
         file = orc.ORCFile(pa.BufferReader(content))
         schema = file.schema
         names = _names(schema)
+        if list(names) != self._all:
+            raise LeftToSpark
         for column in self._columns:
-            name = names.get(column.name)
-            if name is None or column.kind in _MOMENTS or not _is_read(column, schema.field(name).type):
+            if column.kind in _MOMENTS or not _is_read(column, schema.field(names[column.name]).type):
                 raise LeftToSpark
         wanted = [names[column.name] for column in self._columns]
         for number in range(file.nstripes):

@@ -122,9 +122,11 @@ def slices(
     return spark.createDataFrame(pa.Table.from_pylist(rows, to_arrow_schema(SLICES)), SLICES).coalesce(tasks)
 
 
-def reader(files: Files, file_format: str, columns: Sequence[StatisticsColumn]) -> ReadSlice:
-    """Reads slices of one table, in a task. Never raises for a unit: what goes wrong Spark meets again, and tells."""
-    rows_in = ParquetRows(columns) if file_format == "parquet" else OrcRows(columns)
+def reader(files: Files, table: Table, columns: Sequence[StatisticsColumn]) -> ReadSlice:
+    """Reads slices of a table, in Parquet or ORC, in a task. Never raises for a unit: what goes wrong Spark meets
+    again, and tells."""
+    names = [field.name.lower() for field in table.sd.cols or ()]
+    rows_in = ParquetRows(columns) if format_of(table) == "parquet" else OrcRows(columns, names)
     schema = to_arrow_schema(partial_schema(columns))
     is_left = False
 
@@ -132,7 +134,7 @@ def reader(files: Files, file_format: str, columns: Sequence[StatisticsColumn]) 
         nonlocal is_left
         found = _Units(columns, schema)
         places = {place["name"]: place for place in units}
-        left: list[str | None] = []
+        left: set[str | None] = set()
         for name, content in files.of_units(places):
             try:
                 # One file that is others' to read tells enough: the rest of the table is likely to be like it.
@@ -141,15 +143,19 @@ def reader(files: Files, file_format: str, columns: Sequence[StatisticsColumn]) 
                 for one in content():
                     for batch in rows_in.batches(one):
                         found.add(name, batch)
-            except (LeftToSpark, OSError, MetaException, pa.ArrowException, ValueError):
+            except _UNREADABLE:
                 is_left = True
-                left.append(name)
-        gone = set(left)
-        rows = [row | places[name] | _ALL for name, row in found.rows(places) if name not in gone]
-        return Read(rows, left)
+                left.add(name)
+        found.reduce()
+        left |= found.failed
+        is_left = is_left or bool(left)
+        rows = [row | places[name] | _ALL for name, row in found.rows(places) if name not in left]
+        return Read(rows, [name for name in places if name in left])
 
     return read
 
+
+_UNREADABLE = (LeftToSpark, OSError, MetaException, pa.ArrowException, ValueError, MemoryError)
 
 _Content = Callable[[], list[bytes]]
 
@@ -215,28 +221,37 @@ class _Units:
         self._held: list[tuple[int, pa.RecordBatch]] = []
         self._held_rows = self._held_bytes = 0
         self._found: dict[int, dict[str, Any]] = {}
+        self.failed: set[str | None] = set()
+        """Units of which some rows could not be reduced: what is known of them is not all."""
 
     def add(self, name: str | None, rows: pa.RecordBatch) -> None:
         """Some rows of a unit, with the columns that their file has."""
         if self._held and not self._held[0][1].schema.equals(rows.schema):
-            self._reduce()
+            self.reduce()
         self._held.append((self._numbers.setdefault(name, len(self._numbers)), rows))
         self._held_rows, self._held_bytes = self._held_rows + rows.num_rows, self._held_bytes + rows.nbytes
         if self._held_rows >= ROWS_OF_A_PARTIAL or self._held_bytes >= BYTES_OF_A_PARTIAL:
-            self._reduce()
+            self.reduce()
 
     def rows(self, names: Iterable[str | None]) -> Iterator[tuple[str | None, dict[str, Any]]]:
-        """A row of each, also of those without rows."""
-        self._reduce()
+        """A row of each, also of those without rows, of what was reduced."""
         nothing: dict[str, Any] = dict.fromkeys(self._schema.names) | {"rows": 0}
         nothing |= {name: [] for name in self._schema.names if name.startswith("sketch")}
         for name in names:
             yield name, self._found.get(self._numbers.get(name, -1), nothing)
 
-    def _reduce(self) -> None:
+    def reduce(self) -> None:
+        """What is held becomes part of the rows; where that cannot be, all units of which some is held have failed."""
         held, self._held, self._held_rows, self._held_bytes = self._held, [], 0, 0
         if not held:
             return
+        try:
+            self._take(held)
+        except _UNREADABLE:
+            gone = {number for number, _ in held}
+            self.failed |= {name for name, number in self._numbers.items() if number in gone}
+
+    def _take(self, held: Sequence[tuple[int, pa.RecordBatch]]) -> None:
         numbers = np.repeat([number for number, _ in held], [batch.num_rows for _, batch in held])
         values = values_of(pa.Table.from_batches([batch for _, batch in held]), self._columns)
         values = values.add_column(0, "partition", pa.array(numbers, pa.int32()))

@@ -1,0 +1,125 @@
+"""Which statistics are claimed to be exact, so that Hive answers queries from them without reading a row."""
+
+from __future__ import annotations
+
+import json
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hms_cache.client import MetastoreClient
+from hms_cache.jobs.statistics.data_files import RECORDED, Figures
+from hms_cache.jobs.statistics.parameters import basic_statistics, not_answerable
+from hms_cache.jobs.statistics.recording import Unit, counted, is_counted, is_planned_by, planned_by
+from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, statistics_of
+from hms_cache.store.rows.parameters import accurate_columns, are_basic_statistics_accurate
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
+from tests.clients.conftest import ServerStarter
+from tests.clients.spark.session import SparkProcess, remote
+from tests.jobs.statistics.catalog import run_statistics
+
+DOUBLE, DATE = StatisticsKind.DOUBLE, StatisticsKind.DATE
+FIGURES = Figures(1, 10, 7, "x")
+
+
+def days(day: date) -> int:
+    return (day - date(1970, 1, 1)).days
+
+
+def column(name: str, hive_type: str, kind: StatisticsKind, **values: Any) -> ColumnStatisticsObj:
+    return statistics_of(name, hive_type, ColumnValues(kind, **values))
+
+
+COLUMNS = [
+    column("plain", "double", DOUBLE, low=1.0, high=2.0, distinct=2),
+    column("infinite", "double", DOUBLE, low=1.0, high=None, distinct=2),
+    column("no_numbers", "float", DOUBLE, distinct=1),
+    column("empty", "double", DOUBLE, nulls=3),
+    column("old", "date", DATE, low=days(date(1582, 10, 14)), high=5, distinct=2),
+    column("first", "date", DATE, low=days(date(1582, 10, 15)), high=5, distinct=2),
+    column("no_dates", "date", DATE, nulls=3),
+    column("text", "string", StatisticsKind.STRING, distinct=2, average_length=1.0, maximum_length=1),
+    column("number", "int", StatisticsKind.LONG, low=-(10**6), high=2, distinct=2),
+]
+NOT_CLAIMED = frozenset({"infinite", "no_numbers", "old"})
+CLAIMED = frozenset(one.colName for one in COLUMNS) - NOT_CLAIMED
+
+
+def claiming(*columns: str) -> dict[str, str]:
+    return {"COLUMN_STATS_ACCURATE": json.dumps({"COLUMN_STATS": dict.fromkeys(columns, "true")})}
+
+
+def test_columns_that_hive_would_answer_wrongly_of() -> None:
+    assert not_answerable(COLUMNS) == NOT_CLAIMED
+
+
+def test_their_claims_are_taken_back_with_the_row_counts() -> None:
+    before = claiming("other", *(one.colName for one in COLUMNS))
+    after = basic_statistics(before, 3, FIGURES, COLUMNS, None)
+    assert accurate_columns(after) == CLAIMED | {"other"} and are_basic_statistics_accurate(after)
+    only = basic_statistics(claiming("old"), 3, FIGURES, COLUMNS, None)
+    assert only["COLUMN_STATS_ACCURATE"] == '{"BASIC_STATS":"true"}'
+    assert "COLUMN_STATS_ACCURATE" not in basic_statistics(before, 3, FIGURES, COLUMNS, "5:10")
+
+
+def test_an_attempt_is_done_when_nothing_wrong_is_claimed() -> None:
+    """Statistics that were just written claim all of their columns, also where the files were recorded before."""
+    unit = Unit("p=1", 3, "file:/x", FIGURES, COLUMNS)
+    before = claiming("old", "text") | {RECORDED: str(FIGURES)}
+    assert not is_counted(unit, before) and not is_planned_by(unit, before)
+    assert is_counted(unit, counted(unit, before))
+    after = planned_by(unit, before)
+    assert is_planned_by(unit, after) and accurate_columns(after) == {"text"} and after[RECORDED] == str(FIGURES)
+    assert not is_counted(unit, after | {RECORDED: "others"})
+
+
+def wide_tables(spark: SparkSession) -> None:
+    """Of more columns than one reading takes: what is not to be claimed is in the first and in the last of them."""
+    spark.sql("create database d")
+    columns = "x double, " + ", ".join(f"c{number} int" for number in range(100)) + ", d date, y double"
+    numbers = ", ".join(f"{number} as c{number}" for number in range(100))
+    odd = f"select double('Infinity') as x, {numbers}, date'1500-01-01' as d, 2.0D as y"
+    ordinary = f"select 1.0D as x, {numbers}, date'2024-01-01' as d, 1.0D as y"
+    spark.sql(f"create table d.wide ({columns}) stored as parquet")
+    spark.sql(f"insert into d.wide {odd} union all {ordinary}")
+    spark.sql(f"create table d.parted ({columns}) partitioned by (p int) stored as parquet")
+    spark.sql(f"insert into d.parted select *, 1 from ({odd} union all {ordinary})")
+    spark.sql(f"insert into d.parted select *, 2 from ({ordinary})")
+    spark.sql(f"create table d.odd ({columns}) partitioned by (p int) stored as parquet")
+    spark.sql(f"insert into d.odd select *, 1 from ({odd})")
+
+
+@pytest.mark.spark
+@pytest.mark.soak
+@pytest.mark.short
+@pytest.mark.timeout(290)
+def test_tables_that_are_read_in_several_passes(
+    spark: SparkProcess, start_server: ServerStarter, tmp_path: Path
+) -> None:
+    server = start_server("sqlite")
+    spark.session(remote(tmp_path, server.uri))
+    spark.call(wide_tables)
+    every = frozenset({"x", "d", "y", *(f"c{number}" for number in range(100))})
+    with MetastoreClient(server.uri) as client:
+
+        def claims() -> dict[str, frozenset[str]]:
+            found = {name: client.call("get_table", "d", name).parameters for name in ("wide", "parted", "odd")}
+            for one in client.call("get_partitions", "d", "parted", -1):
+                found[f"p={one.values[0]}"] = one.parameters
+            return {name: every - accurate_columns(parameters) for name, parameters in found.items()}
+
+        for options in ({}, {"all": True}):
+            report = spark.call(run_statistics, metastore=server.uri, **options)
+            assert report["exit_status"] == 0, report
+            found = claims()
+            assert {name: found[name] for name in ("wide", "p=1", "p=2")} == {
+                "wide": {"x", "d"},
+                "p=1": {"x", "d"},
+                "p=2": frozenset(),
+            }
+            # Hive answers by the partitions; the table as a whole has the lowest day, and no bound at all of no number.
+            assert found["odd"] == {"x", "d"} and "d" in found["parted"]
+        assert spark.call(run_statistics, metastore=server.uri)["tables"]["Plan"] == []
