@@ -46,5 +46,5 @@ def test_a_catalog_by_another_spelling(
                 assert reads.databases.get_database(asked.in_database).name == "d"
             assert Reason.HIT in server.reasons()
         held = server.cache.shared
-        assert {key.catalog for key in (*held.tables, *held.databases)} == {CATALOG}
+        assert {key.catalog for key in held.tables} | {key.catalog for key in held.databases} == {CATALOG}
         assert DatabaseName(*other[:2]) not in held.databases
