@@ -1,4 +1,4 @@
-"""Honest clients in a process: ``python -m tests.hostile.honest PORT [CONNECTIONS]``, until its input ends.
+"""Honest clients in a process: ``python -m tests.hostile.honest PORT [CONNECTIONS [METHOD…]]``, until its input ends.
 
 What they measure shall be the server's, so they do next to nothing: requests and replies are bytes made before, one
 thread waits for all connections, and nothing looks for garbage. Prints a line when they begin, and JSON at the end:
@@ -14,6 +14,7 @@ import selectors
 import socket
 import struct
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from statistics import quantiles
 from time import perf_counter
@@ -30,8 +31,11 @@ def _request(method: bytes, arguments: bytes) -> bytes:
     return b"\x80\x01\x00\x01" + struct.pack("!i", len(method)) + method + b"\0\0\0\7" + arguments
 
 
-REQUESTS = (_request(b"getName", b"\0"), _request(b"get_database", b"\x0b\0\1\0\0\0\7default\0"))
-"""One that the server answers at once, and one that is read from the catalog. In turns."""
+REQUESTS = {
+    "getName": _request(b"getName", b"\0"),
+    "get_database": _request(b"get_database", b"\x0b\0\1\0\0\0\7default\0"),
+}
+"""One that the server answers at once, and one that is read from the catalog. In turns, unless methods are named."""
 
 SETTLE_S = 0.05
 """A reply that was asked for before the measuring begins has ended when so long nothing came."""
@@ -40,10 +44,11 @@ SETTLE_S = 0.05
 class Client:
     """A connection that asks, waits for the whole reply, and pauses."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, requests: Sequence[bytes]) -> None:
+        self._requests = requests
         self.link = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
         self.link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._replies = [self._first_reply(request) for request in REQUESTS]
+        self._replies = [self._first_reply(request) for request in requests]
         self._calls = 0
         self._got = b""
         self.asked_s: float | None = None
@@ -68,7 +73,7 @@ class Client:
 
     def ask(self) -> None:
         """Sends the next request."""
-        request = REQUESTS[self._calls % len(REQUESTS)]
+        request = self._requests[self._calls % len(self._requests)]
         self.asked_s = perf_counter()
         self.link.sendall(request)
 
@@ -76,7 +81,7 @@ class Client:
         """Takes what has come; how long the call took, if this was the end of its reply."""
         self._got += self.link.recv(1 << 16)
         now_s = perf_counter()
-        expected = self._replies[self._calls % len(REQUESTS)]
+        expected = self._replies[self._calls % len(self._replies)]
         if self.asked_s is None or not expected.startswith(self._got) or not self._got:
             raise AssertionError(f"{self._got[:200]!r} is not {expected[:200]!r}")
         if len(self._got) < len(expected):
@@ -89,10 +94,10 @@ class Client:
         return took_s
 
 
-def measure(port: int, connections: int) -> list[float]:
+def measure(port: int, connections: int, methods: Sequence[str]) -> list[float]:
     """How long each call took, until the input ends."""
     chosen = selectors.DefaultSelector()
-    clients = [Client(port) for _ in range(connections)]
+    clients = [Client(port, [REQUESTS[name] for name in methods]) for _ in range(connections)]
     for client in clients:
         chosen.register(client.link, selectors.EVENT_READ, client)
     chosen.register(sys.stdin, selectors.EVENT_READ)
@@ -127,4 +132,4 @@ def summary(waits_s: list[float]) -> dict[str, float]:
 
 if __name__ == "__main__":
     wanted = int(sys.argv[2]) if len(sys.argv) > 2 else CONNECTIONS
-    sys.stdout.write(json.dumps(summary(measure(int(sys.argv[1]), wanted))) + "\n")
+    sys.stdout.write(json.dumps(summary(measure(int(sys.argv[1]), wanted, sys.argv[3:] or list(REQUESTS)))) + "\n")

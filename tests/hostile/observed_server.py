@@ -41,6 +41,7 @@ class ObservedServer:
         found = re.search(r"management port on (\S+)", process.log)
         assert found is not None
         self._management = f"http://{found[1]}"
+        self.management_port = int(found[1].rpartition(":")[2])
 
     def is_alive(self) -> bool:
         """What an orchestrator asks."""
