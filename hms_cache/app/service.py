@@ -304,7 +304,7 @@ class Service:
             slow_call_s=self._settings.log.slow_call_s,
             max_connections=max_connections,
             on_transaction_thread=database.use_reserved_places,
-            cut_off=database.cut_off,
+            connections=database,
             observe_wait=self.metrics.server.observe_wait,
             authorizer=self._authorizer,
             loads=self.metrics.loads,

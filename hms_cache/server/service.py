@@ -25,7 +25,7 @@ from hms_cache.server.listener import Listener
 from hms_cache.server.loads.traffic import traffic_by
 from hms_cache.server.port import Port
 from hms_cache.server.stores import Stores
-from hms_cache.server.workers import WorkerPool
+from hms_cache.server.workers import Connections, WorkerPool
 
 
 class MetastoreServer:
@@ -44,15 +44,15 @@ class MetastoreServer:
         slow_call_s: float = math.inf,
         max_connections: int | None = None,
         on_transaction_thread: Callable[[], None] | None = None,
-        cut_off: Callable[[int], bool] | None = None,
+        connections: Connections | None = None,
         observe_wait: Callable[[str, float], None] | None = None,
         authorizer: Authorizer | None = None,
         loads: CallLoads | None = None,
     ) -> None:
         """`cache` and `position_source`: given together, hot requests are answered from their bytes.
 
-        `on_transaction_thread` runs first on each thread of that lane. `cut_off` closes the database connection that a
-        thread, by its identifier, holds: of a call past its time limit. `observe_wait`: lane and seconds. `authorizer`:
+        `on_transaction_thread` runs first on each thread of that lane. `connections`: to the database, of which a call
+        past its time limit is cut off. `observe_wait`: lane and seconds. `authorizer`:
         decides about every call; without one everybody may do everything. `slow_call_s`: longer calls are logged.
         `max_connections`: fewer than the setting, where the system allows fewer.
 
@@ -77,7 +77,7 @@ class MetastoreServer:
                     lane.value,
                     most_waiting=settings.max_waiting_per_lane,
                     on_thread_start=on_transaction_thread if lane is Lane.TRANSACTIONS else None,
-                    cut_off=cut_off,
+                    connections=connections,
                     observe_wait=observe_wait,
                     takes_turns=lane in BY_TURNS,
                 )

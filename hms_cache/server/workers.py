@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from hms_cache.computing import turns
 from hms_cache.metrics.lanes import LaneLoad
@@ -37,6 +37,19 @@ class Group:
     """As many are carried out at once."""
     run: Callable[[Sequence[Any]], bool]
     """Carries members out, two or more; must not raise. False: nothing was done, each is to be run alone."""
+
+
+class Connections(Protocol):
+    """The connections to the database that threads hold."""
+
+    def cut_off(self, thread: int) -> bool:
+        """Ends what the thread of this identifier waits for, and keeps it from the database until its call has ended.
+        False: it holds no connection."""
+        ...
+
+    def call_ended(self, thread: int) -> None:
+        """The call of a thread that was cut off has ended."""
+        ...
 
 
 class _Waiting(NamedTuple):
@@ -65,19 +78,19 @@ class WorkerPool:
         *,
         most_waiting: int = 1024,
         on_thread_start: Callable[[], None] | None = None,
-        cut_off: Callable[[int], bool] | None = None,
+        connections: Connections | None = None,
         observe_wait: Callable[[str, float], None] | None = None,
         takes_turns: bool = False,
     ) -> None:
-        """`on_thread_start` runs first on each thread. `cut_off` closes the database connection that the thread of this
-        identifier holds; `observe_wait` is told the lane and the seconds that a call waited for its thread.
+        """`on_thread_start` runs first on each thread. `connections`: those that calls use.
+        `observe_wait` is told the lane and the seconds that a call waited for its thread.
         `takes_turns`: the threads compute by turns (`hms_cache.computing`).
         """
         self.name = name
         self._size = threads
         self._most_waiting = most_waiting
         self._on_thread_start = on_thread_start
-        self._cut_off = cut_off
+        self._connections = connections
         self._observe_wait = observe_wait
         self._takes_turns = takes_turns
         self._lock = threading.Lock()
@@ -163,7 +176,7 @@ class WorkerPool:
             for group in [one for one, by in self._carried_out.items() if by == thread]:
                 self._carried_out_no_more(group)
             # Under the lock: the thread cannot go on to another call meanwhile, whose connection would be cut.
-            cut = self._cut_off is not None and self._cut_off(thread)
+            cut = self._connections is not None and self._connections.cut_off(thread)
             if self._free_threads() < self._size and len(self._threads) < self._size * (1 + MOST_REPLACEMENTS):
                 self._start_one()
         _log.warning(
@@ -251,6 +264,8 @@ class WorkerPool:
             self._carried_out_no_more(group, takers=1)
         if me in self._stuck_threads:
             self._stuck_threads.discard(me)
+            if self._connections is not None:
+                self._connections.call_ended(me)
             if self._free_threads() > self._size:
                 self._threads.discard(threading.current_thread())
                 return False

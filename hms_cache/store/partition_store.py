@@ -260,7 +260,8 @@ class PartitionWriter(PartitionWrites):
         """See `PartitionWrites.add_partitions`."""
 
         def add(transaction: WriteTransaction) -> list[Partition]:
-            found = share_table(transaction.connection, *table)
+            # Statistics replace those of a partition that is there already, which another call may do as well.
+            found = (lock_table if brings_statistics else share_table)(transaction.connection, *table)
             if found is None:
                 raise InvalidObjectException(f"Unable to add partitions because {table} does not exist")
             added = add_partitions(
@@ -276,6 +277,7 @@ class PartitionWriter(PartitionWrites):
 
         if not partitions:
             return []
+        brings_statistics = any(each.colStats is not None for each in partitions)
         count = len(partitions)
         ids = {"MPartition": count, "MStorageDescriptor": count, "MSerDeInfo": count}
         columns = sum(len(each.colStats.statsObj or ()) for each in partitions if each.colStats is not None)

@@ -21,10 +21,10 @@ from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import SelectedPartitions, partitions_by_name
-from hms_cache.store.rows.database_rows import DatabaseRow, read_database, read_databases
+from hms_cache.store.rows.database_rows import DatabaseRow, lock_database, lock_databases
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.schema import DATABASE_PARAMS, DBS, PARTITION_PARAMS, TABLE_PARAMS
+from hms_cache.store.schema import DATABASE_PARAMS, PARTITION_PARAMS, TABLE_PARAMS
 from hms_cache.store.transactions.context import ReplicationMarks
 from hms_cache.store.transactions.names import plain_database, plain_table
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, Partition, ReplLastIdInfo, Table
@@ -62,7 +62,7 @@ def set_last_replicated_id(transaction: WriteTransaction, messages: MessageBuild
     connection = transaction.connection
     catalog, name = info.catalog or DEFAULT_CATALOG, plain_database(info.database)
     mark = {LAST_REPLICATED_ID_KEY: str(info.lastReplId)}
-    database = read_database(connection, catalog, name)
+    database = lock_database(connection, catalog, name)
     if database is None:
         raise MetaException(f"DB with name {name} does not exist in catalog {catalog}")
     _mark_databases(transaction, messages, [database], mark)
@@ -81,7 +81,7 @@ def set_last_replicated_id(transaction: WriteTransaction, messages: MessageBuild
 def mark_incompatible(transaction: WriteTransaction, messages: MessageBuilder, databases: Collection[str]) -> None:
     """Set `repl.incompatible` on these databases of the default catalog, with an ALTER_DATABASE for each."""
     mark = {REPLICATION_INCOMPATIBLE_KEY: "true"}
-    found = read_databases(transaction.connection, DEFAULT_CATALOG, DBS.c.NAME.in_(sorted(databases)))
+    found = lock_databases(transaction.connection, DEFAULT_CATALOG, databases)
     _mark_databases(transaction, messages, sorted(found.values(), key=lambda one: one.database_id), mark)
 
 

@@ -16,6 +16,9 @@ from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.server.workers import MOST_REPLACEMENTS, WorkerPool
 from hms_cache.store.databases.database_store import Databases
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.engine.work_units import run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CommitTxnRequest,
     HeartbeatRequest,
@@ -26,6 +29,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Table,
 )
 from tests.servers import PATIENCE_S
+from tests.store.foundation.writes import add_database, names_of_databases
 
 Serve = Callable[..., Any]
 
@@ -123,6 +127,33 @@ def test_a_call_whose_time_is_up_in_the_queue_is_not_begun() -> None:
     pool.close()
     pool.join(PATIENCE_S)
     assert not begun.is_set()
+
+
+def test_a_call_whose_time_was_up_before_it_had_a_connection_is_not_carried_out(initialized_database: Database) -> None:
+    """Its client was told so. Another call that the thread may get is not its concern."""
+    database = initialized_database
+    pool = WorkerPool(1, connections=database)
+    proceed, running = threading.Event(), threading.Event()
+    failures = []
+
+    def wait_and_write() -> None:
+        running.set()
+        assert proceed.wait(PATIENCE_S)
+        try:
+            run_write(database, lambda transaction: add_database(transaction, "given_up"))
+        except DatabaseUnavailable as error:
+            failures.append(error)
+
+    pool.start()
+    assert pool.submit(wait_and_write, "call")
+    assert running.wait(PATIENCE_S)
+    assert not pool.give_up("call")
+    proceed.set()
+    pool.close()
+    pool.join(PATIENCE_S)
+    assert len(failures) == 1
+    assert names_of_databases(database) == []
+    assert not database._given_up, "another thread may get the identifier"
 
 
 def test_replacements_have_a_bound_and_go_when_the_stuck_come_back() -> None:

@@ -16,6 +16,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.schema_requirements import require_table
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES
+from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     InvalidInputException,
@@ -77,6 +78,7 @@ class ScheduledQueries:
 
         def work(transaction: WriteTransaction) -> None:
             query_id = transaction.id("MScheduledQuery")
+            hold_mutex(transaction.connection, Mutex.NEW_SCHEDULED_QUERY)
             if _find(transaction.connection, key) is not None:
                 raise AlreadyExistsException(f"Scheduled query with name: {_named(key)} already exists.")
             values = {

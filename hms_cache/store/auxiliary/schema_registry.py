@@ -17,6 +17,7 @@ from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_wr
 from hms_cache.store.rows.database_rows import read_database_id
 from hms_cache.store.rows.storage_descriptor_writes import insert_columns
 from hms_cache.store.schema import CDS, COLUMNS_V2, DBS, I_SCHEMA, SCHEMA_VERSION, SERDE_PARAMS, SERDES
+from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     FieldSchema,
@@ -263,6 +264,7 @@ class SchemaRegistry(PartOfStore):
             raise MetaException("A serde needs a name")
 
         def work(transaction: WriteTransaction) -> None:
+            hold_mutex(transaction.connection, Mutex.NEW_SERDE)
             if _serde_id(transaction.connection, serde.name) is not None:
                 raise AlreadyExistsException(f"Serde with name {serde.name} already exists")
             _insert_serde(transaction, serde)

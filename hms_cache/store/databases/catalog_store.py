@@ -16,7 +16,7 @@ from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.file_access import FileAccess
-from hms_cache.store.rows.database_rows import read_catalog, read_database
+from hms_cache.store.rows.database_rows import lock_catalog, lock_database, read_catalog
 from hms_cache.store.schema import CTLGS, DBS
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -83,7 +83,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
             raise InvalidOperationException("Catalog names cannot be changed")
 
         def alter(transaction: WriteTransaction) -> None:
-            before = read_catalog(transaction.connection, name)
+            before = lock_catalog(transaction.connection, name)
             if before is None:
                 raise NoSuchObjectException(f"No catalog {name}")
             after = copy.deepcopy(before)
@@ -110,12 +110,12 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
 
         def drop(transaction: WriteTransaction) -> None:
             connection = transaction.connection
-            found = read_catalog(connection, name)
+            found = lock_catalog(connection, name)
             if found is None:
                 if if_exists:
                     return
                 raise NoSuchObjectException(f"No catalog {name}")
-            default = read_database(connection, name, DEFAULT_DATABASE)
+            default = lock_database(connection, name, DEFAULT_DATABASE)
             # Nothing is left that owns files below them: what is there belongs to others, only empty directories go.
             # The default database stays where the catalog was made when the catalog is altered.
             places = [found.locationUri] if default is None else [default.database.locationUri, found.locationUri]

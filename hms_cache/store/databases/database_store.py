@@ -25,7 +25,7 @@ from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.name_queries import may_match
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
-from hms_cache.store.objects.functions import drop_functions, read_functions
+from hms_cache.store.objects.functions import drop_functions_of_database
 from hms_cache.store.rows.database_rows import (
     LOCATION_LEFT_ALONE,
     MANAGED_LOCATION_LEFT_ALONE,
@@ -274,8 +274,7 @@ def delete_database(
     if delete_data and database.type != DatabaseType.REMOTE and context.warehouse.manages_files:
         # Judged while the database is there: where it lies may be allowed only because it lies there.
         directories = _directories(context, files, database)
-    functions = read_functions(connection, str(database.catalogName), str(database.name), None)
-    drop_functions(context, transaction, functions)
+    drop_functions_of_database(context, transaction, str(database.catalogName), str(database.name), database_id)
     kept = drop_tables_of_database(
         context, transaction, files, database, database_id, delete_data=delete_data, soft_txn_id=soft_txn_id
     )

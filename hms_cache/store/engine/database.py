@@ -147,9 +147,11 @@ class Database:
         self._reserved = threading.BoundedSemaphore(reserved_places)
         self._held_lock = threading.Lock()
         self._held_by: dict[int, list[tuple[Connection, Any]]] = {}
-        """Connections, ours and the driver's, that each thread holds, by its identifier; `_held_lock` guards this and
-        `_cut`."""
+        """Connections, ours and the driver's, that each thread holds, by its identifier; `_held_lock` guards this,
+        `_cut` and `_given_up`."""
         self._cut: set[Connection] = set()
+        self._given_up: set[int] = set()
+        """Identifiers of the threads whose call was given up and has not ended."""
         self._write_turn = threading.BoundedSemaphore(1)
         self._holding = threading.local()
         places = self.settings.pool_size + reserved_places
@@ -262,17 +264,32 @@ class Database:
         database there fails. False: it holds none. From any thread; does not wait.
 
         What fails there is then the end of it, and is not run again: the connection was not lost, nobody waits for the
-        answer any more, and a write was said to have been given up. The mark is the connection's and goes with it: the
-        thread's next one has none.
+        answer any more, and a write was said to have been given up. For the same reason the thread gets no other
+        connection before `call_ended`, whatever it waits for now.
 
         A position check is shared with others and is left alone: it has its own, short limit.
         """
         with self._held_lock:
+            self._given_up.add(thread)
             held = self._held_by.get(thread, ())
             for connection, of_driver in held:
                 self._cut.add(connection)
                 interrupt(of_driver)
             return bool(held)
+
+    def call_ended(self, thread: int) -> None:
+        """The call for which a thread was cut off is over; the thread may use the database again."""
+        with self._held_lock:
+            self._given_up.discard(thread)
+
+    def require_not_cut_off(self, connection: Connection) -> None:
+        """For the last moment before a COMMIT. SQLite has no socket to be closed: between two statements nothing else
+        stops it.
+
+        :raises DatabaseUnavailable: `cut_off` was called for the thread that holds the connection.
+        """
+        if connection in self._cut:
+            raise _given_up()
 
     @property
     def in_snapshot(self) -> bool:
@@ -333,6 +350,8 @@ class Database:
     def _note_held(self, connection: Connection) -> None:
         of_driver = connection.connection.dbapi_connection
         with self._held_lock:
+            if threading.get_ident() in self._given_up:
+                raise _given_up()
             self._held_by.setdefault(threading.get_ident(), []).append((connection, of_driver))
 
     def _note_given_back(self, connection: Connection) -> bool:
@@ -490,7 +509,8 @@ class Database:
             connection.read_only = True
             connection.rolls_back_later = True
 
-    def _count(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+    def _count(self, connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
+        self.require_not_cut_off(connection)
         if statement not in _TRANSACTION_CONTROL:
             self.statements.add()
         call_context.statement_sent()
@@ -505,6 +525,10 @@ def _is_shut(connection: Connection) -> bool:
         return False
     of_driver = connection.connection.dbapi_connection
     return bool(getattr(of_driver, "closed", False)) or not getattr(of_driver, "open", True)
+
+
+def _given_up() -> DatabaseUnavailable:
+    return DatabaseUnavailable("the call was given up")
 
 
 def _end_for_good(failure: BaseException | None) -> None:

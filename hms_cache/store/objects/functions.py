@@ -49,6 +49,18 @@ _FUNCTIONS = (
     .order_by(DBS.c.NAME, FUNCS.c.FUNC_NAME, FUNC_RU.c.INTEGER_IDX)
 )
 
+_LOCK = (
+    select(FUNCS.c.FUNC_ID)
+    .where(
+        FUNCS.c.FUNC_NAME == bindparam("function"),
+        FUNCS.c.DB_ID
+        == select(DBS.c.DB_ID)
+        .where(DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog"))
+        .scalar_subquery(),
+    )
+    .with_for_update()
+)
+
 
 class Functions(PartOfStore, FunctionReads, FunctionWrites):
     """Reads and writes of functions."""
@@ -109,7 +121,7 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
 
         def alter(transaction: WriteTransaction) -> None:
             connection = transaction.connection
-            found = _read_function(connection, *name)
+            found = _lock_function(connection, name)
             if found is None:
                 raise NoSuchObjectException(f"function {name.function} doesn't exist")
             database_id = read_database_id(connection, new.catName, new.dbName)
@@ -120,7 +132,10 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
             if is_renamed and _read_function(connection, new.catName, new.dbName, new.functionName) is not None:
                 raise MetaException(f"Function {new.dbName}.{new.functionName} already exists")
             values = {"DB_ID": database_id, **_values(new)}
-            connection.execute(update(FUNCS).where(FUNCS.c.FUNC_ID == function_id).values(values))
+            try:
+                connection.execute(update(FUNCS).where(FUNCS.c.FUNC_ID == function_id).values(values))
+            except IntegrityError as error:
+                raise RetryableConflict(f"function {new.functionName} was created, or its database dropped") from error
             connection.execute(delete(FUNC_RU).where(FUNC_RU.c.FUNC_ID == function_id))
             _insert_resources(connection, function_id, new)
             # Hive has no event for this (4.0.1) and caches no functions. These two, in one transaction, tell every
@@ -133,7 +148,7 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
     def drop_function(self, name: FunctionName, *, if_exists: bool = False) -> None:
 
         def drop(transaction: WriteTransaction) -> None:
-            found = _read_function(transaction.connection, *name)
+            found = _lock_function(transaction.connection, name)
             if found is not None:
                 drop_functions(self._context, transaction, [found])
             elif not if_exists:
@@ -156,10 +171,24 @@ def read_functions(
     return sorted(found, key=lambda pair: (pair[1].dbName, pair[1].functionName))
 
 
+def drop_functions_of_database(
+    context: StoreContext, transaction: WriteTransaction, catalog: str, database: str, database_id: int
+) -> None:
+    """Drops all functions of a database, whose row is locked, inside a transaction."""
+    connection = transaction.connection
+    functions = read_functions(connection, catalog, database, None)
+    if functions and connection.dialect.name != "sqlite":
+        # None is added meanwhile; what was found may be changed, or moved elsewhere.
+        locked = select(FUNCS.c.FUNC_ID).where(FUNCS.c.DB_ID == database_id).order_by(FUNCS.c.FUNC_ID)
+        connection.execute(locked.with_for_update()).all()
+        functions = read_functions(connection, catalog, database, None)
+    drop_functions(context, transaction, functions)
+
+
 def drop_functions(
     context: StoreContext, transaction: WriteTransaction, functions: Sequence[tuple[int, Function]]
 ) -> None:
-    """Drops functions inside a transaction, an event each."""
+    """Drops functions, whose rows are locked, inside a transaction, an event each."""
     if not functions:
         return
     ids = [function_id for function_id, _ in functions]
@@ -173,6 +202,18 @@ def _read_function(connection: Connection, catalog: str, database: str, name: st
     statement = _FUNCTIONS.where(DBS.c.NAME == database, FUNCS.c.FUNC_NAME == name)
     found = _functions(connection.execute(statement, {"catalog": catalog}).all())
     return found[0] if found else None
+
+
+def _lock_function(connection: Connection, function: FunctionName) -> tuple[int, Function] | None:
+    """Locks the function's row until the transaction ends, then reads the function; None when there is none.
+
+    Two that change it would else write over each other, and one that drops it be followed by a change in the log.
+    """
+    names = {"catalog": function.catalog, "database": function.database, "function": function.function}
+    # SQLite has one writer at a time.
+    if connection.dialect.name != "sqlite" and connection.execute(_LOCK, names).first() is None:
+        return None
+    return _read_function(connection, *function)
 
 
 def _functions(rows: Sequence[Any]) -> list[tuple[int, Function]]:

@@ -19,6 +19,7 @@ from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import insert_partitions, partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
+from hms_cache.store.rows.parameters import without_claims_about_columns
 from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
@@ -72,6 +73,8 @@ def exchange_partitions(
     for name, partition in by_name.items():
         partition.catName, partition.dbName = destination.table.catName, destination.table.dbName
         partition.tableName = destination.table.tableName
+        # The statistics of columns go with the rows of the source.
+        partition.parameters = without_claims_about_columns(partition.parameters)
         if partition.sd is not None:
             partition.sd.location = str(root.child(*name.split("/")))
     _move_directory(context, transaction, source, destination, keys, values)

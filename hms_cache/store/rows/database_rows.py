@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -82,6 +83,14 @@ def lock_database(connection: Connection, catalog: str, database: str) -> Databa
     return read_database(connection, catalog, database)
 
 
+def lock_databases(connection: Connection, catalog: str, databases: Collection[str]) -> dict[str, DatabaseRow]:
+    """As `lock_database` for several, in order of their ids; those that exist, by name in no order."""
+    conditions = (DBS.c.CTLG_NAME == catalog, DBS.c.NAME.in_(sorted(databases)))
+    if connection.dialect.name != "sqlite":
+        connection.execute(select(DBS.c.DB_ID).where(*conditions).order_by(DBS.c.DB_ID).with_for_update()).all()
+    return read_databases(connection, catalog, *conditions)
+
+
 def read_databases(connection: Connection, catalog: str, *conditions: ColumnElement[bool]) -> dict[str, DatabaseRow]:
     """The databases of a (normalized) catalog that meet the conditions, by name in no order, in one statement."""
     statement = _database_columns(features_of(connection).missing_columns)
@@ -113,6 +122,14 @@ def read_catalog(connection: Connection, catalog: str) -> Catalog | None:
     if row is None:
         return None
     return Catalog(name=row.NAME, description=row.DESC, locationUri=row.LOCATION_URI, createTime=row.CREATE_TIME)
+
+
+def lock_catalog(connection: Connection, catalog: str) -> Catalog | None:
+    """As `lock_database` for a catalog. No database is added to it meanwhile, either."""
+    locked = select(CTLGS.c.NAME).where(CTLGS.c.NAME == catalog).with_for_update()
+    if connection.dialect.name != "sqlite" and connection.execute(locked).first() is None:
+        return None
+    return read_catalog(connection, catalog)
 
 
 def _database_row(rows: list[Row[Any]] | Any) -> DatabaseRow:

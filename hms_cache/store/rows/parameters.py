@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 
 from hms_cache.store.contract.environment import EnvironmentOptions
 from hms_cache.store.warehouse import DirectoryStatistics
@@ -170,6 +170,20 @@ def remove_columns_from_accuracy(parameters: MutableMapping[str, str] | None, co
         if not claims:
             state.pop(_COLUMNS)
     _write(parameters, state)
+
+
+def without_claims_about_columns(parameters: dict[str, str], columns: Collection[str] = ()) -> dict[str, str]:
+    """The parameters without claims about these columns, in lower case, or about any if none is named.
+
+    For whatever deletes statistics: a claim without statistics says that there are no rows, and what is merged into
+    nothing is stored as the whole. The same object if there is no such claim.
+    """
+    taken_back = [name for name in accurate_columns(parameters) if not columns or name.lower() in columns]
+    if not taken_back:
+        return parameters
+    after = dict(parameters)
+    remove_columns_from_accuracy(after, taken_back)
+    return after
 
 
 def _write(parameters: MutableMapping[str, str], state: Mapping[str, object]) -> None:

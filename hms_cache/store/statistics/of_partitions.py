@@ -32,7 +32,7 @@ from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import select_partitions
-from hms_cache.store.rows.parameters import accurate_columns
+from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE, accurate_columns, without_claims_about_columns
 from hms_cache.store.rows.statistics_rows import row_of_statistics
 from hms_cache.store.rows.statistics_validity import are_statistics_valid
 from hms_cache.store.rows.table_kinds import is_transactional
@@ -248,6 +248,22 @@ def delete_partition_statistics(
     if doomed:
         delete_ids(transaction.connection, statistics.CS_ID, doomed)
     return had
+
+
+def take_claims_of_partitions_back(
+    transaction: WriteTransaction, part_ids: Sequence[int], columns: Sequence[str]
+) -> None:
+    """As `take_claims_of_table_back` for partitions."""
+    parameters = PARTITION_PARAMS.c
+    statement = select(parameters.PART_ID, parameters.PARAM_VALUE).where(
+        in_ids(parameters.PART_ID), parameters.PARAM_KEY == COLUMN_STATS_ACCURATE
+    )
+    changes = []
+    for batch in batches(sorted(part_ids), IDS_IN_A_STATEMENT):
+        for part_id, text in transaction.connection.execute(statement, {"ids": list(batch)}):
+            before = {COLUMN_STATS_ACCURATE: text}
+            changes.append(ParameterChange(part_id, before, without_claims_about_columns(before, columns)))
+    change_parameters(transaction.connection, PARTITION_PARAMS, "PART_ID", changes)
 
 
 def merge_partition_statistics(

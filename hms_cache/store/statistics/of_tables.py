@@ -16,7 +16,7 @@ from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameter
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.rows.parameters import accurate_columns
+from hms_cache.store.rows.parameters import accurate_columns, without_claims_about_columns
 from hms_cache.store.rows.statistics_rows import row_of_statistics
 from hms_cache.store.rows.statistics_validity import are_statistics_valid
 from hms_cache.store.rows.table_kinds import is_transactional
@@ -91,6 +91,17 @@ def delete_table_statistics(transaction: WriteTransaction, table_id: int, column
     if columns:
         statement = statement.where(TAB_COL_STATS.c.COLUMN_NAME.in_(list(columns)))
     return transaction.connection.execute(statement, {"engine": engine}).rowcount
+
+
+def take_claims_of_table_back(transaction: WriteTransaction, row: TableRow, columns: Sequence[str]) -> None:
+    """Nothing is claimed any more of columns (none named: of any) whose statistics were deleted.
+
+    Hive leaves the claim (4.0.1, HIVE-28655). It is one for all engines, so it goes with the statistics of any.
+    """
+    before = row.table.parameters or {}
+    row.table.parameters = without_claims_about_columns(before, columns)
+    change = ParameterChange(row.table_id, before, row.table.parameters)
+    change_parameters(transaction.connection, TABLE_PARAMS, "TBL_ID", [change])
 
 
 def merge_table_statistics(

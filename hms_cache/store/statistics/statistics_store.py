@@ -25,9 +25,15 @@ from hms_cache.store.snapshots import StatisticsOfColumn
 from hms_cache.store.statistics.of_partitions import (
     delete_partition_statistics,
     merge_partition_statistics,
+    take_claims_of_partitions_back,
     write_partition_statistics,
 )
-from hms_cache.store.statistics.of_tables import delete_table_statistics, merge_table_statistics, write_table_statistics
+from hms_cache.store.statistics.of_tables import (
+    delete_table_statistics,
+    merge_table_statistics,
+    take_claims_of_table_back,
+    write_table_statistics,
+)
 from hms_cache.store.statistics.reads import (
     StatisticsReader,
     partitions_with_valid_statistics,
@@ -246,6 +252,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
                     f"Column stats doesn't exist for db={row.table.dbName} table={row.table.tableName}"
                     + (f" col={', '.join(doomed)}" if doomed else "")
                 )
+            take_claims_of_table_back(transaction, row, doomed)
             for column in whole_or_columns:
                 transaction.append_event(self._context.messages.build_delete_table_column_statistics(row.table, column))
 
@@ -273,6 +280,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
                 if name not in part_ids:
                     raise NoSuchObjectException(f"Partition {name} for which stats deletion is requested doesn't exist")
             had = delete_partition_statistics(transaction, list(part_ids.values()), doomed, engine or DEFAULT_ENGINE)
+            take_claims_of_partitions_back(transaction, list(part_ids.values()), doomed)
             table_name = qualified(row.table.catName, row.table.dbName, row.table.tableName)
             for name, part_id in part_ids.items():
                 if part_id not in had:

@@ -6,6 +6,7 @@ Facts: `HiveAlterHandler.alterTable`, `deleteTableColumnStats`, `updateOrGetPart
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import Connection, String, cast, delete, exists, func, literal, select, update
@@ -16,7 +17,11 @@ from hms_cache.metadata.names import LIKE_ESCAPE
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.rows.constraint_rows import move_constraints_to_columns
-from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE, remove_columns_from_accuracy
+from hms_cache.store.rows.parameters import (
+    COLUMN_STATS_ACCURATE,
+    remove_columns_from_accuracy,
+    without_claims_about_columns,
+)
 from hms_cache.store.rows.storage_descriptor_writes import delete_unused_column_descriptors, insert_columns
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.rows.table_rows import TableRow
@@ -70,8 +75,8 @@ def update_partition_columns(
     elif not cascade and not is_column_prefix(old_columns, new_columns):
         if settings.retain_column_statistics_on_column_removal:
             _drop_partition_statistics(connection, row, new_columns)
-        else:
-            connection.execute(delete(PART_COL_STATS).where(_is_of_partition(PART_COL_STATS, row)))
+        elif connection.execute(delete(PART_COL_STATS).where(_is_of_partition(PART_COL_STATS, row))).rowcount:
+            _take_claims_back(connection, row)
 
 
 def update_table_statistics(connection: Connection, row: TableRow, new: Table, features: SchemaFeatures) -> None:
@@ -148,11 +153,15 @@ def _drop_partition_statistics(connection: Connection, row: TableRow, columns: l
         )
     if not gone:
         return
+    _take_claims_back(connection, row, {name.lower() for name, _ in gone})
+
+
+def _take_claims_back(connection: Connection, row: TableRow, columns: Collection[str] = ()) -> None:
+    """What the partitions' parameters claim of these columns (none named: of any)."""
     claims = (_is_of_partition(PARTITION_PARAMS, row), PARTITION_PARAMS.c.PARAM_KEY == COLUMN_STATS_ACCURATE)
     texts = connection.execute(select(PARTITION_PARAMS.c.PARAM_VALUE).where(*claims).distinct()).scalars().all()
     for text in texts:
-        parameters = {COLUMN_STATS_ACCURATE: text}
-        remove_columns_from_accuracy(parameters, [name for name, _ in gone])
+        parameters = without_claims_about_columns({COLUMN_STATS_ACCURATE: text}, columns)
         if parameters[COLUMN_STATS_ACCURATE] != text:
             connection.execute(
                 update(PARTITION_PARAMS)

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from hms_cache.notifications.tjson import write_struct
+from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import TXN_WRITE_NOTIFICATION_LOG
 from hms_cache.store.transactions.names import plain_database, plain_table
@@ -63,17 +65,19 @@ def add_write_notifications(transaction: WriteTransaction, writes: Sequence[Tabl
         if known is not None:
             connection.execute(update(TXN_WRITE_NOTIFICATION_LOG).where(is_same).values(values))
             continue
-        connection.execute(
-            insert(TXN_WRITE_NOTIFICATION_LOG).values(
-                WNL_ID=transaction.id(_ID_MODEL),
-                WNL_TXNID=write.txn_id,
-                WNL_WRITEID=write.write_id,
-                WNL_DATABASE=database,
-                WNL_TABLE=table,
-                WNL_PARTITION=write.partition_name,
-                **values,
-            )
+        new = insert(TXN_WRITE_NOTIFICATION_LOG).values(
+            WNL_ID=transaction.id(_ID_MODEL),
+            WNL_TXNID=write.txn_id,
+            WNL_WRITEID=write.write_id,
+            WNL_DATABASE=database,
+            WNL_TABLE=table,
+            WNL_PARTITION=write.partition_name,
+            **values,
         )
+        try:
+            connection.execute(new)
+        except IntegrityError as error:
+            raise RetryableConflict("another write of the transaction was reported at the same moment") from error
 
 
 def encode_files(data: InsertEventRequestData) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection
+from sqlalchemy import Connection, delete, select
 
+from hms_cache.store import schema
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.work_units import NeedMoreIds, WriteTransaction, run_again_if_lost, run_read, run_write
@@ -125,7 +126,8 @@ def test_a_call_that_was_cut_off_is_not_begun_again(
 def test_whatever_fails_on_a_connection_that_was_cut_off_is_its_end(
     initialized_database: Database, run: Callable[[Database, Work], None], failure: Exception
 ) -> None:
-    """Not the end of what else the thread does: its next call is run again as any other."""
+    """Not the end of what else the thread does: its next call is run again as any other. Until then it gets no other
+    connection, for what the call might still do."""
     database, runs = initialized_database, 0
 
     def fail_once_cut_off(connection: Connection) -> None:
@@ -145,11 +147,14 @@ def test_whatever_fails_on_a_connection_that_was_cut_off_is_its_end(
         run(database, fail_once_cut_off)
     assert runs == 1
     assert not raised.value.connection_lost
+    with pytest.raises(DatabaseUnavailable, match="given up"):
+        run(database, fail_once)
     assert names_of_databases(database) == []
+    database.call_ended(threading.get_ident())
     runs = 0
     run(database, fail_once)
     assert runs == 2
-    assert not database._cut and not database._held_by
+    assert not database._cut and not database._held_by and not database._given_up
 
 
 def test_a_commit_that_was_cut_off_stays_of_unknown_outcome(
@@ -167,3 +172,67 @@ def test_a_commit_that_was_cut_off_stays_of_unknown_outcome(
     with pytest.raises(CommitOutcomeUnknown):
         run_write(database, lambda transaction: add_database(transaction, "given_up"))
     assert commits == 1
+
+
+@WAYS
+def test_a_call_that_was_given_up_before_it_had_a_connection_gets_none(
+    initialized_database: Database, run: Callable[[Database, Work], None]
+) -> None:
+    """Whatever it waited for: it would be carried out after its client was told that it failed."""
+    database, runs = initialized_database, []
+    assert not database.cut_off(threading.get_ident())
+    with pytest.raises(DatabaseUnavailable) as raised:
+        run(database, runs.append)
+    assert not raised.value.connection_lost
+    assert runs == []
+    assert names_of_databases(database) == []
+    database.call_ended(threading.get_ident())
+    run(database, runs.append)
+    assert len(runs) == 1
+
+
+@WAYS
+def test_a_call_that_was_given_up_between_two_attempts_has_no_second_one(
+    initialized_database: Database, run: Callable[[Database, Work], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database, runs = initialized_database, []
+
+    def lose(connection: Connection) -> None:
+        runs.append(connection)
+        raise RetryableConflict("a deadlock")
+
+    monkeypatch.setattr(database.retries, "add", lambda: database.cut_off(threading.get_ident()))
+    with pytest.raises(DatabaseUnavailable):
+        run(database, lose)
+    assert len(runs) == 1
+
+
+@pytest.mark.parametrize("with_event", [True, False])
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_write_that_was_given_up_between_two_statements_is_not_committed(
+    initialized_database: Database, with_event: bool, is_last: bool
+) -> None:
+    """SQLite has no socket that could be closed, and interrupts only a statement that runs."""
+    database, later = initialized_database, []
+
+    def work(transaction: WriteTransaction) -> None:
+        connection = transaction.connection
+        if with_event:
+            add_database(transaction, "given_up")
+        else:
+            connection.execute(delete(schema.VERSION))
+        assert database.cut_off(threading.get_ident())
+        if not is_last:
+            later.append(connection.exec_driver_sql("SELECT 1").scalar())
+
+    with pytest.raises(DatabaseUnavailable) as raised:
+        run_write(database, work)
+    assert not isinstance(raised.value, CommitOutcomeUnknown)
+    assert later == []
+    assert names_of_databases(database) == []
+    assert version_of(database) is not None
+
+
+def version_of(database: Database) -> object:
+    with database.checking() as connection:
+        return connection.execute(select(schema.VERSION.c.SCHEMA_VERSION)).scalar()
