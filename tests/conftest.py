@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
@@ -17,6 +18,7 @@ from hms_cache.store.engine.database import Database
 from tests.clients.spark.session import SparkProcess
 from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing
 from tests.databases import start_server as start_database_server
+from tests.done_once import done_once
 from tests.protocol.releases import ICEBERG_FOR_SPARK, jar
 from tests.servers import ServerProcess, server_process
 
@@ -25,6 +27,10 @@ from tests.servers import ServerProcess, server_process
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
 settings.load_profile("fixed" if os.environ.get("HMS_CACHE_FIXED_EXAMPLES") == "1" else "random")
+
+
+#: Those of a server's interpreter: with Python's own a part of the time goes into looking for what is not there.
+GARBAGE_THRESHOLDS = (50_000, 20, 10)
 
 
 @pytest.fixture
@@ -48,11 +54,28 @@ ServerLookup = Callable[[str], SqliteFiles | DatabaseServer]
 ServerStarter = Callable[..., ServerProcess]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None]:
+    """Nobody looks for cycles in what collects the tests, all of which stays, nor later in that; then as in a server."""
+    gc.disable()
+    yield
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
+    gc.enable()
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """What needs Spark begins: it takes the longest, and would keep one process busy when the others are done."""
     yield  # the order is shuffled
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _done_once() -> Iterator[None]:
+    with done_once():
+        yield
 
 
 @pytest.fixture(autouse=True)
