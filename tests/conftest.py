@@ -56,7 +56,7 @@ ServerStarter = Callable[..., ServerProcess]
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None]:
-    """Nobody looks for cycles in what collects the tests, all of which stays, nor later in that; then as in a server."""
+    """Nobody looks for cycles in what is collected, which stays; afterwards, where and as often as in a server."""
     gc.disable()
     yield
     gc.collect()

@@ -1,4 +1,4 @@
-"""What each test would do again with the same result, and takes longer than most tests: done once for all of a process."""
+"""What each test would do again with the same result, and takes longer than most tests: done once in a process."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _definitions(connection: Connection) -> Any:
 
 
 def _one_context(create: Any) -> Any:
-    """Reading the certificates takes 25 ms for each connection. Contexts with settings of their own stay what they are."""
+    """Reading the certificates takes 25 ms for each connection. Contexts with settings stay what they are."""
 
     @functools.cache
     def plain() -> ssl.SSLContext:

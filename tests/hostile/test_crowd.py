@@ -33,7 +33,7 @@ QUIET_S = 10.0
 QUIET_UNJUDGED_S = 2.0
 
 JUDGED_FROM_S = 60
-"""Waiting times of a shorter run are printed only, and not compared with another server's: they are as much those of the
+"""Waiting times of a shorter run are printed only, and no other server's beside them: they are as much those of the
 machine's other work."""
 
 LOOKS_S = 0.1
