@@ -16,7 +16,7 @@ from hms_cache.config import secrets
 from hms_cache.input_limits import input_limits, use_input_limits
 from hms_cache.store.engine.database import Database
 from tests.clients.spark.session import SparkProcess
-from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing
+from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing, keep_in_memory, new_directory
 from tests.databases import start_server as start_database_server
 from tests.done_once import done_once
 from tests.protocol.releases import ICEBERG_FOR_SPARK, jar
@@ -54,6 +54,10 @@ ServerLookup = Callable[[str], SqliteFiles | DatabaseServer]
 ServerStarter = Callable[..., ServerProcess]
 
 
+def pytest_sessionstart() -> None:
+    keep_in_memory()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None]:
     """Nobody looks for cycles in what is collected, which stays; afterwards, where and as often as in a server."""
@@ -86,15 +90,16 @@ def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def database_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerLookup]:
+def database_servers() -> Iterator[ServerLookup]:
     """The server of a kind, started at its first use and stopped at the end of the session."""
+    files = new_directory()
     started: dict[str, SqliteFiles | DatabaseServer] = {}
     missing: dict[str, str] = {}
 
     def server_of(kind: str) -> SqliteFiles | DatabaseServer:
         if kind not in started and kind not in missing:
             try:
-                started[kind] = start_database_server(kind, tmp_path_factory.mktemp("sqlite"))
+                started[kind] = start_database_server(kind, files)
             except ServerMissing as error:
                 missing[kind] = str(error)
         if kind in missing:
@@ -106,6 +111,7 @@ def database_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve
     yield server_of
     for server in started.values():
         server.stop()
+    shutil.rmtree(files, ignore_errors=True)
 
 
 @pytest.fixture(params=_MARKED_KINDS)
