@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 from collections.abc import Callable, Generator, Iterator
@@ -15,8 +16,9 @@ from hms_cache.config import secrets
 from hms_cache.input_limits import input_limits, use_input_limits
 from hms_cache.store.engine.database import Database
 from tests.clients.spark.session import SparkProcess
-from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing
+from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing, keep_in_memory, new_directory
 from tests.databases import start_server as start_database_server
+from tests.done_once import done_once
 from tests.protocol.releases import ICEBERG_FOR_SPARK, jar
 from tests.servers import ServerProcess, server_process
 
@@ -25,6 +27,10 @@ from tests.servers import ServerProcess, server_process
 settings.register_profile("fixed", derandomize=True, deadline=None)
 settings.register_profile("random", deadline=None)
 settings.load_profile("fixed" if os.environ.get("HMS_CACHE_FIXED_EXAMPLES") == "1" else "random")
+
+
+#: Those of a server's interpreter: with Python's own a part of the time goes into looking for what is not there.
+GARBAGE_THRESHOLDS = (50_000, 20, 10)
 
 
 @pytest.fixture
@@ -48,11 +54,32 @@ ServerLookup = Callable[[str], SqliteFiles | DatabaseServer]
 ServerStarter = Callable[..., ServerProcess]
 
 
+def pytest_sessionstart() -> None:
+    keep_in_memory()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None]:
+    """Nobody looks for cycles in what is collected, which stays; afterwards, where and as often as in a server."""
+    gc.disable()
+    yield
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GARBAGE_THRESHOLDS)
+    gc.enable()
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """What needs Spark begins: it takes the longest, and would keep one process busy when the others are done."""
     yield  # the order is shuffled
     items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _done_once() -> Iterator[None]:
+    with done_once():
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -63,15 +90,16 @@ def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def database_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerLookup]:
+def database_servers() -> Iterator[ServerLookup]:
     """The server of a kind, started at its first use and stopped at the end of the session."""
+    files = new_directory()
     started: dict[str, SqliteFiles | DatabaseServer] = {}
     missing: dict[str, str] = {}
 
     def server_of(kind: str) -> SqliteFiles | DatabaseServer:
         if kind not in started and kind not in missing:
             try:
-                started[kind] = start_database_server(kind, tmp_path_factory.mktemp("sqlite"))
+                started[kind] = start_database_server(kind, files)
             except ServerMissing as error:
                 missing[kind] = str(error)
         if kind in missing:
@@ -83,6 +111,7 @@ def database_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve
     yield server_of
     for server in started.values():
         server.stop()
+    shutil.rmtree(files, ignore_errors=True)
 
 
 @pytest.fixture(params=_MARKED_KINDS)

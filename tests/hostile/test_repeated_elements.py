@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,9 @@ from tests.hostile.test_long_lists import client, filled, long_lists, open_txns
 from tests.server.conftest import PATIENCE_S, Link
 
 COUNT = 400
+
+LAST, REPLY, LARGEST_LAST = "getStatus", -2147418110, 32
+"""A method whose answer is short, how answers begin, and more bytes than its result has."""
 
 PARTITIONS = 60
 
@@ -57,18 +61,16 @@ class CountingLink(Link):
         """The bytes of one call and of its answer."""
         given = {each[2]: getattr(arguments, each[2]) for each in filter(None, arguments.thrift_spec)}
         request = self.request(method, **given)
-        self.sock.sendall(request)
-        seen = self.sock.recv(1 << 20)
-        received = len(seen)
-        self.sock.settimeout(0.05)
-        try:
-            while more := self.sock.recv(1 << 20):
-                received += len(more)
-        except TimeoutError:
-            pass
-        finally:
-            self.sock.settimeout(PATIENCE_S)
-        return len(request), received
+        # What is answered to a second request ends the first one's answer.
+        self.sock.sendall(request + self.request(LAST))
+        end = struct.pack("!iI", REPLY, len(LAST)) + LAST.encode() + struct.pack("!i", self.sequence)
+        seen = bytearray()
+        while end not in seen[-2 * len(end) - LARGEST_LAST :]:
+            more = self.sock.recv(1 << 20)
+            if not more:
+                return len(request), len(seen)
+            seen += more
+        return len(request), seen.index(end)
 
 
 def repeated(arguments: Any, path: tuple[str, ...], count: int) -> Any:
