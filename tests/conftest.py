@@ -21,6 +21,7 @@ from tests.databases import start_server as start_database_server
 from tests.done_once import done_once
 from tests.protocol.releases import ICEBERG_FOR_SPARK, jar
 from tests.servers import ServerProcess, server_process
+from tests.store.schema.distribution import load_hive_schema
 
 # Continuous integration judges a change by the same examples as the one before it; elsewhere new ones are looked for.
 # How long an example takes is no result: on a busy machine the first one may take a second.
@@ -155,6 +156,19 @@ def initialized_database(initialized_database_url: str) -> Iterator[Database]:
     """A database with the schema and the rows of Hive's script, nothing else (no roles, no database ``default``)."""
     with closing(Database(initialized_database_url)) as database:
         yield database
+
+
+@pytest.fixture(params=[*_MARKED_KINDS, pytest.param("hive", id="hive", marks=[pytest.mark.mariadb, pytest.mark.java])])
+def database_of_any_schema(request: pytest.FixtureRequest, database_servers: ServerLookup) -> Iterator[Database]:
+    """As `initialized_database`, and one of MariaDB made by Hive's script, where case and accents are ignored."""
+    is_of_hive = request.param == "hive"
+    server = database_servers("mariadb" if is_of_hive else request.param)
+    url = server.create_database() if is_of_hive else server.initialized_database()
+    if is_of_hive:
+        load_hive_schema(url, "4.0.1")
+    with closing(Database(url)) as database:
+        yield database
+    (server.drop_database if is_of_hive else server.give_back)(url)
 
 
 @pytest.fixture

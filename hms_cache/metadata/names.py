@@ -34,6 +34,16 @@ def normalize_identifier(name: str) -> str:
     return name.strip().lower()
 
 
+def normalize_catalog(name: str) -> str:
+    """The same of a catalog's name.
+
+    A name that no catalog can have, since there are letters beyond ASCII in it, comes in a form without these: MySQL,
+    with the collation that Hive's script gives this column, would find `hive` by `hivé`.
+    """
+    normalized = normalize_identifier(name)
+    return normalized if normalized.isascii() else normalized.encode("ascii", "backslashreplace").decode()
+
+
 def is_valid_name(name: str | None, *, special_characters: bool = True) -> bool:
     """Whether a database, table or function may have this name.
 

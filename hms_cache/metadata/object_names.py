@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 
 
 class DatabaseName(NamedTuple):
@@ -45,13 +45,13 @@ class FunctionName(NamedTuple):
 
 def database_name(catalog: str | None, database: str) -> DatabaseName:
     """The normalized name; no catalog means the default one."""
-    return DatabaseName(normalize_identifier(catalog) if catalog else DEFAULT_CATALOG, normalize_identifier(database))
+    return DatabaseName(normalize_catalog(catalog) if catalog else DEFAULT_CATALOG, normalize_identifier(database))
 
 
 def table_name(catalog: str | None, database: str, table: str) -> TableName:
     """The normalized name; no catalog means the default one."""
     return TableName(
-        normalize_identifier(catalog) if catalog else DEFAULT_CATALOG,
+        normalize_catalog(catalog) if catalog else DEFAULT_CATALOG,
         normalize_identifier(database),
         normalize_identifier(table),
     )
@@ -60,7 +60,7 @@ def table_name(catalog: str | None, database: str, table: str) -> TableName:
 def function_name(catalog: str | None, database: str, function: str) -> FunctionName:
     """The normalized name; no catalog means the default one."""
     return FunctionName(
-        normalize_identifier(catalog) if catalog else DEFAULT_CATALOG,
+        normalize_catalog(catalog) if catalog else DEFAULT_CATALOG,
         normalize_identifier(database),
         normalize_identifier(function),
     )

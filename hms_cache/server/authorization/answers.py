@@ -9,7 +9,7 @@ from typing import Any
 
 from hms_cache.authorization.decisions import Action, Decisions, SecuredObject
 from hms_cache.cache.encoded_lists import EncodedTables
-from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.server.handlers.names import database_name, optional_database_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetFunctionsResponse,
@@ -23,7 +23,7 @@ Filter = Callable[[Decisions, Any, Any], Any]
 
 def secured(catalog: str | None, database: str | None = None, table: str | None = None) -> SecuredObject:
     """The object of names as they come."""
-    catalog = normalize_identifier(catalog or DEFAULT_CATALOG)
+    catalog = normalize_catalog(catalog or DEFAULT_CATALOG)
     return SecuredObject(
         catalog,
         normalize_identifier(database) if database is not None else None,

@@ -141,7 +141,13 @@ def _lock(connection: Connection, name: str) -> bool:
 def _insert_parameters(connection: Connection, name: str, parameters: dict[str, str] | None) -> None:
     if parameters:
         rows = [{"NAME": name, "PARAM_KEY": key, "PARAM_VALUE": value} for key, value in parameters.items()]
-        connection.execute(insert(DATACONNECTOR_PARAMS), rows)
+        try:
+            connection.execute(insert(DATACONNECTOR_PARAMS), rows)
+        except IntegrityError as error:
+            # MySQL ignores case here, too.
+            raise MetaException(
+                f"The database takes some of these parameters for the same: {sorted(parameters)}"
+            ) from error
 
 
 def _read(connection: Connection, name: str) -> DataConnector | None:

@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.engine.schema_requirements import require_table
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import MV_TABLES_USED, REPLICATION_METRICS, RUNTIME_STATS
@@ -116,7 +117,9 @@ class RuntimeStatistics(PartOfStore):
         table = REPLICATION_METRICS.c
         if policy is None and execution_id is None:
             return []
-        is_wanted = table.RM_POLICY == policy if policy is not None else table.RM_SCHEDULED_EXECUTION_ID == execution_id
+        is_wanted = table.RM_SCHEDULED_EXECUTION_ID == execution_id
+        if policy is not None:
+            is_wanted = same_text(table.RM_POLICY, policy)
 
         def read(connection: Connection) -> list[ReplicationMetrics]:
             rows = connection.execute(

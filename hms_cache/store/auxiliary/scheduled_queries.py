@@ -13,6 +13,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from hms_cache.config.quantities import whole_seconds
 from hms_cache.metadata.quartz_schedule import parse_schedule
 from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.engine.schema_requirements import require_table
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES
@@ -148,7 +149,7 @@ class ScheduledQueries:
                 .where(
                     _QUERIES.NEXT_EXECUTION <= now_s,
                     _QUERIES.ENABLED.is_(True),
-                    _QUERIES.CLUSTER_NAMESPACE == namespace,
+                    same_text(_QUERIES.CLUSTER_NAMESPACE, namespace),
                     _QUERIES.ACTIVE_EXECUTION_ID.is_(None),
                 )
                 .order_by(_QUERIES.NEXT_EXECUTION, _QUERIES.SCHEDULED_QUERY_ID)
@@ -311,7 +312,10 @@ def _values_of(query: ScheduledQuery) -> dict[str, Any]:
 def _find(connection: Connection, key: ScheduledQueryKey, *, lock: bool = False) -> Any:
     statement = (
         select(*_QUERIES)
-        .where(_QUERIES.SCHEDULE_NAME == key.scheduleName, _QUERIES.CLUSTER_NAMESPACE == key.clusterNamespace)
+        .where(
+            same_text(_QUERIES.SCHEDULE_NAME, key.scheduleName),
+            same_text(_QUERIES.CLUSTER_NAMESPACE, key.clusterNamespace),
+        )
         .order_by(_QUERIES.SCHEDULED_QUERY_ID)
     )
     return connection.execute(statement.with_for_update() if lock else statement).first()

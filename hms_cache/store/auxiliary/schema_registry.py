@@ -11,8 +11,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
+from hms_cache.store.engine.bulk_writes import insert_rows
 from hms_cache.store.engine.context import PartOfStore
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.database_rows import read_database_id
 from hms_cache.store.rows.storage_descriptor_writes import insert_columns
@@ -225,9 +227,9 @@ class SchemaRegistry(PartOfStore):
         if column is not None:
             conditions.append(COLUMNS_V2.c.COLUMN_NAME == normalize_identifier(column))
         if namespace is not None:
-            conditions.append(COLUMNS_V2.c.COMMENT == namespace)
+            conditions.append(same_text(COLUMNS_V2.c.COMMENT, namespace))
         if kind is not None:
-            conditions.append(COLUMNS_V2.c.TYPE_NAME == kind)
+            conditions.append(same_text(COLUMNS_V2.c.TYPE_NAME, kind))
         matching = select(COLUMNS_V2.c.CD_ID).where(*conditions)
         statement = _VERSIONS.where(SCHEMA_VERSION.c.CD_ID.in_(matching))
         rows = run_read(self._database, lambda connection: connection.execute(statement).all())
@@ -317,7 +319,7 @@ class SchemaRegistry(PartOfStore):
 def _names(name: ISchemaName) -> tuple[str, str, str]:
     if name.dbName is None or name.schemaName is None:
         raise MetaException("A schema needs a database and a name")
-    catalog = normalize_identifier(name.catName or DEFAULT_CATALOG)
+    catalog = normalize_catalog(name.catName or DEFAULT_CATALOG)
     return catalog, normalize_identifier(name.dbName), normalize_identifier(name.schemaName)
 
 
@@ -345,7 +347,7 @@ def _policy(schema: ISchema) -> dict[str, Any]:
 
 def _of_schema(name: ISchemaName) -> list[ColumnElement[bool]]:
     catalog, database, schema = _names(name)
-    return [I_SCHEMA.c.NAME == schema, DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog]
+    return [same_text(I_SCHEMA.c.NAME, schema), DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog]
 
 
 def _schema_row(connection: Connection, name: ISchemaName) -> Any:
@@ -368,7 +370,7 @@ def _required_version(connection: Connection, descriptor: SchemaVersionDescripto
 
 
 def _serde_id(connection: Connection, name: str) -> int | None:
-    statement = select(SERDES.c.SERDE_ID).where(SERDES.c.NAME == name).order_by(SERDES.c.SERDE_ID)
+    statement = select(SERDES.c.SERDE_ID).where(same_text(SERDES.c.NAME, name)).order_by(SERDES.c.SERDE_ID)
     found: int | None = connection.execute(statement).scalars().first()
     return found
 
@@ -390,8 +392,7 @@ def _insert_serde(transaction: WriteTransaction, serde: SerDeInfo) -> int:
         {"SERDE_ID": serde_id, "PARAM_KEY": key, "PARAM_VALUE": value}
         for key, value in (serde.parameters or {}).items()
     ]
-    if rows:
-        transaction.connection.execute(insert(SERDE_PARAMS), rows)
+    insert_rows(transaction.connection, SERDE_PARAMS, rows)
     return serde_id
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from sqlalchemy import Connection, Select, Table, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.engine.schema_requirements import require_table
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.database_rows import read_database_id
@@ -27,7 +28,11 @@ class StoredProcedures(PartOfStore):
     """Reads and writes of procedures and packages, whose names keep their case. Thread-safe."""
 
     def save_procedure(self, procedure: StoredProcedure) -> None:
-        """Create it or replace its source and owner. :raises NoSuchObjectException: no such database."""
+        """Create it or replace its source and owner.
+
+        :raises NoSuchObjectException: no such database.
+        :raises MetaException: something is missing, or the database has one that it takes for this one by its name.
+        """
         values = {"OWNER_NAME": procedure.ownerName, "SOURCE": procedure.source}
         self._save(STORED_PROCS, "MStoredProc", procedure.catName, procedure.dbName, procedure.name, values)
 
@@ -47,7 +52,7 @@ class StoredProcedures(PartOfStore):
         return self._names(STORED_PROCS, catalog, database)
 
     def save_package(self, package: AddPackageRequest) -> None:
-        """Create it or replace it. :raises NoSuchObjectException: no such database."""
+        """Create it or replace it; raises as `save_procedure`."""
         values = {"OWNER_NAME": package.ownerName, "HEADER": package.header, "BODY": package.body}
         self._save(PACKAGES, "MPackage", package.catName, package.dbName, package.packageName, values)
 
@@ -81,9 +86,12 @@ class StoredProcedures(PartOfStore):
             if database_id is None:
                 raise NoSuchObjectException(f"There is no database {catalog}.{database}")
             is_it = (table.c.DB_ID == database_id) & (table.c.NAME == name)
-            found = connection.execute(select(key).where(is_it).with_for_update()).scalar()
+            found = connection.execute(select(key, table.c.NAME).where(is_it).with_for_update()).first()
             if found is not None:
-                connection.execute(update(table).where(key == found).values(values))
+                if found.NAME != name:
+                    # MySQL has no place for both. Hive writes over the other one.
+                    raise MetaException(f"The database takes the names {name} and {found.NAME} for the same")
+                connection.execute(update(table).where(key == found[0]).values(values))
                 return
             row = {**values, key.name: transaction.id(model), "DB_ID": database_id, "NAME": name}
             try:
@@ -97,7 +105,7 @@ class StoredProcedures(PartOfStore):
     def _find(self, table: Table, catalog: str | None, database: str, name: str) -> Any:
         catalog, database = _place(catalog, database)
         statement = _in_databases(table, *table.c, DBS.c.NAME.label("DATABASE_NAME"), DBS.c.CTLG_NAME).where(
-            DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database, table.c.NAME == name
+            DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database, same_text(table.c.NAME, name)
         )
         require_table(self._database, table)
         return run_read(self._database, lambda connection: connection.execute(statement).first())
@@ -107,7 +115,7 @@ class StoredProcedures(PartOfStore):
 
         def work(transaction: WriteTransaction) -> None:
             database_id = read_database_id(transaction.connection, catalog, database)
-            is_it = (table.c.DB_ID == database_id) & (table.c.NAME == name)
+            is_it = (table.c.DB_ID == database_id) & same_text(table.c.NAME, name)
             transaction.connection.execute(delete(table).where(is_it))
 
         require_table(self._database, table)
@@ -115,7 +123,7 @@ class StoredProcedures(PartOfStore):
 
     def _names(self, table: Table, catalog: str | None, database: str | None) -> list[str]:
         statement = _in_databases(table, table.c.NAME).where(
-            DBS.c.CTLG_NAME == normalize_identifier(catalog or DEFAULT_CATALOG)
+            DBS.c.CTLG_NAME == normalize_catalog(catalog or DEFAULT_CATALOG)
         )
         if database is not None:
             statement = statement.where(DBS.c.NAME == normalize_identifier(database))
@@ -128,7 +136,7 @@ class StoredProcedures(PartOfStore):
 
 
 def _place(catalog: str | None, database: str) -> tuple[str, str]:
-    return normalize_identifier(catalog or DEFAULT_CATALOG), normalize_identifier(database)
+    return normalize_catalog(catalog or DEFAULT_CATALOG), normalize_identifier(database)
 
 
 def _in_databases(table: Table, *columns: Any) -> Select[Any]:

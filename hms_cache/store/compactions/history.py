@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, literal, or_, select, true, union_all, update
 
 from hms_cache.store.compactions.queue import code_of_type
+from hms_cache.store.engine.exact_texts import one_of_texts, same_text
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
@@ -76,7 +77,7 @@ def mark_cleaned(connection: Connection, entry: CompactionInfoStruct) -> None:
             Q.CQ_DATABASE == database,
             Q.CQ_TABLE == table,
             Q.CQ_TYPE == COMPACTION_TYPE_CODES[CompactionType.ABORT_TXN_CLEANUP],
-            true() if partition is None else Q.CQ_PARTITION == partition,
+            true() if partition is None else same_text(Q.CQ_PARTITION, partition),
         )
         condition = or_(condition, retries)
     connection.execute(delete(COMPACTION_QUEUE).where(condition))
@@ -87,7 +88,7 @@ def _delete_completed_components(
 ) -> None:
     condition = and_(DONE.CTC_DATABASE == database, DONE.CTC_TABLE == table)
     if partition is not None:
-        condition = and_(condition, DONE.CTC_PARTITION == partition)
+        condition = and_(condition, same_text(DONE.CTC_PARTITION, partition))
     if highest_write_id:
         condition = and_(condition, DONE.CTC_WRITEID <= highest_write_id)
     connection.execute(delete(COMPLETED_TXN_COMPONENTS).where(condition))
@@ -106,7 +107,7 @@ def _delete_aborted_components(
         C.TC_WRITEID <= highest_write_id,
     )
     if partition is not None:
-        condition = and_(condition, C.TC_PARTITION == partition)
+        condition = and_(condition, same_text(C.TC_PARTITION, partition))
     connection.execute(delete(TXN_COMPONENTS).where(condition))
 
 
@@ -208,7 +209,7 @@ def latest_committed_compactions(
     found = union_all(in_history, in_queue).subquery("found")
     condition: ColumnElement[bool] = true()
     if request.partitionnames:
-        condition = and_(condition, found.c.PART.in_(list(request.partitionnames)))
+        condition = and_(condition, one_of_texts(found.c.PART, request.partitionnames))
     if request.lastCompactionId is not None:
         condition = and_(condition, request.lastCompactionId < found.c.ID)
     latest: dict[str | None, Any] = {}

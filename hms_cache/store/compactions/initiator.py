@@ -15,6 +15,7 @@ from sqlalchemy import Connection, and_, func, or_, select
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.compactions.queue import compact, info_of_queue_row
+from hms_cache.store.engine.exact_texts import ExactText, same_text
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
@@ -106,7 +107,7 @@ def _after_aborts(connection: Connection, context: TxnContext) -> list[_Candidat
         select(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION)
         .join_from(TXNS, TXN_COMPONENTS, TXNS.c.TXN_ID == C.TC_TXNID)
         .where(TXNS.c.TXN_STATE == TXN_ABORTED, C.TC_TABLE.is_not(None))
-        .group_by(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION)
+        .group_by(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION, ExactText(C.TC_PARTITION))
         .having(
             or_(
                 func.count() > settings.aborted_transactions_threshold,
@@ -122,7 +123,7 @@ def _after_writes(connection: Connection, context: TxnContext) -> list[_Candidat
     rows = connection.execute(
         select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
         .where(DONE.CTC_TABLE.is_not(None))
-        .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
+        .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, ExactText(DONE.CTC_PARTITION))
         .having(func.count(DONE.CTC_WRITEID.distinct()) > context.compactions.delta_count_threshold)
         .limit(_MOST_CANDIDATES)
     )
@@ -163,7 +164,7 @@ def _fails(connection: Connection, context: TxnContext, candidate: _Candidate, n
         .where(
             H.CC_DATABASE == candidate.database,
             H.CC_TABLE == candidate.table,
-            H.CC_PARTITION.is_(None) if candidate.partition is None else H.CC_PARTITION == candidate.partition,
+            same_text(H.CC_PARTITION, candidate.partition),
             H.CC_STATE.not_in([DID_NOT_INITIATE, REFUSED, ABORTED]),
         )
         .order_by(H.CC_ID.desc())

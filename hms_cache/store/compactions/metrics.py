@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.schema import COMPACTION_METRICS_CACHE
 from hms_cache.store.transactions.names import plain_database, plain_table
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -55,7 +56,7 @@ def _condition(database: str, table: str, partition: str | None, metric_type: in
         M.CMC_DATABASE == plain_database(database),
         M.CMC_TABLE == plain_table(table),
         M.CMC_METRIC_TYPE == _type_name(metric_type),
-        M.CMC_PARTITION.is_(None) if partition is None else M.CMC_PARTITION == partition,
+        same_text(M.CMC_PARTITION, partition),
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, insert, null, or_, select, update
 
 from hms_cache.config.quantities import whole_milliseconds
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     DBS,
@@ -77,7 +78,7 @@ def compact(connection: Connection, context: TxnContext, request: CompactionRequ
         .where(
             Q.CQ_DATABASE == database,
             Q.CQ_TABLE == table,
-            Q.CQ_PARTITION.is_(None) if partition is None else Q.CQ_PARTITION == partition,
+            same_text(Q.CQ_PARTITION, partition),
             or_(
                 Q.CQ_STATE.in_([INITIATED, WORKING]),
                 and_(Q.CQ_STATE == READY_FOR_CLEANING, Q.CQ_HIGHEST_WRITE_ID == highest),
@@ -197,7 +198,7 @@ def find_next_compaction(
     """
     if not request.workerId:
         raise MetaException("A worker needs an id to be given a compaction")
-    in_pool: ColumnElement[bool] = Q.CQ_POOL_NAME == request.poolName
+    in_pool = same_text(Q.CQ_POOL_NAME, request.poolName)
     if not request.poolName:
         overdue = now_ms() - whole_milliseconds(context.compactions.worker_pool_timeout_s)
         in_pool = or_(Q.CQ_POOL_NAME.is_(None), Q.CQ_ENQUEUE_TIME < overdue)
@@ -297,7 +298,7 @@ def find_columns_with_stats(connection: Connection, entry: CompactionInfoStruct)
             select(column)
             .join_from(PART_COL_STATS, PARTITIONS, PART_COL_STATS.c.PART_ID == PARTITIONS.c.PART_ID)
             .join(TBLS, PARTITIONS.c.TBL_ID == TBLS.c.TBL_ID)
-            .where(PARTITIONS.c.PART_NAME == entry.partitionname)
+            .where(same_text(PARTITIONS.c.PART_NAME, entry.partitionname))
         )
     query = query.join(DBS, TBLS.c.DB_ID == DBS.c.DB_ID).where(is_table)
     return sorted(set(connection.execute(query).scalars()))

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, literal, null, select, union_all
 
 from hms_cache.store.compactions.queue import DEFAULT_POOL, code_of_type
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.schema import COMPACTION_QUEUE, COMPLETED_COMPACTIONS
 from hms_cache.store.transactions.codes import COMPACTION_STATE_NAMES, COMPACTION_TYPES
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
@@ -48,14 +49,14 @@ def show_compactions(connection: Connection, request: ShowCompactRequest) -> Sho
     if request.tbName:
         query = query.where(found.c.TABLE == plain_table(request.tbName))
     if request.partName:
-        query = query.where(found.c.PARTITION == plain_partition(request.partName))
+        query = query.where(same_text(found.c.PARTITION, plain_partition(request.partName)))
     if request.state:
-        query = query.where(found.c.STATE == _state_code(request.state))
+        query = query.where(same_text(found.c.STATE, _state_code(request.state)))
     if request.type is not None:
         query = query.where(found.c.TYPE == code_of_type(request.type))
     if request.poolName:
         pool = found.c.POOL_NAME
-        query = query.where(pool.is_(None) if request.poolName == DEFAULT_POOL else pool == request.poolName)
+        query = query.where(same_text(pool, None if request.poolName == DEFAULT_POOL else request.poolName))
     rows = list(connection.execute(query))
     _sort(rows, request.order)
     if request.limit is not None and request.limit > 0:

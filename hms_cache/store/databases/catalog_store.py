@@ -8,7 +8,12 @@ from functools import partial
 from sqlalchemy import insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.metadata.names import DEFAULT_CATALOG, DEFAULT_DATABASE, is_valid_name, normalize_identifier
+from hms_cache.metadata.names import (
+    DEFAULT_CATALOG,
+    DEFAULT_DATABASE,
+    is_valid_name,
+    normalize_catalog,
+)
 from hms_cache.store.contract.catalogs import CatalogReads, CatalogWrites
 from hms_cache.store.databases.database_store import delete_database, insert_database
 from hms_cache.store.engine.context import PartOfStore
@@ -34,7 +39,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
     """Reads and writes of catalogs."""
 
     def get_catalog(self, catalog: str) -> Catalog:
-        name = normalize_identifier(catalog)
+        name = normalize_catalog(catalog)
         found = run_read(self._database, lambda connection: read_catalog(connection, name))
         if found is None:
             raise NoSuchObjectException(f"No catalog {name}")
@@ -51,7 +56,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
             raise InvalidObjectException("You must specify a path for the catalog")
         location = self._context.warehouse.location(catalog.locationUri)
         new = copy.deepcopy(catalog)
-        new.name = normalize_identifier(catalog.name)
+        new.name = normalize_catalog(catalog.name)
         new.createTime = self._context.now_s()
 
         def create(transaction: WriteTransaction) -> None:
@@ -78,8 +83,8 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
         run_write(self._database, create, ids={"MCatalog": 1, "MDatabase": 1})
 
     def alter_catalog(self, name: str, catalog: Catalog) -> None:
-        name = normalize_identifier(name)
-        if catalog.name and normalize_identifier(catalog.name) != name:
+        name = normalize_catalog(name)
+        if catalog.name and normalize_catalog(catalog.name) != name:
             raise InvalidOperationException("Catalog names cannot be changed")
 
         def alter(transaction: WriteTransaction) -> None:
@@ -104,7 +109,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
         run_write(self._database, alter)
 
     def drop_catalog(self, name: str, *, if_exists: bool = False) -> None:
-        name = normalize_identifier(name)
+        name = normalize_catalog(name)
         if name == DEFAULT_CATALOG:
             raise MetaException(f"Can not drop {DEFAULT_CATALOG} catalog")
 

@@ -12,6 +12,7 @@ from hms_cache.metadata.names import (
     DEFAULT_DATABASE,
     is_valid_name,
     matching_names,
+    normalize_catalog,
     normalize_identifier,
     qualified,
 )
@@ -63,13 +64,13 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
 
     def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
         statement = select(DBS.c.NAME).where(
-            DBS.c.CTLG_NAME == normalize_identifier(catalog), *may_match(DBS.c.NAME, pattern)
+            DBS.c.CTLG_NAME == normalize_catalog(catalog), *may_match(DBS.c.NAME, pattern)
         )
         names = run_read(self._database, lambda connection: connection.execute(statement).scalars().all())
         return matching_names(names, pattern)
 
     def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
-        name = normalize_identifier(catalog)
+        name = normalize_catalog(catalog)
         found = run_read(
             self._database, lambda connection: read_databases(connection, name, *may_match(DBS.c.NAME, pattern))
         )
@@ -192,7 +193,7 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
     if not is_valid_name(database.name, special_characters=context.settings.catalog.special_characters_in_table_names):
         raise InvalidObjectException(f"{database.name} is not a valid database name")
     database.name = normalize_identifier(database.name)
-    database.catalogName = normalize_identifier(database.catalogName or DEFAULT_CATALOG)
+    database.catalogName = normalize_catalog(database.catalogName or DEFAULT_CATALOG)
     catalog = read_catalog(connection, database.catalogName)
     if catalog is None:
         raise InvalidObjectException(f"No such catalog {database.catalogName}")

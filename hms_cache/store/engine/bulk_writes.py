@@ -21,6 +21,8 @@ from hms_cache.store.engine.direct_statements import (
     insert_directly,
     takes_direct_statements,
 )
+from hms_cache.store.schema.column_types import MYSQL_DIALECTS
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.values import frozen
 
 IDS_IN_A_STATEMENT = 10_000
@@ -52,6 +54,7 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
     """Inserts the rows, which all have the same keys."""
     if not rows:
         return
+    _require_distinct_parameters(connection, table, rows)
     directly = _directly(_insert(table), tuple(rows[0])) if takes_direct_statements(connection) else None
     _execute_rows(connection, _insert(table), directly, rows)
 
@@ -61,6 +64,7 @@ def upsert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
     must include every column that may not be null."""
     if not rows:
         return
+    _require_distinct_parameters(connection, table, rows)
     columns = tuple(rows[0])
     statement = _upsert(connection.dialect.name, table, columns)
     directly = _directly(statement, columns) if takes_direct_statements(connection) else None
@@ -89,6 +93,7 @@ def insert_together(
     if few and len(given) > 1 and takes_direct_statements(connection):
         dialect, packet = connection.dialect.name, []
         for one, some in given.items():
+            _require_distinct_parameters(connection, one, some)
             columns = tuple(some[0])
             statement = _upsert(dialect, one, columns) if one in upserted else _insert(one)
             packet.append((_directly(statement, columns), some))
@@ -96,6 +101,34 @@ def insert_together(
         return
     for one, some in given.items():
         (upsert_rows if one in upserted else insert_rows)(connection, one, some)
+
+
+def require_distinct_keys(connection: Connection, keys: Iterable[str]) -> None:
+    """Raises MetaException where one object's parameters of these keys do not all have a place in the database.
+
+    MySQL and MariaDB take keys for the same that differ in trailing blanks: of two, one value would be lost.
+    """
+    if connection.dialect.name not in MYSQL_DIALECTS:
+        return
+    keys = list(keys)
+    if not any(key.endswith(" ") for key in keys):
+        return
+    seen: dict[str, str] = {}
+    for key in keys:
+        other = seen.setdefault(key.rstrip(" "), key)
+        if other != key:
+            raise MetaException(f"The database takes the parameters '{other}' and '{key}' for the same")
+
+
+def _require_distinct_parameters(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    if "PARAM_KEY" not in rows[0] or not any(row["PARAM_KEY"].endswith(" ") for row in rows):
+        return
+    owner, *_ = table.primary_key.columns
+    keys: dict[int, list[str]] = {}
+    for row in rows:
+        keys.setdefault(row[owner.name], []).append(row["PARAM_KEY"])
+    for of_one in keys.values():
+        require_distinct_keys(connection, of_one)
 
 
 def delete_together(connection: Connection, deletions: Sequence[tuple[Column[Any], Iterable[int]]]) -> None:
@@ -167,12 +200,16 @@ class ParameterChange:
 def change_parameters(
     connection: Connection, table: Table, owner_column: str, changes: Sequence[ParameterChange]
 ) -> None:
-    """Makes a parameter table's rows hold `after`; only what differs is written, in few statements."""
+    """Makes a parameter table's rows hold `after`; only what differs is written, in few statements.
+
+    Raises MetaException as `require_distinct_keys`.
+    """
     new: list[dict[str, Any]] = []
     gone: dict[str, list[int]] = {}
     for change in changes:
         if change.after is change.before:
             continue
+        require_distinct_keys(connection, (key for key, value in change.after.items() if value is not None))
         for key, value in change.after.items():
             if value is not None and change.before.get(key) != value:
                 new.append({owner_column: change.owner_id, "PARAM_KEY": key, "PARAM_VALUE": value})

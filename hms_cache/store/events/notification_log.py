@@ -23,7 +23,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.clock import Clock, SystemClock
-from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.notifications.event_log import LogHead, LogPage
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.store.engine.database import Database, read_log_end, session_of
@@ -127,7 +127,7 @@ class NotificationLog:
         if request.eventTypeList:
             conditions.append(_LOG.EVENT_TYPE.in_(request.eventTypeList))
         if request.catName is not None:
-            conditions.append(_LOG.CAT_NAME == normalize_identifier(request.catName))
+            conditions.append(_LOG.CAT_NAME == normalize_catalog(request.catName))
         if request.dbName is not None:
             conditions.append(_LOG.DB_NAME == normalize_identifier(request.dbName))
         if request.tableNames:
@@ -151,7 +151,7 @@ class NotificationLog:
         if request.dbName != "*":
             named = _LOG.DB_NAME == normalize_identifier(request.dbName or "")
             conditions.append(or_(named, _LOG.DB_NAME.is_(None)))
-        catalog = normalize_identifier(DEFAULT_CATALOG if request.catName is None else request.catName)
+        catalog = normalize_catalog(DEFAULT_CATALOG if request.catName is None else request.catName)
         conditions.append(or_(_LOG.CAT_NAME == catalog, _LOG.CAT_NAME.is_(None)))
         if request.tableNames:
             conditions.append(_LOG.TBL_NAME.in_([normalize_identifier(name) for name in request.tableNames]))

@@ -9,12 +9,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, or_, select
+from sqlalchemy.exc import IntegrityError
 
-from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.constraints import ConstraintReads, ConstraintWrites, KeyEnd
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.engine.context import PartOfStore, StoreContext
+from hms_cache.store.engine.exact_texts import one_of_texts
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.constraint_rows import (
     CHECK,
@@ -92,7 +94,7 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
     def get_foreign_keys(
         self, catalog: str, parent: KeyEnd, child: KeyEnd, *, version: ReadVersion = ANY_VERSION
     ) -> list[SQLForeignKey]:
-        statement = select_foreign_keys(normalize_identifier(catalog), parent, child)
+        statement = select_foreign_keys(normalize_catalog(catalog), parent, child)
         rows = run_read(self._database, lambda connection: connection.execute(statement).all())
         return [foreign_key(row) for row in sorted(rows, key=foreign_key_order)]
 
@@ -113,7 +115,7 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
             if found is not None:
                 count = transaction.connection.execute(
                     delete(KEY_CONSTRAINTS).where(
-                        func.lower(KEY_CONSTRAINTS.c.CONSTRAINT_NAME) == name,
+                        one_of_texts(func.lower(KEY_CONSTRAINTS.c.CONSTRAINT_NAME), [name]),
                         or_(
                             KEY_CONSTRAINTS.c.PARENT_TBL_ID == found.table_id,
                             KEY_CONSTRAINTS.c.CHILD_TBL_ID == found.table_id,
@@ -174,7 +176,11 @@ def _add(context: StoreContext, transaction: WriteTransaction, constraints: SQLA
         _require_free_names(connection, rows)
         if kind is SQLForeignKey:
             _require_keys_of_parents(connection, find, wanted)
-        connection.execute(insert(KEY_CONSTRAINTS), rows)
+        try:
+            connection.execute(insert(KEY_CONSTRAINTS), rows)
+        except IntegrityError as error:
+            names = ", ".join(sorted({row["CONSTRAINT_NAME"] for row in rows}))
+            raise InvalidObjectException(f"Constraint names that the database takes for the same: {names}") from error
         by_table = sorted(zip(rows, wanted, strict=True), key=lambda pair: pair[0]["PARENT_TBL_ID"])
         for _, pairs in itertools.groupby(by_table, key=lambda pair: pair[0]["PARENT_TBL_ID"]):
             some = [constraint for _, constraint in pairs]
@@ -203,7 +209,7 @@ def _make_up_names(context: StoreContext, wanted: Sequence[Any]) -> None:
 
 
 def _normalize(constraint: Any) -> None:
-    constraint.catName = normalize_identifier(constraint.catName or DEFAULT_CATALOG)
+    constraint.catName = normalize_catalog(constraint.catName or DEFAULT_CATALOG)
     for field in (
         "table_db",
         "table_name",

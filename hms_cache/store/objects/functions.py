@@ -9,7 +9,14 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, matching_names, name_pattern, normalize_identifier
+from hms_cache.metadata.names import (
+    DEFAULT_CATALOG,
+    is_valid_name,
+    matching_names,
+    name_pattern,
+    normalize_catalog,
+    normalize_identifier,
+)
 from hms_cache.metadata.object_names import DatabaseName, FunctionName
 from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.contract.functions import FunctionReads, FunctionWrites
@@ -85,7 +92,7 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
         return matching_names(names, pattern)
 
     def get_functions(self, catalog: str, database: str | None = None, pattern: str | None = None) -> list[Function]:
-        names = normalize_identifier(catalog), None if database is None else normalize_identifier(database)
+        names = normalize_catalog(catalog), None if database is None else normalize_identifier(database)
         found = run_read(self._database, lambda connection: read_functions(connection, *names, pattern))
         return [function for _, function in found]
 
@@ -253,7 +260,7 @@ def _check(function: Function) -> None:
         raise MetaException("Function type cannot be null.")
     function.functionName = normalize_identifier(function.functionName)
     function.dbName = normalize_identifier(function.dbName)
-    function.catName = normalize_identifier(function.catName or DEFAULT_CATALOG)
+    function.catName = normalize_catalog(function.catName or DEFAULT_CATALOG)
     function.resourceUris = list(function.resourceUris or ())
 
 

@@ -90,7 +90,10 @@ class Properties(PartOfStore):
 
     def _save(self, connection: Connection, key: str, changes: Mapping[str, str]) -> None:
         is_it = _ROWS.PROPERTY_KEY == key
-        row = connection.execute(select(_ROWS.PROPERTYCONTENT).where(is_it).with_for_update()).first()
+        known = select(_ROWS.PROPERTY_KEY, _ROWS.PROPERTYCONTENT).where(is_it)
+        row = connection.execute(known.with_for_update()).first()
+        if row is not None and row.PROPERTY_KEY != key:
+            raise MetaException(f"The database takes the names {key} and {row.PROPERTY_KEY} for the same")
         before = {} if row is None or row.PROPERTYCONTENT is None else _content(key, row.PROPERTYCONTENT)
         after = {**before, **changes}
         try:

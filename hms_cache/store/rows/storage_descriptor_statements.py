@@ -26,11 +26,10 @@ from sqlalchemy import (
     true,
     union_all,
 )
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
 
 from hms_cache.store import schema
 from hms_cache.store.engine.direct_statements import DirectQuery
+from hms_cache.store.engine.exact_texts import ExactText
 from hms_cache.values import frozen
 
 # Kinds of details, and of the lists of skewed values.
@@ -71,27 +70,6 @@ class DescriptorScope:
     condition: ColumnElement[bool]
 
 
-class _Exactly(FunctionElement[Any]):
-    """What tells a text from any other one where GROUP BY does not.
-
-    MySQL and MariaDB compare texts by their collation, which may ignore case and trailing spaces (in the tables of
-    Hive's script it does), and no further than some `max_sort_length` bytes.
-    """
-
-    name = "exactly"
-    inherit_cache = True
-
-
-@compiles(_Exactly)
-def _exactly(element: _Exactly, compiler: Any, **keywords: Any) -> str:
-    return f"length({compiler.process(element.clauses, **keywords)})"
-
-
-@compiles(_Exactly, "mysql", "mariadb")
-def _exactly_in_mysql(element: _Exactly, compiler: Any, **keywords: Any) -> str:
-    return f"sha2({compiler.process(element.clauses, **keywords)}, 256)"
-
-
 @frozen
 class _Branch:
     """A SELECT of `columns` and an id, to be grouped by `keys`; `texts` are those of the keys that are texts."""
@@ -117,7 +95,7 @@ class _Branch:
             )
             .select_from(self.source)
             .where(self.condition)
-            .group_by(*self.keys, *map(_Exactly, self.texts))
+            .group_by(*self.keys, *map(ExactText, self.texts))
         )
 
 

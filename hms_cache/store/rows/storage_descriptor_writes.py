@@ -12,7 +12,14 @@ from typing import Any
 from sqlalchemy import Column, Connection, Delete, Select, bindparam, delete, exists, or_, select, update
 
 from hms_cache.store import schema
-from hms_cache.store.engine.bulk_writes import batches, delete_together, in_ids, insert_together, upsert_rows
+from hms_cache.store.engine.bulk_writes import (
+    batches,
+    delete_together,
+    in_ids,
+    insert_together,
+    require_distinct_keys,
+    upsert_rows,
+)
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, InvalidObjectException, SerDeInfo, StorageDescriptor
 
@@ -146,8 +153,12 @@ def write_parameters(
     before: Mapping[str, str],
     after: Mapping[str, str] | None,
 ) -> None:
-    """Makes a parameter table's rows of one owner hold `after` where they held `before`: only the difference."""
+    """Makes a parameter table's rows of one owner hold `after` where they held `before`: only the difference.
+
+    Raises MetaException as `require_distinct_keys`.
+    """
     wanted = dict(after or {})
+    require_distinct_keys(connection, wanted)
     gone = sorted(key for key in before if key not in wanted)
     for some in batches(gone, _MANY_IDS):
         connection.execute(_delete_keys(table.c[owner_column]), {"owner_id": owner_id, "keys": list(some)})

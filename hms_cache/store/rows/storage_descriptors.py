@@ -3,8 +3,8 @@
 Thousands of partitions of a table usually have the same descriptor but for the location. Reading makes use of that:
 callers bring the distinct ones (`build_templates`, see `descriptor_texts`), or `read_templates` lets the server group
 equal rows and answer each distinct one with the ids that have it, so what crosses the wire and is decoded is a few
-rows, not one or more per partition. The grouping is exact: texts are compared with their lengths (a collation that
-ignores trailing blanks must not merge " " with ""), and the ids come with their sum, so that a list which the server
+rows, not one or more per partition. The grouping is exact: texts are told apart byte by byte (a collation that ignores
+trailing blanks must not merge " " with ""), and the ids come with their sum, so that a list which the server
 cut short is noticed and read row by row instead.
 """
 

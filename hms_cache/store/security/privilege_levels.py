@@ -10,9 +10,10 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, FromClause, Select, Table, null, select
 
-from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.schema import (
     DATACONNECTORS,
     DB_PRIVS,
@@ -170,7 +171,7 @@ def find_target(connection: Connection, reference: HiveObjectRef, *, lock: bool 
             return None
         name = normalize_identifier(reference.objectName or "")
         return _found(connection, level, select(DATACONNECTORS.c.NAME).where(DATACONNECTORS.c.NAME == name), lock)
-    catalog = normalize_identifier(reference.catName or DEFAULT_CATALOG)
+    catalog = normalize_catalog(reference.catName or DEFAULT_CATALOG)
     database = normalize_identifier(reference.dbName or "")
     if level is DATABASE:
         statement = select(_DATABASES).where(DBS.c.NAME == database, DBS.c.CTLG_NAME == catalog)
@@ -194,7 +195,9 @@ def find_target(connection: Connection, reference: HiveObjectRef, *, lock: bool 
     )
     name = make_partition_name(list(keys.scalars()), reference.partValues or [])
     part_id = connection.execute(
-        select(PARTITIONS.c.PART_ID).where(PARTITIONS.c.TBL_ID == table.object_id, PARTITIONS.c.PART_NAME == name)
+        select(PARTITIONS.c.PART_ID).where(
+            PARTITIONS.c.TBL_ID == table.object_id, same_text(PARTITIONS.c.PART_NAME, name)
+        )
     ).scalar()
     return None if part_id is None else Target(level, part_id, column, name)
 

@@ -17,6 +17,7 @@ from hms_cache.store.contract.partitions import Grantee
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.privileges import roles_of
 from hms_cache.store.schema import ROLES
@@ -149,7 +150,7 @@ class Privileges(PartOfStore):
             target = find_target(transaction.connection, reference, lock=True)
             if target is None:
                 raise NoSuchObjectException(f"{_text(reference)} does not exist")
-            by_authorizer = level.table.c.AUTHORIZER == authorizer
+            by_authorizer = same_text(level.table.c.AUTHORIZER, authorizer)
             old = _read(transaction.connection, level, lambda level: [*_on(target)(level), by_authorizer])
             wanted = {_identity(grant): grant for grant in grants}
             kept = {_identity(grant) for grant in old}
@@ -165,7 +166,7 @@ class Privileges(PartOfStore):
         for grant in grants:
             kind, info = type_name(grant.principalType), grant.grantInfo
             if kind == "ROLE":
-                is_role = select(ROLES.c.ROLE_ID).where(ROLES.c.ROLE_NAME == grant.principalName)
+                is_role = select(ROLES.c.ROLE_ID).where(same_text(ROLES.c.ROLE_NAME, grant.principalName))
                 if connection.execute(is_role.with_for_update()).first() is None:
                     raise NoSuchObjectException(f"Role {grant.principalName} does not exist")
             target = _required_target(connection, grant.hiveObject)
@@ -173,7 +174,7 @@ class Privileges(PartOfStore):
             there = {
                 row[0]
                 for row in connection.execute(
-                    select(level.privilege, level.table.c.GRANTOR).where(*_on(target)(level), *_to(grant, level))
+                    select(level.privilege, level.table.c.GRANTOR).where(*_on(target)(level), *_beside(grant, level))
                 )
                 if (row[1] or "").lower() == (info.grantor or "").lower()
             }
@@ -213,7 +214,7 @@ class Privileges(PartOfStore):
                     target
                     and connection.execute(
                         select(level.id_column, level.table.c.GRANT_OPTION)
-                        .where(*_on(target)(level), *_to(grant, level), level.privilege == privilege)
+                        .where(*_on(target)(level), *_to(grant, level), same_text(level.privilege, privilege))
                         .order_by(level.id_column)
                         .limit(1)
                     ).first()
@@ -266,7 +267,7 @@ def _of_principal(principal: str | None, principal_type: int | None) -> Any:
         if principal is None or principal_type is None:
             return []
         kind = type_name(principal_type)
-        return [level.table.c.PRINCIPAL_NAME == principal, level.table.c.PRINCIPAL_TYPE == kind]
+        return [same_text(level.table.c.PRINCIPAL_NAME, principal), level.table.c.PRINCIPAL_TYPE == kind]
 
     return conditions
 
@@ -275,7 +276,19 @@ def _to(grant: HiveObjectPrivilege, level: Level) -> list[ColumnElement[bool]]:
     """The condition that a grant is to the principal of this one, by the same authorizer if one is named."""
     conditions: list[ColumnElement[bool]] = _of_principal(grant.principalName, grant.principalType)(level)
     if grant.authorizer is not None:
-        conditions.append(level.table.c.AUTHORIZER == grant.authorizer)
+        conditions.append(same_text(level.table.c.AUTHORIZER, grant.authorizer))
+    return conditions
+
+
+def _beside(grant: HiveObjectPrivilege, level: Level) -> list[ColumnElement[bool]]:
+    """The condition that the database may have no place for both grants: MySQL takes similar names for the same."""
+    grants = level.table.c
+    conditions = [
+        grants.PRINCIPAL_NAME == grant.principalName,
+        grants.PRINCIPAL_TYPE == type_name(grant.principalType),
+    ]
+    if grant.authorizer is not None:
+        conditions.append(grants.AUTHORIZER == grant.authorizer)
     return conditions
 
 

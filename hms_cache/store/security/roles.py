@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import ROLE_MAP, ROLES
 from hms_cache.store.security.grant_log import log_change
@@ -60,8 +61,9 @@ class Roles(PartOfStore):
             raise MetaException("public role implicitly exists. It can't be created.")
 
         def create(transaction: WriteTransaction) -> None:
-            if _role_id(transaction.connection, name) is not None:
-                raise InvalidObjectException(f"Role {name} already exists.")
+            # Beside one that differs in trailing blanks or case only, MySQL has no place for it.
+            for known in transaction.connection.execute(_role_like(name)):
+                raise InvalidObjectException(f"Role {known.ROLE_NAME} already exists.")
             self._insert(transaction, name, owner)
             log_change(transaction, self._context)
 
@@ -85,7 +87,7 @@ class Roles(PartOfStore):
             features = features_of(connection)
             for table in (ROLE_MAP, *(level.table for level in LEVELS)):
                 if features.has(table):
-                    is_role = (table.c.PRINCIPAL_NAME == name) & (table.c.PRINCIPAL_TYPE == "ROLE")
+                    is_role = same_text(table.c.PRINCIPAL_NAME, name) & (table.c.PRINCIPAL_TYPE == "ROLE")
                     connection.execute(delete(table).where(is_role))
             try:
                 connection.execute(delete(ROLES).where(ROLES.c.ROLE_ID == role_id))
@@ -188,7 +190,9 @@ class Roles(PartOfStore):
         statement = (
             select(ROLES.c.ROLE_NAME, ROLES.c.CREATE_TIME, ROLES.c.OWNER_NAME)
             .join(ROLE_MAP, ROLES.c.ROLE_ID == ROLE_MAP.c.ROLE_ID)
-            .where(ROLE_MAP.c.PRINCIPAL_NAME == principal, ROLE_MAP.c.PRINCIPAL_TYPE == type_name(principal_type))
+            .where(
+                same_text(ROLE_MAP.c.PRINCIPAL_NAME, principal), ROLE_MAP.c.PRINCIPAL_TYPE == type_name(principal_type)
+            )
         )
         rows = run_read(self._database, lambda connection: connection.execute(statement).all())
         roles = sorted((Role(*row) for row in rows), key=lambda role: str(role.roleName))
@@ -199,14 +203,16 @@ class Roles(PartOfStore):
     def get_role_grants_of_principal(self, principal: str, principal_type: int) -> list[RolePrincipalGrant]:
         """The same with what the grants say."""
         kind = type_name(principal_type)
-        grants = self._grants(_MEMBERS.where(ROLE_MAP.c.PRINCIPAL_NAME == principal, ROLE_MAP.c.PRINCIPAL_TYPE == kind))
+        grants = self._grants(
+            _MEMBERS.where(same_text(ROLE_MAP.c.PRINCIPAL_NAME, principal), ROLE_MAP.c.PRINCIPAL_TYPE == kind)
+        )
         if principal_type == PrincipalType.USER:
             grants.append(RolePrincipalGrant(PUBLIC, principal, PrincipalType.USER, False, 0, None, None))
         return grants
 
     def get_principals_in_role(self, name: str) -> list[RolePrincipalGrant]:
         """Who was granted the role, by name and type."""
-        return self._grants(_MEMBERS.where(ROLES.c.ROLE_NAME == name))
+        return self._grants(_MEMBERS.where(same_text(ROLES.c.ROLE_NAME, name)))
 
     def _grants(self, statement: Select[Any]) -> list[RolePrincipalGrant]:
         rows = run_read(self._database, lambda connection: connection.execute(statement).all())
@@ -237,10 +243,15 @@ def _type(name: str | None) -> int | None:
 
 
 def _role_id(connection: Connection, name: str, *, locks: bool = False) -> int | None:
-    """Of the role with exactly this name: some databases take one for it that differs in trailing blanks or case."""
-    statement = select(ROLES.c.ROLE_ID, ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME == name)
-    found = connection.execute(statement.with_for_update() if locks else statement).all()
-    return next((int(row.ROLE_ID) for row in found if row.ROLE_NAME == name), None)
+    """Of the role with exactly this name."""
+    statement = select(ROLES.c.ROLE_ID).where(same_text(ROLES.c.ROLE_NAME, name))
+    found: int | None = connection.execute(statement.with_for_update() if locks else statement).scalar()
+    return found
+
+
+def _role_like(name: str) -> Select[Any]:
+    """Id and name of the role that the database finds by the name."""
+    return select(ROLES.c.ROLE_ID, ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME == name)
 
 
 def _required_role_id(connection: Connection, name: str) -> int:
@@ -252,12 +263,16 @@ def _required_role_id(connection: Connection, name: str) -> int:
 
 def _grant_id(connection: Connection, role_id: int, principal: str, kind: str) -> int | None:
     statement = (
-        select(ROLE_MAP.c.ROLE_GRANT_ID, ROLE_MAP.c.PRINCIPAL_NAME)
-        .where(ROLE_MAP.c.ROLE_ID == role_id, ROLE_MAP.c.PRINCIPAL_NAME == principal, ROLE_MAP.c.PRINCIPAL_TYPE == kind)
+        select(ROLE_MAP.c.ROLE_GRANT_ID)
+        .where(
+            ROLE_MAP.c.ROLE_ID == role_id,
+            same_text(ROLE_MAP.c.PRINCIPAL_NAME, principal),
+            ROLE_MAP.c.PRINCIPAL_TYPE == kind,
+        )
         .order_by(ROLE_MAP.c.ROLE_GRANT_ID)
     )
-    found = connection.execute(statement).all()
-    return next((int(row.ROLE_GRANT_ID) for row in found if row.PRINCIPAL_NAME == principal), None)
+    found: int | None = connection.execute(statement).scalars().first()
+    return found
 
 
 def _is_ancestor(connection: Connection, ancestor: str, role: str) -> bool:

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import DELEGATION_TOKENS, MASTER_KEYS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
@@ -38,22 +39,22 @@ class Tokens:
 
     def remove_token(self, identifier: str) -> bool:
         """Whether there was such a token."""
-        statement = delete(DELEGATION_TOKENS).where(DELEGATION_TOKENS.c.TOKEN_IDENT == identifier)
+        statement = delete(DELEGATION_TOKENS).where(same_text(DELEGATION_TOKENS.c.TOKEN_IDENT, identifier))
         return run_write(self._database, lambda transaction: bool(transaction.connection.execute(statement).rowcount))
 
     def get_token(self, identifier: str) -> str:
         """The token, empty when there is none."""
-        statement = select(DELEGATION_TOKENS.c.TOKEN).where(DELEGATION_TOKENS.c.TOKEN_IDENT == identifier)
+        statement = select(DELEGATION_TOKENS.c.TOKEN).where(same_text(DELEGATION_TOKENS.c.TOKEN_IDENT, identifier))
         return run_read(self._database, lambda connection: connection.execute(statement).scalar()) or ""
 
     def find_token(self, identifiers: Sequence[str]) -> tuple[str, str] | None:
         """(identifier, token) of the one that is there."""
         table = DELEGATION_TOKENS.c
-        statement = select(table.TOKEN_IDENT, table.TOKEN).where(table.TOKEN_IDENT.in_(identifiers)).limit(1)
+        statement = select(table.TOKEN_IDENT, table.TOKEN).where(table.TOKEN_IDENT.in_(identifiers))
 
         def read(connection: Connection) -> tuple[str, str] | None:
-            row = connection.execute(statement).first()
-            return None if row is None else (row[0], row[1])
+            rows = connection.execute(statement).all()
+            return next(((row[0], row[1]) for row in rows if row[0] in identifiers), None)
 
         return run_read(self._database, read)
 
@@ -61,7 +62,7 @@ class Tokens:
         """Whether there was such a token."""
 
         def change(transaction: WriteTransaction) -> bool:
-            connection, is_it = transaction.connection, DELEGATION_TOKENS.c.TOKEN_IDENT == identifier
+            connection, is_it = transaction.connection, same_text(DELEGATION_TOKENS.c.TOKEN_IDENT, identifier)
             # MySQL counts only rows that become different.
             if connection.execute(select(DELEGATION_TOKENS.c.TOKEN).where(is_it).with_for_update()).first() is None:
                 return False

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, String, cast, delete, exists, func, literal, 
 from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.column_types import are_columns_included, are_same_columns, is_column_prefix
 from hms_cache.metadata.names import LIKE_ESCAPE
+from hms_cache.store.engine.exact_texts import ExactText, same_text
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.rows.constraint_rows import move_constraints_to_columns
@@ -159,12 +160,13 @@ def _drop_partition_statistics(connection: Connection, row: TableRow, columns: l
 def _take_claims_back(connection: Connection, row: TableRow, columns: Collection[str] = ()) -> None:
     """What the partitions' parameters claim of these columns (none named: of any)."""
     claims = (_is_of_partition(PARTITION_PARAMS, row), PARTITION_PARAMS.c.PARAM_KEY == COLUMN_STATS_ACCURATE)
-    texts = connection.execute(select(PARTITION_PARAMS.c.PARAM_VALUE).where(*claims).distinct()).scalars().all()
+    claim = PARTITION_PARAMS.c.PARAM_VALUE
+    texts = connection.execute(select(claim).where(*claims).group_by(claim, ExactText(claim))).scalars().all()
     for text in texts:
         parameters = without_claims_about_columns({COLUMN_STATS_ACCURATE: text}, columns)
         if parameters[COLUMN_STATS_ACCURATE] != text:
             connection.execute(
                 update(PARTITION_PARAMS)
-                .where(*claims, PARTITION_PARAMS.c.PARAM_VALUE == text)
+                .where(*claims, same_text(claim, text))
                 .values(PARAM_VALUE=parameters[COLUMN_STATS_ACCURATE])
             )

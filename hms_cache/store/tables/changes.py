@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.column_types import are_same_columns, is_column_prefix
-from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import ANY_WRITER, EnvironmentOptions, ExpectedParameter, Writer
 from hms_cache.store.engine.context import PartOfStore, StoreContext
@@ -135,7 +135,7 @@ class TableChanges(PartOfStore):
         """Names in lower case, what is absent filled in, the location as Hive writes it."""
         new.tableName = normalize_identifier(new.tableName)
         new.dbName = normalize_identifier(new.dbName)
-        new.catName = normalize_identifier(new.catName or change.name.catalog)
+        new.catName = normalize_catalog(new.catName or change.name.catalog)
         if new.catName != change.name.catalog:
             raise InvalidOperationException(
                 f"Tables cannot be moved between catalogs, old catalog{change.name.catalog}, new catalog {new.catName}"

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.column_types import invalid_type
-from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_identifier
+from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_catalog, normalize_identifier
 from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import insert_rows, insert_together
@@ -102,7 +102,7 @@ class TableCreation(PartOfStore):
             raise InvalidObjectException(f"{table.tableName} is not a valid object name")
         table.tableName = normalize_identifier(table.tableName)
         table.dbName = normalize_identifier(table.dbName)
-        table.catName = normalize_identifier(table.catName or DEFAULT_CATALOG)
+        table.catName = normalize_catalog(table.catName or DEFAULT_CATALOG)
         table.parameters = dict(table.parameters or {})
         for way in _WAYS_OF_CREATION:
             table.parameters.pop(way, None)
@@ -247,7 +247,7 @@ def insert_table(transaction: WriteTransaction, table: Table, database_id: int) 
         PARTITION_KEYS: _rows_of_partition_keys(table_id, table.partitionKeys),
     }
     try:
-        # Upserted: a database that Hive did not make may take two keys for one.
+        # Upserted: a database that Hive did not make may take more keys for one than `require_distinct_keys` knows.
         insert_together(connection, rows, upserted=[TABLE_PARAMS])
     except IntegrityError as error:
         raise RetryableConflict(f"somebody else created or dropped what table {table.tableName} needs") from error
@@ -282,7 +282,7 @@ def insert_creation_metadata(transaction: WriteTransaction, metadata: CreationMe
         insert(MV_CREATION_METADATA).values(
             {
                 "MV_CREATION_METADATA_ID": metadata_id,
-                "CAT_NAME": normalize_identifier(metadata.catName or DEFAULT_CATALOG),
+                "CAT_NAME": normalize_catalog(metadata.catName or DEFAULT_CATALOG),
                 "DB_NAME": normalize_identifier(metadata.dbName),
                 "TBL_NAME": normalize_identifier(metadata.tblName),
                 "TXN_LIST": metadata.validTxnList,
@@ -312,7 +312,7 @@ def insert_creation_metadata(transaction: WriteTransaction, metadata: CreationMe
 def _source_tables(connection: Connection, metadata: CreationMetadata) -> dict[int, tuple[int, int, int]]:
     """TBL_ID and changed-row counters of the tables a view uses: 4.x names them in `sourceTables`, 3.1 in
     `tablesUsed`. They are of the view's catalog, whatever they say themselves (`ObjectStore.convertToSourceTable`)."""
-    own_catalog = normalize_identifier(metadata.catName or DEFAULT_CATALOG)
+    own_catalog = normalize_catalog(metadata.catName or DEFAULT_CATALOG)
     names: dict[tuple[str, str, str], tuple[int, int, int]] = {}
     for full_name in sorted(metadata.tablesUsed or ()):
         parts = [normalize_identifier(part) for part in full_name.split(".")]

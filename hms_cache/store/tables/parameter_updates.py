@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 
-from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.store.contract.environment import ExpectedParameter
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
@@ -52,7 +52,7 @@ class TableParameterUpdates(PartOfStore):
 
 def _names(update: TableParamsUpdate) -> tuple[str, str, str]:
     return (
-        normalize_identifier(update.cat_name or DEFAULT_CATALOG),
+        normalize_catalog(update.cat_name or DEFAULT_CATALOG),
         normalize_identifier(update.db_name),
         normalize_identifier(update.table_name),
     )

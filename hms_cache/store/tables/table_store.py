@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Select, select
 
 from hms_cache.expressions import FilterError, parse_filter
 from hms_cache.expressions.table_filter import TableProperties, bind_table_filter
-from hms_cache.metadata.names import matching_names, name_pattern, normalize_identifier, qualified
+from hms_cache.metadata.names import matching_names, name_pattern, normalize_catalog, normalize_identifier, qualified
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.contract.tables import TableReads
@@ -128,7 +128,7 @@ class StoredTables(TableReads):
                 )
             )
             .where(
-                DBS.c.CTLG_NAME == normalize_identifier(catalog),
+                DBS.c.CTLG_NAME == normalize_catalog(catalog),
                 *may_match(DBS.c.NAME, database_pattern),
                 *may_match(TBLS.c.TBL_NAME, table_pattern),
             )
@@ -144,7 +144,7 @@ class StoredTables(TableReads):
                 tableName=row.TBL_NAME,
                 tableType=row.TBL_TYPE,
                 comments=row.COMMENTS,
-                catName=normalize_identifier(catalog),
+                catName=normalize_catalog(catalog),
                 ownerName=row.OWNER,
                 ownerType=PrincipalType._NAMES_TO_VALUES.get(row.OWNER_TYPE or "USER"),
             )
@@ -157,7 +157,7 @@ class StoredTables(TableReads):
             select(DBS.c.NAME, TBLS.c.TBL_NAME)
             .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
             .where(
-                DBS.c.CTLG_NAME == normalize_identifier(catalog),
+                DBS.c.CTLG_NAME == normalize_catalog(catalog),
                 TBLS.c.TBL_TYPE == MATERIALIZED_VIEW,
                 TBLS.c.IS_REWRITE_ENABLED == True,  # noqa: E712 - a column
             )

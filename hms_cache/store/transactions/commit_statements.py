@@ -34,6 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.sql.elements import ColumnElement
 
 from hms_cache.store.engine.direct_statements import Direct, DirectQuery, Statement, row_count, takes_direct_statements
+from hms_cache.store.engine.exact_texts import ExactText, same_text
 from hms_cache.store.engine.log_writes import TAKING_EVENT_IDS
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
@@ -261,7 +262,7 @@ def _there_is(table: Any, *conditions: Any) -> Any:
 
 def conflicts_with(*columns: Any) -> Select[Any]:
     """Writes of committed transactions that the one with `txn_id` conflicts with: same rows may have been changed."""
-    same_partition = or_(S.WS_PARTITION == C.TC_PARTITION, S.WS_PARTITION.is_(None) & C.TC_PARTITION.is_(None))
+    same_partition = or_(same_text(S.WS_PARTITION, C.TC_PARTITION), S.WS_PARTITION.is_(None) & C.TC_PARTITION.is_(None))
     return (
         select(*columns)
         .join_from(
@@ -291,10 +292,11 @@ def _adding_write_set(only_row_changes: bool, unless_conflict: bool) -> Insert:
     highest = select(func.max(T.TXN_ID)).scalar_subquery()
     own = TXN_COMPONENTS.alias("own").c
     condition = own.TC_OPERATION_TYPE.in_(ROW_CHANGES) if only_row_changes else own.TC_OPERATION_TYPE != COMPACT
+    keys = (own.TC_DATABASE, own.TC_TABLE, own.TC_PARTITION, own.TC_TXNID, own.TC_OPERATION_TYPE)
     rows = (
-        select(own.TC_DATABASE, own.TC_TABLE, own.TC_PARTITION, own.TC_TXNID, highest, own.TC_OPERATION_TYPE)
+        select(*keys[:-1], highest, own.TC_OPERATION_TYPE)
         .where(own.TC_TXNID == _TXN_ID, own.TC_TABLE.is_not(None), condition)
-        .distinct()
+        .group_by(*keys, ExactText(own.TC_PARTITION))
     )
     if unless_conflict:
         rows = rows.where(~conflicts_with(literal(1)).exists())

@@ -17,6 +17,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from hms_cache.store.engine.direct_statements import Statement, takes_direct_statements
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.engine.shared_packets import carry_out_parts
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
@@ -309,7 +310,7 @@ def _set_key_value(connection: Connection, txn_id: int, key_value: CommitTxnKeyV
     params = TABLE_PARAMS.c
     updated = connection.execute(
         update(TABLE_PARAMS)
-        .where(params.TBL_ID == key_value.tableId, params.PARAM_KEY == key_value.key)
+        .where(params.TBL_ID == key_value.tableId, same_text(params.PARAM_KEY, key_value.key))
         .values(PARAM_VALUE=key_value.value)
     )
     if updated.rowcount != 1:

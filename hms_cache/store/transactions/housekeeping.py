@@ -13,6 +13,7 @@ from dataclasses import astuple
 from sqlalchemy import Connection, and_, case, delete, func, select
 
 from hms_cache.config.quantities import whole_seconds
+from hms_cache.store.engine.exact_texts import ExactText, same_text
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
     MIN_HISTORY_LEVEL,
@@ -138,7 +139,7 @@ def _clean_completed_components(connection: Connection) -> int:
     groups = connection.execute(
         select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, newest, newest_change)
         .where(DONE.CTC_WRITEID.is_not(None))
-        .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
+        .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, ExactText(DONE.CTC_PARTITION))
         .having(func.count(DONE.CTC_WRITEID.distinct()) > _COMPONENTS_KEPT + 1)
         .limit(1000)
     ).all()
@@ -147,7 +148,7 @@ def _clean_completed_components(connection: Connection) -> int:
         of_group = and_(
             DONE.CTC_DATABASE == database,
             DONE.CTC_TABLE == table,
-            DONE.CTC_PARTITION.is_(None) if partition is None else DONE.CTC_PARTITION == partition,
+            same_text(DONE.CTC_PARTITION, partition),
         )
         kept_from = connection.execute(
             select(DONE.CTC_WRITEID)

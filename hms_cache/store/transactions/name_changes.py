@@ -13,6 +13,7 @@ from sqlalchemy import Column, Connection, delete, update
 
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.exact_texts import one_of_texts, same_text
 from hms_cache.store.schema import (
     COMPACTION_METRICS_CACHE,
     COMPACTION_QUEUE,
@@ -43,7 +44,7 @@ class _NameColumns:
         if name.table is not None:
             condition &= self.table == name.table
         if name.partition is not None and self.partition is not None:
-            condition &= self.partition == name.partition
+            condition &= same_text(self.partition, name.partition)
         return condition
 
 
@@ -136,7 +137,7 @@ def drop_partitions_from_transaction_tables(
             continue
         for start in range(0, len(names), _PARTITIONS_IN_A_STATEMENT):
             some = names[start : start + _PARTITIONS_IN_A_STATEMENT]
-            condition = columns.condition(whole) & columns.partition.in_(some)
+            condition = columns.condition(whole) & one_of_texts(columns.partition, some)
             connection.execute(delete(columns.database.table).where(condition))
 
 

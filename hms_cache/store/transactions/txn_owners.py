@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Column, Connection, Select, select
 
+from hms_cache.store.engine.exact_texts import ExactText
 from hms_cache.store.schema import HIVE_LOCKS, TXNS
 
 MOST_IDS = 1000
@@ -24,11 +26,16 @@ def users_of_txns(connection: Connection, txn_ids: Sequence[int]) -> dict[int, s
 
 def users_of_range(connection: Connection, first: int, last: int) -> set[str]:
     """Who opened the transactions from one id to another."""
-    statement = select(TXNS.c.TXN_USER).distinct().where(TXNS.c.TXN_ID >= first, TXNS.c.TXN_ID <= last)
+    statement = _each(TXNS.c.TXN_USER).where(TXNS.c.TXN_ID >= first, TXNS.c.TXN_ID <= last)
     return set(connection.execute(statement).scalars())
 
 
 def users_of_lock(connection: Connection, lock_id: int) -> set[str]:
     """Who took a lock; nobody, if it is not there."""
-    statement = select(HIVE_LOCKS.c.HL_USER).distinct().where(HIVE_LOCKS.c.HL_LOCK_EXT_ID == lock_id)
+    statement = _each(HIVE_LOCKS.c.HL_USER).where(HIVE_LOCKS.c.HL_LOCK_EXT_ID == lock_id)
     return {user or "" for user in connection.execute(statement).scalars()}
+
+
+def _each(user: Column[Any]) -> Select[Any]:
+    """Every user once: `Ada` is not `ada`, whose transactions and locks are no business of hers."""
+    return select(user).group_by(user, ExactText(user))

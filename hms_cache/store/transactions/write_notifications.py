@@ -6,10 +6,13 @@ Source: Hive 4.0 `DbNotificationListener.addWriteNotificationLog`, `ReplChangeMa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.metadata.partition_name_codec import unescape_path_name
+from hms_cache.metadata.partition_names import escape_path_name
 from hms_cache.notifications.tjson import write_struct
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
@@ -18,6 +21,7 @@ from hms_cache.store.transactions.names import plain_database, plain_table
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetAllWriteEventInfoRequest,
     InsertEventRequestData,
+    MetaException,
     Partition,
     Table,
     WriteEventInfo,
@@ -47,15 +51,8 @@ def add_write_notifications(transaction: WriteTransaction, writes: Sequence[Tabl
     """Log the writes; a second write of a transaction to the same table or partition adds its files to the first."""
     connection = transaction.connection
     for write in writes:
-        database, table = plain_database(write.table.dbName), plain_table(write.table.tableName)
-        is_same = (
-            (L.WNL_TXNID == write.txn_id)
-            & (L.WNL_DATABASE == database)
-            & (L.WNL_TABLE == table)
-            & (L.WNL_PARTITION == write.partition_name)
-        )
+        key, known = _place_of(connection, write)
         files = encode_files(write.files)
-        known = connection.execute(select(L.WNL_FILES).where(is_same).with_for_update()).first()
         values = {
             "WNL_TABLE_OBJ": write_struct(write.table),
             "WNL_PARTITION_OBJ": None if write.partition is None else write_struct(write.partition),
@@ -63,21 +60,52 @@ def add_write_notifications(transaction: WriteTransaction, writes: Sequence[Tabl
             "WNL_EVENT_TIME": now_s,
         }
         if known is not None:
-            connection.execute(update(TXN_WRITE_NOTIFICATION_LOG).where(is_same).values(values))
+            connection.execute(update(TXN_WRITE_NOTIFICATION_LOG).where(L.WNL_ID == known.WNL_ID).values(values))
             continue
         new = insert(TXN_WRITE_NOTIFICATION_LOG).values(
-            WNL_ID=transaction.id(_ID_MODEL),
-            WNL_TXNID=write.txn_id,
-            WNL_WRITEID=write.write_id,
-            WNL_DATABASE=database,
-            WNL_TABLE=table,
-            WNL_PARTITION=write.partition_name,
-            **values,
+            WNL_ID=transaction.id(_ID_MODEL), WNL_WRITEID=write.write_id, **key, **values
         )
         try:
             connection.execute(new)
         except IntegrityError as error:
             raise RetryableConflict("another write of the transaction was reported at the same moment") from error
+
+
+def _place_of(connection: Connection, write: TableWrite) -> tuple[dict[str, Any], Any]:
+    """The key of the row for this write, and the row if there is one.
+
+    MySQL finds the row of a similar partition, too, and has no place for another beside it: Hive adds the files to that
+    one, and replication takes them all for one partition's. Here the name is spelled in a way that tells them apart.
+    """
+    key: dict[str, Any] = {
+        "WNL_TXNID": write.txn_id,
+        "WNL_DATABASE": plain_database(write.table.dbName),
+        "WNL_TABLE": plain_table(write.table.tableName),
+    }
+    for partition in (write.partition_name, _spelled_out(write.partition_name)):
+        key["WNL_PARTITION"] = partition
+        statement = select(L.WNL_ID, L.WNL_PARTITION, L.WNL_FILES).where(*(L[name] == key[name] for name in key))
+        known = connection.execute(statement.with_for_update()).first()
+        if known is None or known.WNL_PARTITION == partition:
+            return key, known
+    raise MetaException(f"The database takes the partition {write.partition_name} for another one of the transaction")
+
+
+def _spelled_out(name: str) -> str:
+    """The partition's name with its values in `%XX`, which mean the same to all that take names apart."""
+    pieces = []
+    for component in name.split("/"):
+        key, equals, value = component.partition("=")
+        letters = (f"%{ord(one):02X}" if ord(one) < 256 else one for one in unescape_path_name(value))
+        pieces.append(key + equals + "".join(letters))
+    return "/".join(pieces)
+
+
+def _usual(name: str) -> str:
+    """The partition's name as it was before it was spelled out, if it was."""
+    components = [component.partition("=") for component in name.split("/")]
+    usual = "/".join(f"{key}={escape_path_name(unescape_path_name(value))}" for key, _, value in components)
+    return usual if _spelled_out(usual) == name else name
 
 
 def encode_files(data: InsertEventRequestData) -> str:
@@ -107,7 +135,7 @@ def all_write_event_info(connection: Connection, request: GetAllWriteEventInfoRe
             database=row.WNL_DATABASE,
             table=row.WNL_TABLE,
             files=row.WNL_FILES or "",
-            partition=row.WNL_PARTITION,
+            partition=_usual(row.WNL_PARTITION),
             tableObj=row.WNL_TABLE_OBJ,
             partitionObj=row.WNL_PARTITION_OBJ,
         )

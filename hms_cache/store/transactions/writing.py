@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, delete, func, insert, or_, select
 
+from hms_cache.store.engine.exact_texts import ExactText, same_text
 from hms_cache.store.schema import MIN_HISTORY_WRITE_ID, TXN_COMPONENTS, WRITE_SET
 from hms_cache.store.transactions.codes import INSERT, OPERATION_CODES, ROW_CHANGES, UPDATE
 from hms_cache.store.transactions.context import TxnContext
@@ -81,7 +82,7 @@ def latest_txn_id_in_conflict(connection: Connection, txn_id: int) -> int:
     own = (
         select(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION)
         .where(C.TC_TXNID == txn_id, C.TC_OPERATION_TYPE.in_(ROW_CHANGES))
-        .distinct()
+        .group_by(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION, ExactText(C.TC_PARTITION))
         .subquery("own")
     )
     latest = connection.execute(
@@ -91,7 +92,7 @@ def latest_txn_id_in_conflict(connection: Connection, txn_id: int) -> int:
             WRITE_SET,
             (S.WS_DATABASE == own.c.TC_DATABASE)
             & (S.WS_TABLE == own.c.TC_TABLE)
-            & or_(S.WS_PARTITION == own.c.TC_PARTITION, own.c.TC_PARTITION.is_(None)),
+            & or_(same_text(S.WS_PARTITION, own.c.TC_PARTITION), own.c.TC_PARTITION.is_(None)),
         )
         .where(S.WS_COMMIT_ID >= txn_id, S.WS_TXNID != txn_id, S.WS_OPERATION_TYPE != INSERT)
     ).scalar()

@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.store.engine.context import PartOfStore
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.engine.schema_requirements import require_table
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.schema import WM_MAPPING, WM_POOL, WM_POOL_TO_TRIGGER, WM_RESOURCEPLAN, WM_TRIGGER
@@ -240,7 +241,7 @@ def _insert_new(transaction: WriteTransaction, table: Table, values: dict[str, A
 
 
 def _find_trigger(connection: Connection, plan: PlanRow, name: str) -> int | None:
-    is_it = (TRIGGERS.RP_ID == plan.plan_id, TRIGGERS.NAME == name)
+    is_it = (TRIGGERS.RP_ID == plan.plan_id, same_text(TRIGGERS.NAME, name))
     found: int | None = connection.execute(select(TRIGGERS.TRIGGER_ID).where(*is_it)).scalar()
     return found
 
@@ -280,4 +281,8 @@ def _entity(mapping: WMMapping) -> tuple[str, str]:
 
 
 def _is_mapping(plan: PlanRow, entity_type: str, entity_name: str) -> tuple[Any, ...]:
-    return (MAPPINGS.RP_ID == plan.plan_id, MAPPINGS.ENTITY_TYPE == entity_type, MAPPINGS.ENTITY_NAME == entity_name)
+    return (
+        MAPPINGS.RP_ID == plan.plan_id,
+        same_text(MAPPINGS.ENTITY_TYPE, entity_type),
+        same_text(MAPPINGS.ENTITY_NAME, entity_name),
+    )

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, select
 
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.schema import WM_MAPPING, WM_POOL, WM_POOL_TO_TRIGGER, WM_RESOURCEPLAN, WM_TRIGGER
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidOperationException,
@@ -82,9 +83,9 @@ def read_plans(
         PLANS.DEFAULT_POOL_ID,
     ).order_by(PLANS.NAME, PLANS.RP_ID)
     if has_namespace:
-        statement = statement.where(PLANS.NS == namespace)
+        statement = statement.where(same_text(PLANS.NS, namespace))
     if name is not None:
-        statement = statement.where(PLANS.NAME == name)
+        statement = statement.where(same_text(PLANS.NAME, name))
     if status is not None:
         statement = statement.where(PLANS.STATUS == status)
     if lock:

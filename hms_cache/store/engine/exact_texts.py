@@ -1,0 +1,108 @@
+"""Comparisons of texts that MySQL and MariaDB take for the same although they are not.
+
+They ignore trailing blanks in all columns of texts, and case and accents in those to which Hive's script gives no
+binary collation: nearly all of transactions, locks, compactions, resource plans, procedures and scheduled queries. To
+Hive `p=a`, `p=A`, `p=á` and `p=a ` are four partitions.
+
+Names of catalogs, databases, tables and columns need none of this: they are stored in lower case and without blanks
+around them, and consist of ASCII where Hive allows none else (`MetaStoreUtils.validateName`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Boolean, ColumnElement, LargeBinary, String
+from sqlalchemy.engine import Dialect
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.types import TypeDecorator, TypeEngine
+
+from hms_cache.store.schema.column_types import MYSQL_DIALECTS
+
+
+def same_text(column: ColumnElement[Any], value: ColumnElement[Any] | str | None) -> ColumnElement[bool]:
+    """Whether the column has exactly this text, or, of None, none; an index on the column serves it."""
+    return column.is_(None) if value is None else _SameText(column, value)
+
+
+def one_of_texts(column: ColumnElement[Any], values: Sequence[str]) -> ColumnElement[bool]:
+    """Whether the column has exactly one of these texts; no index on this column serves it on MySQL."""
+    return _Bytes(column).in_(values)
+
+
+class _SameText(FunctionElement[bool]):
+    name = "same_text"
+    type = Boolean()
+    inherit_cache = True
+
+    def self_group(self, against: Any = None) -> _SameText:
+        # Without this, `= 1` would be put after it where a database has no booleans, which no index serves.
+        return self
+
+
+@compiles(_SameText)
+def _same_text(element: _SameText, compiler: Any, **keywords: Any) -> str:
+    column, value = (compiler.process(clause, **keywords) for clause in element.clauses)
+    return f"({column} = {value})"
+
+
+@compiles(_SameText, *MYSQL_DIALECTS)
+def _same_text_on_mysql(element: _SameText, compiler: Any, **keywords: Any) -> str:
+    column, value = (compiler.process(clause, **keywords) for clause in element.clauses)
+    return f"({column} = {value} AND {_bytes(column)} = {_bytes(value)})"
+
+
+def _bytes(text: str) -> str:
+    # In one character set: a value comes in that of the connection.
+    return f"CAST(CONVERT({text} USING utf8mb4) AS BINARY)"
+
+
+class _Text(TypeDecorator[str]):
+    """A text that MySQL gets as the bytes of its UTF-8 form."""
+
+    impl = String
+    cache_ok = True
+
+    def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
+        return LargeBinary() if dialect.name in MYSQL_DIALECTS else String()
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> Any:
+        return value.encode() if value is not None and dialect.name in MYSQL_DIALECTS else value
+
+
+class _Bytes(FunctionElement[str]):
+    name = "bytes_of_text"
+    type = _Text()
+    inherit_cache = True
+
+
+@compiles(_Bytes)
+def _plain(element: _Bytes, compiler: Any, **keywords: Any) -> str:
+    return str(compiler.process(element.clauses, **keywords))
+
+
+@compiles(_Bytes, *MYSQL_DIALECTS)
+def _bytes_on_mysql(element: _Bytes, compiler: Any, **keywords: Any) -> str:
+    return _bytes(compiler.process(element.clauses, **keywords))
+
+
+class ExactText(FunctionElement[Any]):
+    """What tells a text from any other one where GROUP BY of the text alone does not; to be grouped by besides it.
+
+    MySQL and MariaDB compare by the collation, and no further than some `max_sort_length` bytes.
+    """
+
+    name = "exact_text"
+    inherit_cache = True
+
+
+@compiles(ExactText)
+def _exact_text(element: ExactText, compiler: Any, **keywords: Any) -> str:
+    return str(compiler.process(element.clauses, **keywords))
+
+
+@compiles(ExactText, *MYSQL_DIALECTS)
+def _exact_text_on_mysql(element: ExactText, compiler: Any, **keywords: Any) -> str:
+    return f"sha2({compiler.process(element.clauses, **keywords)}, 256)"
