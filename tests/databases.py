@@ -63,10 +63,6 @@ _POSTGRESQL_OPTIONS = (
 )
 
 
-WITH_THE_SCHEMA: set[str] = set()
-"""Names of this process's databases on servers whose tables are those of our schema, and stay so."""
-
-
 class ServerMissing(Exception):
     """There is no such server and none can be started here; the message says what to install or set."""
 
@@ -164,7 +160,6 @@ class DatabaseServer:
         with self._admin.connect() as connection:
             connection.execute(text(f"DROP DATABASE IF EXISTS {name}{force}"))
         self._names.discard(name)
-        WITH_THE_SCHEMA.discard(name)
 
     def initialized_database(self) -> str:
         """A database with the schema and its first rows; to be given back."""
@@ -179,7 +174,6 @@ class DatabaseServer:
         url = self.create_database()
         with closing(Database(url)) as database:
             init_schema(database)
-        WITH_THE_SCHEMA.add(str(database.url.database))
         return url
 
     def give_back(self, url: str) -> None:

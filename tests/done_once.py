@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import pickle
 import ssl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,43 +15,31 @@ from sqlalchemy import Connection
 
 from hms_cache.store.engine import inspection
 from hms_cache.store.engine.inspection import TableShape
-from tests.databases import WITH_THE_SCHEMA
 
 
 @contextmanager
 def done_once() -> Iterator[None]:
-    """Until the end, schemas are inspected once each, and the system's certificates are read once."""
+    """Until the end, embedded schemas are inspected once each, and the system's certificates are read once."""
     with pytest.MonkeyPatch.context() as patch:
-        for dialect in ("sqlite", "mysql", "postgresql"):
-            patch.setattr(inspection, f"_inspect_{dialect}", _Inspection(getattr(inspection, f"_inspect_{dialect}")))
+        patch.setattr(inspection, "_inspect_sqlite", _by_definitions(inspection._inspect_sqlite))
         patch.setattr(MysqlConnection, "_create_ssl_ctx", _one_context(MysqlConnection._create_ssl_ctx))
         yield
 
 
-class _Inspection:
-    """An inspection, which takes 70 ms on SQLite and asks a server for what it finds slowly, and most tests open a
-    database. What it finds is the same where the definitions are."""
+def _by_definitions(inspect: Callable[[Connection], dict[str, TableShape]]) -> Any:
+    """An inspection of SQLite takes 70 ms, and most tests open a database. It finds the same where the text of all
+    definitions, which is all that SQLite knows of them, is the same."""
+    found: dict[tuple[Any, ...], bytes] = {}
 
-    def __init__(self, inspect: Any) -> None:
-        self._inspect = inspect
-        self._found: dict[Any, dict[str, TableShape]] = {}
-
-    def __call__(self, connection: Connection) -> dict[str, TableShape]:
-        definitions = _definitions(connection)
-        if definitions is None:
-            found: dict[str, TableShape] = self._inspect(connection)
-            return found
-        if definitions not in self._found:
-            self._found[definitions] = self._inspect(connection)
-        return dict(self._found[definitions])
-
-
-def _definitions(connection: Connection) -> Any:
-    """All definitions of the database, as text on SQLite, or what stands for them; None: nobody knows."""
-    if connection.dialect.name == "sqlite":
+    def inspect_once(connection: Connection) -> dict[str, TableShape]:
         statement = "SELECT type, name, tbl_name, sql FROM sqlite_master ORDER BY 1, 2, 3"
-        return tuple(connection.exec_driver_sql(statement).tuples())
-    return "of the schema" if connection.engine.url.database in WITH_THE_SCHEMA else None
+        definitions = tuple(map(tuple, connection.exec_driver_sql(statement)))
+        if definitions not in found:
+            found[definitions] = pickle.dumps(inspect(connection))
+        answer: dict[str, TableShape] = pickle.loads(found[definitions])  # each its own, to change
+        return answer
+
+    return inspect_once
 
 
 def _one_context(create: Any) -> Any:
