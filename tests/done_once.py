@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import pickle
-import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from pymysql.connections import Connection as MysqlConnection
 from sqlalchemy import Connection
 
 from hms_cache.store.engine import inspection
@@ -19,10 +16,9 @@ from hms_cache.store.engine.inspection import TableShape
 
 @contextmanager
 def done_once() -> Iterator[None]:
-    """Until the end, embedded schemas are inspected once each, and the system's certificates are read once."""
+    """Until the end, embedded schemas are inspected once each."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(inspection, "_inspect_sqlite", _by_definitions(inspection._inspect_sqlite))
-        patch.setattr(MysqlConnection, "_create_ssl_ctx", _one_context(MysqlConnection._create_ssl_ctx))
         yield
 
 
@@ -40,14 +36,3 @@ def _by_definitions(inspect: Callable[[Connection], dict[str, TableShape]]) -> A
         return answer
 
     return inspect_once
-
-
-def _one_context(create: Any) -> Any:
-    """Reading the certificates takes 25 ms for each connection. Contexts with settings stay what they are."""
-
-    @functools.cache
-    def plain() -> ssl.SSLContext:
-        made: ssl.SSLContext = create(None, {})
-        return made
-
-    return lambda self, given: create(self, given) if given else plain()

@@ -12,9 +12,8 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import is_valid_name, normalize_identifier
 from hms_cache.metadata.principals import USER, principal_type_name
-from hms_cache.store.engine.context import PartOfStore
+from hms_cache.store.engine.context import PartOfStore, require_table
 from hms_cache.store.engine.database import features_of
-from hms_cache.store.engine.schema_requirements import require_table
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import DATACONNECTOR_PARAMS, DATACONNECTORS, DC_PRIVS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import field
 
+from sqlalchemy import Table
+
 from hms_cache.clock import Clock
 from hms_cache.config import Settings
 from hms_cache.expressions import FilterLimits
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.database import Database
 from hms_cache.store.warehouse import Warehouse
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.values import frozen
 
 
@@ -42,3 +45,15 @@ class PartOfStore:
     def __init__(self, context: StoreContext) -> None:
         self._context = context
         self._database = context.database
+
+
+def require_table(database: Database, table: Table) -> None:
+    """For what needs a table that the schemas of older Hive releases lack, or spell in lower case (PostgreSQL).
+
+    Call it before a transaction, since the first question reads the schema over a connection of its own.
+
+    :raises MetaException: the database does not have the table.
+    """
+    if not database.features.has(table):
+        version = database.features.version
+        raise MetaException(f"The metastore schema {version} has no table {table.name} as Hive 4.0 has it")
