@@ -16,7 +16,7 @@ from hms_cache.metadata.names import (
     normalize_identifier,
     table_directory_name,
 )
-from hms_cache.store.engine.name_queries import may_match
+from hms_cache.store.engine.text_conditions import may_match
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.names import is_valid_name
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.errors import RetryableConflict
-from hms_cache.store.engine.exact_texts import same_text
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import METASTORE_DB_PROPERTIES, TYPE_FIELDS, TYPES
 from hms_cache.thrift_gen.hive_metastore.ttypes import (

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.store.engine.context import PartOfStore, require_table
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
-from hms_cache.store.engine.exact_texts import same_text
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import MV_TABLES_USED, REPLICATION_METRICS, RUNTIME_STATS
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, ReplicationMetrics, RuntimeStat

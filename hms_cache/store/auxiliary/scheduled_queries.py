@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from hms_cache.config.quantities import whole_seconds
 from hms_cache.metadata.quartz_schedule import parse_schedule
 from hms_cache.store.engine.context import StoreContext, require_table
-from hms_cache.store.engine.exact_texts import same_text
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.store.engine.context import PartOfStore, require_table
 from hms_cache.store.engine.errors import RetryableConflict
-from hms_cache.store.engine.exact_texts import same_text
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.database_rows import read_database_id
 from hms_cache.store.schema import DBS, PACKAGES, STORED_PROCS

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, literal, or_, select, true, union_all, update
 
 from hms_cache.store.compactions.queue import code_of_type
-from hms_cache.store.engine.exact_texts import one_of_texts, same_text
+from hms_cache.store.engine.text_conditions import one_of_texts, same_text
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, and_, func, or_, select
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.compactions.queue import compact, info_of_queue_row
-from hms_cache.store.engine.exact_texts import ExactText, same_text
+from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, and_, insert, null, or_, select, update
 
 from hms_cache.config.quantities import whole_milliseconds
-from hms_cache.store.engine.exact_texts import same_text
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     DBS,

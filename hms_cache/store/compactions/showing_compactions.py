@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, literal, null, select, union_all
 
 from hms_cache.store.compactions.queue import DEFAULT_POOL, code_of_type
-from hms_cache.store.engine.exact_texts import same_text
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.schema import COMPACTION_QUEUE, COMPLETED_COMPACTIONS
 from hms_cache.store.transactions.codes import COMPACTION_STATE_NAMES, COMPACTION_TYPES
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table

@@ -23,7 +23,7 @@ from hms_cache.store.databases.replication import is_source_of_replication, with
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
-from hms_cache.store.engine.name_queries import may_match
+from hms_cache.store.engine.text_conditions import may_match
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.objects.functions import drop_functions_of_database

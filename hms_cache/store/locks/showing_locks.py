@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
-from hms_cache.store.engine.exact_texts import same_text
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.schema import HIVE_LOCKS
 from hms_cache.store.transactions.codes import (
     EXCLUSIVE,

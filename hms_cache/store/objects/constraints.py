@@ -16,7 +16,7 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.constraints import ConstraintReads, ConstraintWrites, KeyEnd
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.engine.context import PartOfStore, StoreContext
-from hms_cache.store.engine.exact_texts import one_of_texts
+from hms_cache.store.engine.text_conditions import one_of_texts
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.constraint_rows import (
     CHECK,

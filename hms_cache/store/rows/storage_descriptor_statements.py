@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from hms_cache.store import schema
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.exact_texts import ExactText
+from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.values import frozen
 
 # Kinds of details, and of the lists of skewed values.

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store.engine.context import StoreContext
-from hms_cache.store.engine.exact_texts import same_text
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import DELEGATION_TOKENS, MASTER_KEYS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException

@@ -14,8 +14,8 @@ from sqlalchemy import Connection, String, cast, delete, exists, func, literal, 
 from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.column_types import are_columns_included, are_same_columns, is_column_prefix
 from hms_cache.metadata.names import LIKE_ESCAPE
-from hms_cache.store.engine.exact_texts import ExactText, same_text
 from hms_cache.store.engine.features import SchemaFeatures
+from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.rows.constraint_rows import move_constraints_to_columns
 from hms_cache.store.rows.parameters import (

@@ -14,8 +14,8 @@ from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.contract.tables import TableReads
 from hms_cache.store.engine.context import StoreContext
-from hms_cache.store.engine.name_queries import may_match
 from hms_cache.store.engine.read_plans import carry_out
+from hms_cache.store.engine.text_conditions import may_match
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.rows.database_rows import read_database_id
 from hms_cache.store.rows.parameters import set_basic_statistics_accurate, with_accurate_columns

@@ -34,8 +34,8 @@ from sqlalchemy import (
 from sqlalchemy.sql.elements import ColumnElement
 
 from hms_cache.store.engine.direct_statements import Direct, DirectQuery, Statement, row_count, takes_direct_statements
-from hms_cache.store.engine.exact_texts import ExactText, same_text
 from hms_cache.store.engine.log_writes import TAKING_EVENT_IDS
+from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,

@@ -17,8 +17,8 @@ from typing import Any
 from sqlalchemy import Connection, delete, func, insert, select, update
 
 from hms_cache.store.engine.direct_statements import Statement, takes_direct_statements
-from hms_cache.store.engine.exact_texts import same_text
 from hms_cache.store.engine.shared_packets import carry_out_parts
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,

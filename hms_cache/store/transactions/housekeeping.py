@@ -13,7 +13,7 @@ from dataclasses import astuple
 from sqlalchemy import Connection, and_, case, delete, func, select
 
 from hms_cache.config.quantities import whole_seconds
-from hms_cache.store.engine.exact_texts import ExactText, same_text
+from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
     MIN_HISTORY_LEVEL,

@@ -13,7 +13,7 @@ from sqlalchemy import Column, Connection, delete, update
 
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.engine.database import features_of
-from hms_cache.store.engine.exact_texts import one_of_texts, same_text
+from hms_cache.store.engine.text_conditions import one_of_texts, same_text
 from hms_cache.store.schema import (
     COMPACTION_METRICS_CACHE,
     COMPACTION_QUEUE,

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Select, select
 
-from hms_cache.store.engine.exact_texts import ExactText
+from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import HIVE_LOCKS, TXNS
 
 MOST_IDS = 1000

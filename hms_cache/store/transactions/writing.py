@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, delete, func, insert, or_, select
 
-from hms_cache.store.engine.exact_texts import ExactText, same_text
+from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.schema import MIN_HISTORY_WRITE_ID, TXN_COMPONENTS, WRITE_SET
 from hms_cache.store.transactions.codes import INSERT, OPERATION_CODES, ROW_CHANGES, UPDATE
 from hms_cache.store.transactions.context import TxnContext

@@ -14,7 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.store.engine.context import PartOfStore, require_table
-from hms_cache.store.engine.exact_texts import same_text
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.schema import WM_MAPPING, WM_POOL, WM_POOL_TO_TRIGGER, WM_RESOURCEPLAN, WM_TRIGGER
 from hms_cache.store.workload.rows import MAPPINGS, POOLS, TRIGGERS, PlanRow, require_editable_plan, require_pool

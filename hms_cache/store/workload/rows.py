@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.store.engine.database import features_of
-from hms_cache.store.engine.exact_texts import same_text
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.schema import WM_MAPPING, WM_POOL, WM_POOL_TO_TRIGGER, WM_RESOURCEPLAN, WM_TRIGGER
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidOperationException,

@@ -1,24 +1,25 @@
-"""Comparisons of texts that MySQL and MariaDB take for the same although they are not.
+"""Conditions on texts: the very same text, and names that match a pattern.
 
-They ignore trailing blanks in all columns of texts, and case and accents in those to which Hive's script gives no
-binary collation: nearly all of transactions, locks, compactions, resource plans, procedures and scheduled queries. To
-Hive `p=a`, `p=A`, `p=á` and `p=a ` are four partitions.
+MySQL and MariaDB take texts for the same that are not. They ignore trailing blanks in all columns of texts, and case
+and accents in those to which Hive's script gives no binary collation: nearly all of transactions, locks, compactions,
+resource plans, procedures and scheduled queries. To Hive `p=a`, `p=A`, `p=á` and `p=a ` are four partitions.
 
 Names of catalogs, databases, tables and columns need none of this: they are stored in lower case and without blanks
-around them, and consist of ASCII where Hive allows none else (`MetaStoreUtils.validateName`).
+around them and consist of ASCII, and a catalog is asked for by nothing else (`normalize_catalog`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from sqlalchemy import Boolean, ColumnElement, LargeBinary, String
+from sqlalchemy import Boolean, ColumnElement, LargeBinary, String, or_
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
+from hms_cache.metadata.names import LIKE_ESCAPE, name_pattern
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
 
@@ -106,3 +107,25 @@ def _exact_text(element: ExactText, compiler: Any, **keywords: Any) -> str:
 @compiles(ExactText, *MYSQL_DIALECTS)
 def _exact_text_on_mysql(element: ExactText, compiler: Any, **keywords: Any) -> str:
     return f"sha2({compiler.process(element.clauses, **keywords)}, 256)"
+
+
+# Patterns
+
+_LONGEST_CHARACTERS: Final = 10_000
+"""Of a pattern for LIKE: SQLite refuses those of 50,000 bytes. Half of it may be escapes, and no name has 5,000."""
+
+
+def may_match(column: ColumnElement[Any], pattern: str | None) -> list[ColumnElement[bool]]:
+    """Conditions that every (lower-case) name which matches the pattern meets; none when all names match.
+
+    Others may meet them, too: Python decides and orders. Raises MetaException for a pattern of too many alternatives.
+    """
+    if pattern is None or pattern in ("*", ".*"):
+        return []
+    patterns = name_pattern(pattern).like_patterns
+    if patterns is None:
+        return []
+    can_match = [text for text in patterns if len(text) - text.count("%") <= _LONGEST_CHARACTERS]
+    likes = [column.like(text, escape=LIKE_ESCAPE) for text in can_match]
+    # A pattern of no alternative at all ("", "|"), or of too long ones, matches nothing.
+    return [or_(*likes)] if likes else [column.is_(None) & column.is_not(None)]
