@@ -83,6 +83,13 @@ def new_directory() -> Path:
     return Path(tempfile.mkdtemp(prefix=f"hmsdb-{os.getpid()}-", dir=_parent))
 
 
+def put_in_place(copy: Path, file: Path) -> None:
+    """The copy takes the file's name, in one step as by a restore; it may come from another file system."""
+    beside = file.with_name(f"{file.name}-restored")
+    shutil.move(copy, beside)
+    beside.replace(file)
+
+
 class SqliteFiles:
     """Embedded databases in a directory."""
 

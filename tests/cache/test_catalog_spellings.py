@@ -9,10 +9,11 @@ import pytest
 from sqlalchemy import text
 
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.database import Database
 from hms_cache.store.installation.init import init_schema
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.cache.world import CATALOG, Server, changed_table, create_database, partition, table
 
 
@@ -42,9 +43,13 @@ def test_a_catalog_by_another_spelling(
                 reads = server.store.reads
                 assert reads.tables.get_table(asked).parameters["k"] == str(number), asked
                 assert len(reads.partitions.get_partitions(asked, AllPartitions()).partitions) == number, asked
-                assert [one.tableName for one in reads.tables.get_table_meta(asked.catalog, "d", None)] == ["t"]
+                # A name is normalized where it comes in, and by this read: of no catalog, as of one that is not there.
+                found = reads.tables.get_table_meta(asked.catalog, "d", None)
+                assert [one.tableName for one in found] == (["t"] if asked == name else [])
                 assert reads.databases.get_database(asked.in_database).name == "d"
             assert Reason.HIT in server.reasons()
+            with pytest.raises(NoSuchObjectException):
+                server.store.reads.tables.get_table(table_name(spelling, "d", "t"))
         held = server.cache.shared
         assert {key.catalog for key in held.tables} | {key.catalog for key in held.databases} == {CATALOG}
         assert DatabaseName(*other[:2]) not in held.databases

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -19,6 +18,7 @@ from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, TABL
 from hms_cache.store.snapshots import Snapshot
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, table
+from tests.databases import put_in_place
 from tests.manual_clock import ManualClock
 
 
@@ -84,7 +84,7 @@ def _replace_file(server: Server, copy: Path) -> None:
     path = Path(server.database.url.database or "")
     for suffix in ("-wal", "-shm"):
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-    os.replace(copy, path)
+    put_in_place(copy, path)
 
 
 def _copy(server: Server, directory: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import subprocess
@@ -21,6 +20,7 @@ from tests.consistency.history import VERSION, Place
 from tests.consistency.observers import management_port, status_of, wait_until
 from tests.consistency.raw_writer import RawWriter
 from tests.consistency.workload import Client, new_table
+from tests.databases import put_in_place
 from tests.servers import PATIENCE_S, ServerProcess, server_process
 
 A, B = Place("d", "a"), Place("d", "b")
@@ -210,7 +210,7 @@ def test_a_file_that_is_put_in_the_databases_place(
         site.write(A, "lost")
         assert site.version(A) == "lost"
         resyncs = site.events()["resyncs"]
-        os.replace(copy, path)
+        put_in_place(copy, path)
         for suffix in ("-wal", "-shm"):
             Path(f"{path}{suffix}").unlink(missing_ok=True)
         site.wait_for_resync(resyncs)
