@@ -15,8 +15,8 @@ from hms_cache.metadata.quartz_schedule import parse_schedule
 from hms_cache.store.engine.context import StoreContext, require_table
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.rows.name_locks import hold_names
 from hms_cache.store.schema import SCHEDULED_EXECUTIONS, SCHEDULED_QUERIES
-from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     InvalidInputException,
@@ -78,7 +78,7 @@ class ScheduledQueries:
 
         def work(transaction: WriteTransaction) -> None:
             query_id = transaction.id("MScheduledQuery")
-            hold_mutex(transaction.connection, Mutex.NEW_SCHEDULED_QUERY)
+            hold_names(transaction.connection)
             if _find(transaction.connection, key) is not None:
                 raise AlreadyExistsException(f"Scheduled query with name: {_named(key)} already exists.")
             values = {

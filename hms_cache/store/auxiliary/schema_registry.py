@@ -17,9 +17,9 @@ from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.database_rows import read_database_id
+from hms_cache.store.rows.name_locks import hold_names
 from hms_cache.store.rows.storage_descriptor_writes import insert_columns
 from hms_cache.store.schema import CDS, COLUMNS_V2, DBS, I_SCHEMA, SCHEMA_VERSION, SERDE_PARAMS, SERDES
-from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     FieldSchema,
@@ -266,7 +266,7 @@ class SchemaRegistry(PartOfStore):
             raise MetaException("A serde needs a name")
 
         def work(transaction: WriteTransaction) -> None:
-            hold_mutex(transaction.connection, Mutex.NEW_SERDE)
+            hold_names(transaction.connection)
             if _serde_id(transaction.connection, serde.name) is not None:
                 raise AlreadyExistsException(f"Serde with name {serde.name} already exists")
             _insert_serde(transaction, serde)

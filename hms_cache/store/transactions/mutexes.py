@@ -14,16 +14,13 @@ A = AUX_TABLE.c
 
 
 class Mutex(StrEnum):
-    """Hive's names (4.0 `TxnStore.MUTEX_KEY`), and ours."""
+    """Hive's names (4.0 `TxnStore.MUTEX_KEY`)."""
 
     INITIATOR = "Initiator"
     HOUSEKEEPER = "HouseKeeper"
     TXN_CLEANER = "TxnCleaner"
     COMPACTION_SCHEDULER = "CompactionScheduler"
     MATERIALIZATION_REBUILD = "MaterializationRebuild"
-    NEW_SCHEDULED_QUERY = "hms-cache.NewScheduledQuery"
-    NEW_SERDE = "hms-cache.NewSerDe"
-    """Of what is found by a name for which Hive's schema has no unique key."""
 
 
 def hold_mutex(connection: Connection, mutex: Mutex) -> None:
