@@ -64,8 +64,10 @@ KEYS_NOT_COMPARED = {"serialization.format"}
 """Of SerDes: Java answers without it for transactional tables, and keeps it when a client alters it away by that."""
 _LISTS = ("SKEWED_STRING_LIST", "SKEWED_STRING_LIST_VALUES")
 _USERS_OF_LISTS = {"SKEWED_VALUES": "STRING_LIST_ID_EID", "SKEWED_COL_VALUE_LOC_MAP": "STRING_LIST_ID_KID"}
-_WRONG_STATISTICS = ("hive.d3.acid2",)
-"""Of which Java holds the statistics valid that it had under its old name, before it was truncated."""
+_WRONG_STATISTICS = ("hive.d3.acid2", "hive.d1.ex2/p=1")
+"""Of which Java holds statistics valid: the table's that it had under its old name, before it was truncated, and the
+partition's that an exchange deleted."""
+_PARAMETERS_OF = {"TABLE_PARAMS": "TBL_ID", "PARTITION_PARAMS": "PART_ID"}
 _NO_WRITE_ID = "'WRITE_ID': 0}"
 _NEXT_TXN_ID = re.compile(r"(?<='C[CQ]_NEXT_TXN_ID': )\d+")
 _WRITE_ID = re.compile(r"'WRITE_ID': \d+\}$")
@@ -172,8 +174,9 @@ def _comparable(table: str, row: dict[str, Any], names: dict[str, dict[Any, str]
             value = names[column].get(value, "nobody" if value else value)
         elif column == "PARAM_VALUE" and row.get("PARAM_KEY") in VALUES_NOT_COMPARED:
             value = "there"
-        elif column == "PARAM_VALUE" and row["PARAM_KEY"] == "COLUMN_STATS_ACCURATE" and table == "TABLE_PARAMS":
-            value = "there" if names["TBL_ID"].get(row["TBL_ID"]) in _WRONG_STATISTICS else value
+        elif column == "PARAM_VALUE" and row["PARAM_KEY"] == "COLUMN_STATS_ACCURATE" and table in _PARAMETERS_OF:
+            key = _PARAMETERS_OF[table]
+            value = "there" if names[key].get(row[key]) in _WRONG_STATISTICS else value
         elif column == "CONSTRAINT_NAME":
             value = MADE_UP_NAME.sub(r"\1…", str(value))
         elif isinstance(value, str):
