@@ -16,8 +16,10 @@ from hms_cache.expressions import (
     KeyColumns,
     bind,
     evaluate,
+    filter_parser,
     parse_filter,
 )
+from hms_cache.expressions.filter_parser import MOST_ESCAPES
 from hms_cache.expressions.tree import (
     TRUE,
     And,
@@ -159,6 +161,55 @@ def test_a_long_list_is_parsed() -> None:
     tree = parse_filter(f"(hr) in ({','.join(map(str, range(20_000)))})")
     assert isinstance(tree, In)
     assert len(tree.values) == 20_000
+
+
+@pytest.mark.parametrize(("quote", "escape"), [("'", "\\'"), ('"', '\\"'), ("'", "a\\\\"), ("`", "``"), ("`", "a``")])
+def test_no_text_has_so_many_escapes_that_all_threads_wait_for_it(quote: str, escape: str) -> None:
+    """A regular expression reads a text in one go, and nothing else runs meanwhile."""
+    refused: list[None] = []
+    limits = FilterLimits(on_refusal=lambda: refused.append(None))
+    few = quote + "".join([escape] * (MOST_ESCAPES // 2 - 1)) + quote
+    many = quote + "".join([escape] * (MOST_ESCAPES + 1))
+    whole = "{} = 1" if quote == "`" else "p = {}"
+    assert isinstance(parse_filter(whole.format(few), limits), Comparison)
+    for end in (quote, ""):
+        for before in ("", f"{quote}x{quote} = 1 or " if quote == "`" else f"p = {quote}x{quote} or "):
+            with pytest.raises(FilterLimitError, match=f"more than {MOST_ESCAPES} escapes"):
+                parse_filter(before + whole.format(many + end), limits)
+    assert len(refused) == 4
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "a = 1",
+                " or ",
+                " and ",
+                "not ",
+                "(",
+                ")",
+                " " * 30,
+                "x" * 40,
+                "p = '",
+                "'",
+                '"',
+                "`",
+                "\\'",
+                "nota",
+                "or_",
+            ]
+        ),
+        max_size=40,
+    )
+)
+def test_what_is_found_does_not_depend_on_windows(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    found = [match.span() for match in filter_parser._NESTING.finditer(text)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(filter_parser, "_WINDOW_CHARACTERS", 50)
+        assert [match.span() for match in filter_parser._pieces(text)] == found
 
 
 def test_many_threads_parse_at_once() -> None:

@@ -55,6 +55,13 @@ def attack_by_escaped_quotes(client: Client) -> None:
     client.get_partitions_by_filter("default", TABLE, "p = '" + "\\'" * 200_000, -1)
 
 
+def attack_by_long_words(client: Client) -> None:
+    most = 1_000_000
+    for text in ("p = '" + "a" * most, "p = '1'" + " " * most, "a" * most + " = 1", "p = " + "1" * most):
+        with contextlib.suppress(ttypes.MetaException):
+            client.get_partitions_by_filter("default", TABLE, text, -1)
+
+
 def attack_by_likes(client: Client) -> None:
     client.get_partitions_by_filter("default", TABLE, " or ".join(["p like '%a%a%b'"] * 20_000), -1)
 
@@ -84,6 +91,7 @@ PATTERN_ATTACKS: tuple[CallAttack, ...] = (
     attack_by_many_alternatives,
     attack_by_whitelist,
     attack_by_escaped_quotes,
+    attack_by_long_words,
     attack_by_likes,
     attack_by_expression,
     attack_by_properties,

@@ -25,7 +25,8 @@ class CatalogSettings(Section):
         "A filter of partitions or tables that is longer than this is refused.",
         unit="characters",
         reason="Spark's longest in practice (1,000 values of an IN on each of a few keys) have 100,000. Reading takes"
-        " some 4 µs per token: this bounds one call to about a second of processor time.",
+        " some 4 µs per token: this bounds one call to about a second of processor time. Each text in quotation marks"
+        " may have 10,000 escapes.",
         ge=256,
         le=16_777_216,
     )
