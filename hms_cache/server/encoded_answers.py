@@ -11,7 +11,6 @@ from typing import Any, Final
 from thrift.protocol import fastbinary
 from thrift.Thrift import TType
 
-from hms_cache.cache.encoded_lists import EncodedList
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetPartitionNamesPsResponse,
     GetPartitionsByNamesResult,
@@ -27,6 +26,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from hms_cache.wire import Encoding, Message, MethodSpec, reply_header
 from hms_cache.wire.codec import ENCODING_FAULTS
+from hms_cache.wire.encoded_lists import EncodedList
 from hms_cache.wire.errors import UnencodableReply
 from hms_cache.wire.splicing import STOP, field_header, list_header
 

@@ -27,13 +27,14 @@ from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_wr
 from hms_cache.store.partitions.additions import add_partitions
 from hms_cache.store.partitions.alterations import alter_partitions, rename_partition
 from hms_cache.store.partitions.drops import drop_partitions
+from hms_cache.store.partitions.encoded_rows import encoded_partitions
 from hms_cache.store.partitions.exchange import exchange_partitions
 from hms_cache.store.partitions.joined_names import names_of_all_plan
 from hms_cache.store.partitions.known_tables import KnownTables
 from hms_cache.store.partitions.markers import is_partition_marked, mark_partition
 from hms_cache.store.partitions.privileges import read_partition_privileges
 from hms_cache.store.partitions.projections import project_partitions
-from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, partitions_plan
+from hms_cache.store.partitions.reads import PartitionRows, partitions_plan
 from hms_cache.store.partitions.selection import (
     PartitionedTable,
     SelectedPartitions,
@@ -95,10 +96,12 @@ class StoredPartitions(PartitionReads):
                 return partitions_plan(connection, header, selection, max_parts=max_parts, context=self._context)
 
             header, (rows, has_unknown) = carry_out(connection, self._known_tables.with_table(table, find))
-            partitions = partitions_of_rows(rows)
+            partitions = encoded_partitions(rows)
+            privileges = None
             if grantee is not None and partitions:
                 privileges = read_partition_privileges(connection, header.table_id, rows.part_ids, grantee)
-                for partition, granted in zip(partitions, privileges or (), strict=False):
+            if privileges is not None:
+                for partition, granted in zip(partitions, privileges, strict=True):
                     partition.privileges = granted
             judge_partitions(connection, header, partitions, version.valid_write_ids)
             return PartitionAnswer(partitions, has_unknown)

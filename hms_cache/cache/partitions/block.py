@@ -18,15 +18,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from hms_cache.cache.partitions.block_records import (
-    ACCESS_TIME_HEADER,
-    RecordTemplate,
-    decode_partition,
-    values_header,
-)
+from hms_cache.cache.partitions.block_records import RecordTemplate
 from hms_cache.expressions import KeyColumns, PartitionKey
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 from hms_cache.values import frozen
+from hms_cache.wire.partition_parts import ACCESS_TIME_HEADER, decode_partition, values_header
 
 Rows: TypeAlias = slice | npt.NDArray[Any]
 """Some rows of a block: a slice with start, stop and no step, or indexes in the order that is wanted."""

@@ -17,12 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from hms_cache.cache.partitions.block import BlockParts, PartitionBlock, Rows, indexes, name_hash, smallest_unsigned
-from hms_cache.cache.partitions.block_records import (
+from hms_cache.cache.partitions.block_records import WHOLE, RecordTemplate
+from hms_cache.expressions import KeyColumns, PartitionKey
+from hms_cache.expressions.key_columns import KeyColumn
+from hms_cache.metadata.name_ranges import cut_positions
+from hms_cache.metadata.partition_names import PartitionNaming
+from hms_cache.store.partitions.reads import PartitionRows
+from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
+from hms_cache.wire.partition_parts import (
     ACCESS_TIME_HEADER,
     PARAMETERS_HEADER,
     VALUES_HEADER_BYTES,
-    WHOLE,
-    RecordTemplate,
     bytes_after_parameters,
     encode_descriptor,
     encode_owner,
@@ -31,12 +36,6 @@ from hms_cache.cache.partitions.block_records import (
     encode_values,
     is_regular,
 )
-from hms_cache.expressions import KeyColumns, PartitionKey
-from hms_cache.expressions.key_columns import KeyColumn
-from hms_cache.metadata.name_ranges import cut_positions
-from hms_cache.metadata.partition_names import PartitionNaming
-from hms_cache.store.partitions.reads import PartitionRows
-from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 
 MOST_SHAPES: Final = 1_000
 """Above so many kinds, sets of parameter names make no more new ones: each costs as much as an encoded descriptor."""

@@ -8,13 +8,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from hms_cache.cache.encoded_lists import EncodedList
 from hms_cache.cache.partitions.block import PIECES, PartitionBlock, Rows, row_count
-from hms_cache.cache.partitions.block_records import PARAMETERS_HEADER, RecordTemplate
+from hms_cache.cache.partitions.block_records import RecordTemplate
 from hms_cache.cache.partitions.segment_rows import SegmentRows
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, PartitionWithoutSD
 from hms_cache.wire import decode_struct, encode_struct
+from hms_cache.wire.encoded_lists import EncodedList
+from hms_cache.wire.partition_parts import PARAMETERS_HEADER
 from hms_cache.wire.splicing import STOP
 
 _CREATE_TIME: Final = b"\x08\x00\x02"

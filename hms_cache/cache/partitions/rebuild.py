@@ -12,10 +12,10 @@ from typing import Final
 from hms_cache.cache.partitions import segment as segments
 from hms_cache.cache.partitions.block import PartitionBlock, Rows
 from hms_cache.cache.partitions.block_builder import BlockBuilder
-from hms_cache.cache.partitions.block_records import decode_partition
 from hms_cache.cache.partitions.segment import Segment
 from hms_cache.expressions import PartitionKey as Key
 from hms_cache.metadata.name_ranges import cut_positions
+from hms_cache.wire.partition_parts import decode_partition
 
 CUT_ABOVE: Final = 2
 """A segment of more than so many times its size is cut."""

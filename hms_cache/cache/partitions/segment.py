@@ -16,11 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from hms_cache.cache.partitions.block import PartitionBlock, Rows, indexes
-from hms_cache.cache.partitions.block_records import decode_partition, encode_partition
 from hms_cache.cache.partitions.segment_rows import SegmentRows, Tail
 from hms_cache.expressions import KeyColumns
 from hms_cache.expressions import PartitionKey as Key
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
+from hms_cache.wire.partition_parts import decode_partition, encode_partition
 
 Values = tuple[str, ...]
 

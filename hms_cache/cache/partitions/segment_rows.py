@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from hms_cache.cache.partitions.block import PIECES, PartitionBlock, Rows, indexes, row_count
-from hms_cache.cache.partitions.block_records import decode_partition
 from hms_cache.expressions import KeyColumns
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 from hms_cache.values import frozen
+from hms_cache.wire.partition_parts import decode_partition
 
 T = TypeVar("T")
 

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 from thrift.Thrift import TType
 
-from hms_cache.cache.encoded_lists import EncodedList
 from hms_cache.cache.partitions.segment_rows import ROWS_AT_ONCE, SegmentRows
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 from hms_cache.values import frozen
+from hms_cache.wire.encoded_lists import EncodedList
 
 
 @frozen

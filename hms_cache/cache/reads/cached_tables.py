@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from hms_cache.cache.encoded_lists import EncodedTables
+from hms_cache.cache.encoded_tables import EncodedTables
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.reading import Bypass, Need, database_entry, frozen_table

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from hms_cache.authorization.decisions import Action, Decisions, SecuredObject
-from hms_cache.cache.encoded_lists import EncodedTables
+from hms_cache.cache.encoded_tables import EncodedTables
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.server.handlers.names import database_name, optional_database_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from hms_cache.cache.encoded_lists import EncodedTables
+from hms_cache.cache.encoded_tables import EncodedTables
 from hms_cache.metadata.names import name_pattern
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.calls import Call, HandlerTable, one_moment

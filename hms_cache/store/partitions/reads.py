@@ -22,7 +22,6 @@ from sqlalchemy.types import Integer, Text
 
 from hms_cache.expressions import Bound, FilterLimits, decides_by_patterns, name_patterns
 from hms_cache.expressions.name_prefilter import MAX_NAME_PATTERNS
-from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.store.contract.partitions import (
     ByExpression,
     ByFilter,
@@ -547,32 +546,26 @@ def _read_plain_parameters(connection: Connection, reading: _Reading, part_ids: 
 
 
 def partitions_of_rows(rows: PartitionRows) -> list[Partition]:
-    """The structs of the rows, in their order."""
+    """The structs of the rows, in their order. Raises MetaException (a name that has not the table's keys)."""
+    return [partition_of_row(rows, row, rows.values(row)) for row in range(len(rows))]
+
+
+def partition_of_row(rows: PartitionRows, row: int, values: list[str]) -> Partition:
+    """The struct of one row, whose values the caller has read out of the name (`PartitionRows.values`)."""
     table = rows.table
-    catalog, database, name, key_count = table.catalog, table.database, table.name, len(table.keys)
-    partitions = []
-    for row, part_name in enumerate(rows.names):
-        values = values_of_name(part_name)
-        if len(values) != key_count:
-            values = values_of_stored_name(part_name, key_count)
-        number = rows.template_numbers[row]
-        partitions.append(
-            Partition(
-                values,
-                database,
-                name,
-                rows.create_times[row],
-                rows.last_access_times[row],
-                None if number is None else _at_location(rows.templates[number], rows.locations[row]),
-                rows.parameters[row],
-                None,
-                catalog,
-                rows.write_ids[row],
-            )
-        )
-    for row, empty in rows.empty_values.items():
-        values_with_empty(partitions[row].values, empty)
-    return partitions
+    number = rows.template_numbers[row]
+    return Partition(
+        values,
+        table.database,
+        table.name,
+        rows.create_times[row],
+        rows.last_access_times[row],
+        None if number is None else _at_location(rows.templates[number], rows.locations[row]),
+        rows.parameters[row],
+        None,
+        table.catalog,
+        rows.write_ids[row],
+    )
 
 
 def _at_location(template: StorageDescriptor, location: str | None) -> StorageDescriptor:

@@ -11,13 +11,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hms_cache.cache.encoded_lists import EncodedList, EncodedTables
+from hms_cache.cache.encoded_tables import EncodedTables
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.server.encoded_answers import encode_in_pieces
 from hms_cache.server.handlers.partition_specs import group_partitions
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS, encode_payload
 from hms_cache.wire.codec import encode_struct
+from hms_cache.wire.encoded_lists import EncodedList
 from hms_cache.wire.encodings import BINARY, COMPACT
 from tests.cache.blocks.partitions import KEYS, ROOT, descriptor, name_of, ordinary, partition, partitions
 

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
 from hms_cache.cache.partitions.block_builder import BlockBuilder
-from hms_cache.cache.partitions.block_records import decode_partition, encode_partition
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.rebuild import Rebuild
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
@@ -21,6 +20,7 @@ from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, ByValues
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 from hms_cache.wire import encode_struct
+from hms_cache.wire.partition_parts import decode_partition, encode_partition
 from hms_cache.wire.splicing import list_header, string
 from tests.cache.blocks.partitions import KEYS, all_values, name_of, ordinary, page, partition, partitions
 

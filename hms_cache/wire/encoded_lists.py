@@ -1,4 +1,4 @@
-"""Lists that know their encoding: what a read of many partitions or tables answers.
+"""Lists that know their encoding: what a read of many partitions or tables answers, from memory or the database.
 
 To most callers they are lists; the elements are made when one is looked at. The server asks for the encoding instead
 and never makes them.
@@ -6,14 +6,12 @@ and never makes them.
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable
 from typing import Any, SupportsIndex, TypeVar
 
 from thrift.Thrift import TType
 
-from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.wire.splicing import list_header
 
 T = TypeVar("T")
@@ -86,13 +84,3 @@ _OF_ELEMENTS = (
 )
 for _name in _OF_ELEMENTS:
     setattr(EncodedList, _name, _after_filling(getattr(list, _name)))
-
-
-class EncodedTables(EncodedList[Table]):
-    """Tables of the cache as a list."""
-
-    def __init__(self, frozen: list[Table], encoded: list[bytes]) -> None:
-        """`frozen`: the cache's own structs, which the list copies when it makes its elements."""
-        super().__init__(len(frozen), lambda: [copy.copy(table) for table in frozen], lambda: encoded)
-        self.frozen = frozen
-        """To look at only, without making the elements; those count once the list is no more `is_encoded`."""
