@@ -88,6 +88,8 @@ class Segment:
         self._hidden: npt.NDArray[np.bool_] | None = None
         self._hidden_count = 0
         self._changed: dict[str, Changed] = {}
+        self._changed_bytes = 0
+        """What they take: counted as they come and go, since each event asks for the weight."""
         self._tail: Tail | None = None
         self._weight: int | None = None
 
@@ -105,6 +107,7 @@ class Segment:
             made._hidden = parts.hidden
             made._hidden_count = int(np.count_nonzero(parts.hidden))
         made._changed = {name: Changed(*one) for name, one in parts.changed.items()}
+        made._changed_bytes = sum(_bytes_of(name, one) for name, one in made._changed.items())
         made.missing = set(parts.missing)
         return made
 
@@ -122,6 +125,7 @@ class Segment:
         """Adds or replaces a partition."""
         self.forget(name)
         self._changed[name] = changed
+        self._changed_bytes += _bytes_of(name, changed)
         self.missing.discard(changed.values)
 
     def encode(self, partition: Partition) -> Changed:
@@ -149,7 +153,9 @@ class Segment:
         self._tail = self._weight = None
         if self.renewal is not None:
             self.noted.add(name)
-        if self._changed.pop(name, None) is not None:
+        changed = self._changed.pop(name, None)
+        if changed is not None:
+            self._changed_bytes -= _bytes_of(name, changed)
             return
         row = self.block.find(name)
         if row is None:
@@ -258,8 +264,12 @@ class Segment:
     def memory_bytes(self) -> int:
         """Bytes held."""
         if self._weight is None:
-            tail = sum(_TAIL_ENTRY_BYTES + len(name) + len(one.encoded) for name, one in self._changed.items())
             hidden = self._hidden.nbytes if self._hidden is not None else 0
             own = self.block.memory_bytes() if len(self.block) or self.complete else 0
-            self._weight = _SEGMENT_BYTES + own + tail + hidden + _MISSING_BYTES * len(self.missing)
+            self._weight = _SEGMENT_BYTES + own + self._changed_bytes + hidden + _MISSING_BYTES * len(self.missing)
         return self._weight
+
+
+def _bytes_of(name: str, changed: Changed) -> int:
+    """What a partition in the tail takes."""
+    return _TAIL_ENTRY_BYTES + len(name) + len(changed.encoded)

@@ -23,6 +23,7 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
+from hms_cache.cache.warming.rests import Rests
 from hms_cache.cache.warming.snapshot_reads import Wanted, Window
 from hms_cache.clock import Clock
 from hms_cache.metadata.name_ranges import EVERY_NAME, NameRange
@@ -58,6 +59,12 @@ MOST_WINDOWS: Final = 16
 
 SMALLEST_WINDOW: Final = 100
 """Partitions of a segment where the budget is very small."""
+
+SHORTEST_REST_TIMES: Final = 1
+"""A table that was loaded, and lost again, may be loaded after as long as that took."""
+
+LONGEST_REST_TIMES: Final = 64
+"""One that is lost each time takes one load of a second in a minute."""
 
 MOST_REMEMBERED: Final = 10_000
 """Tables whose size or last question is remembered, some 2 MB."""
@@ -102,6 +109,8 @@ class BackgroundLoads:
         """When reads of tables that are not queued passed through last."""
         self._queue: OrderedDict[TableName, _Asked] = OrderedDict()
         """What to load: tables, with what reads asked of them, for where the whole is too large."""
+        self._rests = Rests(SHORTEST_REST_TIMES, LONGEST_REST_TIMES)
+        """After loads of whole tables."""
         self.loaded = 0
         """Tables loaded so."""
 
@@ -154,7 +163,8 @@ class BackgroundLoads:
         with self._lock:
             asked_s = self._asked.pop(table, float("-inf"))
             if table not in self._queue:
-                if (not reads and now_s - asked_s > ASKED_AGAIN_S) or len(self._queue) >= MOST_QUEUED:
+                is_worth_it = bool(reads) or now_s - asked_s <= ASKED_AGAIN_S
+                if not is_worth_it or len(self._queue) >= MOST_QUEUED or not self._rests.is_over(table, now_s):
                     _remember(self._asked, table, now_s)
                     return
                 self._queue[table] = _Asked({}, {})
@@ -194,11 +204,28 @@ class BackgroundLoads:
             if not self._holds_table(table):
                 return False  # there is none, it may not be cached, or it has just changed
         if not (asked.gaps and self._holds_segments(table)) and self._fits(table):
-            return self._loader.load([Wanted(table, Facet.PARTITIONS)], unhurried=True)
+            return self._load_whole(table)
         loaded = [self._load_gaps(table, covered) for covered in asked.gaps]
         if asked.named:
             loaded.append(self._loader.load([Wanted(table, Facet.PARTITIONS, tuple(asked.named))]))
         return any(loaded)
+
+    def _load_whole(self, table: TableName) -> bool:
+        if self._holds_all(table):
+            return False  # it was asked for again while it was being loaded
+        began_s = self._clock.monotonic_s()
+        try:
+            return self._loader.load([Wanted(table, Facet.PARTITIONS)], unhurried=True)
+        finally:
+            with self._lock:
+                self._rests.begin(table, began_s, self._clock.monotonic_s())
+
+    def _holds_all(self, table: TableName) -> bool:
+        """Whether reads find all partitions, or ask for single ones that changed."""
+        with self._cache.view():
+            entry = self._cache.tables.get(table)
+            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            return isinstance(held, PartitionSet) and held.complete and not held.is_mostly_missing
 
     def _load_gaps(self, table: TableName, covered: NameRange) -> bool:
         """Loads what is not held of a range of names, and what lies around it; whether anything was kept."""

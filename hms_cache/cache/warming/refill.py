@@ -6,11 +6,13 @@ The seeds' "put the entry in cache", from the database instead of from the messa
 from __future__ import annotations
 
 import logging
+from typing import Final
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
+from hms_cache.cache.warming.rests import Rests
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.clock import Clock
 from hms_cache.metadata.object_names import TableName
@@ -24,6 +26,13 @@ BATCH_TABLES = 50
 RECENT_S = 600.0
 """A table that nobody read for ten minutes is not worth a statement."""
 
+SHORTEST_REST_TIMES: Final = 5
+"""A refill of a few partitions takes some milliseconds: their table may be filled again some hundredths of a second
+later."""
+
+LONGEST_REST_TIMES: Final = 80
+"""A job that writes 500 partitions in each call has 50 ms of refills every four seconds."""
+
 
 class Refill:
     """`step` is called again and again by a background task."""
@@ -32,11 +41,13 @@ class Refill:
         self._cache = cache
         self._loader = loader
         self._clock = clock
+        self._rests = Rests(SHORTEST_REST_TIMES, LONGEST_REST_TIMES)
         self.refilled = 0
 
     def step(self) -> int:
         """Loads one batch; how many tables it took. An outage of the database leaves them to the next read."""
-        wanted = self._take()
+        began_s = self._clock.monotonic_s()
+        wanted = self._take(began_s)
         if not wanted:
             return 0
         try:
@@ -44,16 +55,24 @@ class Refill:
         except DatabaseUnavailable as error:
             _log.info("no refill while the database is away: %s", error)
             return 0
+        now_s = self._clock.monotonic_s()
+        tables = {one.key for one in wanted if isinstance(one.key, TableName)}
+        for table in tables:
+            # They were loaded together.
+            self._rests.begin(table, now_s - (now_s - began_s) / len(tables), now_s)
         self.refilled += len(wanted)
         return len(wanted)
 
-    def _take(self) -> list[Wanted]:
-        oldest_s = self._clock.monotonic_s() - RECENT_S
+    def _take(self, now_s: float) -> list[Wanted]:
+        oldest_s = now_s - RECENT_S
         wanted: list[Wanted] = []
         taken = 0
         with self._cache.view():
-            while self._cache.invalidated and taken < BATCH_TABLES:
-                key, (facets, last_read_s) = self._cache.invalidated.popitem()
+            invalidated = self._cache.invalidated
+            for key in [key for key in reversed(invalidated) if self._rests.is_over(key, now_s)]:
+                if taken == BATCH_TABLES:
+                    break
+                facets, last_read_s = invalidated.pop(key)
                 if last_read_s < oldest_s:
                     continue
                 taken += 1

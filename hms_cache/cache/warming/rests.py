@@ -1,0 +1,55 @@
+"""How often a table is loaded that changes all the time.
+
+What a load in the background fills in, the next event takes out again, while reads go to the database anyway. So a
+table rests after each such load, for some times as long as the load took: one that changes once in a while is filled in
+at once, one that a job writes as fast as it can takes a small part of the processor, however large it is.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final, NamedTuple
+
+from hms_cache.metadata.object_names import TableName
+
+MOST_REMEMBERED: Final = 10_000
+"""Tables that rest or have rested, some 2 MB: the oldest begin anew."""
+
+LENGTHENING: Final = 4
+"""A rest is so many times as long as the one before it, if the table is to be loaded again soon after that."""
+
+SOON_TIMES: Final = 16
+"""Soon: before so many times as long as the last load took. Loads further apart take a sixteenth of the time."""
+
+
+class _Rest(NamedTuple):
+    until_s: float
+    took_s: float
+    """The load before it."""
+    times: int
+
+
+class Rests:
+    """When each table may be loaded again. For one thread, or under its owner's lock."""
+
+    def __init__(self, shortest_times: int, longest_times: int) -> None:
+        """A rest is at least, and at most, so many times as long as the load before it."""
+        self._shortest_times = shortest_times
+        self._longest_times = longest_times
+        self._rests: OrderedDict[TableName, _Rest] = OrderedDict()
+
+    def begin(self, table: TableName, began_s: float, now_s: float) -> None:
+        """A load of the table has ended (monotonic seconds)."""
+        before = self._rests.pop(table, None)
+        times = self._shortest_times
+        if before is not None and began_s - before.until_s < SOON_TIMES * before.took_s:
+            times = min(before.times * LENGTHENING, self._longest_times)
+        took_s = now_s - began_s
+        self._rests[table] = _Rest(now_s + times * took_s, took_s, times)
+        if len(self._rests) > MOST_REMEMBERED:
+            self._rests.popitem(last=False)
+
+    def is_over(self, table: TableName, now_s: float) -> bool:
+        """Whether the table may be loaded."""
+        rest = self._rests.get(table)
+        return rest is None or now_s >= rest.until_s
