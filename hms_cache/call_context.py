@@ -17,6 +17,10 @@ from typing import NamedTuple, ParamSpec, Protocol, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 
+FILL_CACHE = "hms-cache.fill.cache"
+"""The variable of a connection (`setMetaConf`) by which a client says that what it reads is not to be loaded into
+memory: `false`."""
+
 _numbers = itertools.count(1)
 
 #: Reasons kept of one call; a call makes few reads, but for some bulk ones.
@@ -115,12 +119,16 @@ class CallContext(threading.local):
         self.source = Source()
         self.seen: Seen | None = None
         """Where its reads were answered, if that is watched."""
+        self.fills_cache = True
+        """Whether what its reads need is loaded into memory. A job that looks at everything once leaves memory to
+        others: it is answered from what is there, and by the database."""
         self.serves_a_write = False
         """Whether its reads are a write's: see `for_write`."""
 
-    def begin(self, connection: int, user: str = "", address: str = "") -> None:
+    def begin(self, connection: int, user: str = "", address: str = "", *, fills_cache: bool = True) -> None:
         """The thread begins a call of this connection."""
         self.connection = connection
+        self.fills_cache = fills_cache
         self.user = user
         self.address = address
         self.loads = 0

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import ssl
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import Any
 
+from thrift.Thrift import TApplicationException
+
+from hms_cache.call_context import FILL_CACHE
 from hms_cache.client.connection import (
     CONNECTION_FAILURES,
     Address,
@@ -15,6 +19,7 @@ from hms_cache.client.connection import (
     OutcomeUnknownError,
 )
 from hms_cache.errors import ConfigurationError
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire.methods import METHODS
 
 _READ_PREFIXES = ("get_", "getMetaConf", "list_", "show_", "fetch_partition_names", "partition_name_", "aliveSince")
@@ -43,11 +48,15 @@ class MetastoreClient:
         connect_timeout_s: float = 10.0,
         call_timeout_s: float = 600.0,
         tls_context: ssl.SSLContext | None = None,
+        fills_cache: bool = True,
     ) -> None:
         """`uris`: `thrift://host:port`, several in a list or separated by commas, in the order they are tried.
 
         `thrift+tls://host:port` speaks TLS: by `tls_context`, or with the system's authorities (or `SSL_CERT_FILE`) and
         the name checked.
+
+        `fills_cache` False: the server is asked not to load what is read into its memory, for who reads much once. A
+        server that does not know this is as it is.
 
         `call_timeout_s` limits the wait for an answer (Hive's `metastore.client.socket.timeout`, 600 s). Connects at
         the first call. Raises ConfigurationError.
@@ -59,6 +68,7 @@ class MetastoreClient:
         self._connect_timeout_s = connect_timeout_s
         self._call_timeout_s = call_timeout_s
         self._tls_context = tls_context
+        self._fills_cache = fills_cache
         self._next = 0
         self._connection: Connection | None = None
 
@@ -106,12 +116,19 @@ class MetastoreClient:
                     call_timeout_s=self._call_timeout_s,
                     tls_context=self._tls_context,
                 )
+                if not self._fills_cache:
+                    self._leave_memory_alone(self._connection)
                 return self._connection
             except CONNECTION_FAILURES as error:
                 failures.append(f"{address}: {error}")
                 cause = error
                 self._turn()
         raise MetastoreUnavailableError("no metastore can be reached: " + "; ".join(failures)) from cause
+
+    @staticmethod
+    def _leave_memory_alone(connection: Connection) -> None:
+        with suppress(MetaException, TApplicationException):  # a server of another kind
+            connection.call("setMetaConf", (FILL_CACHE, "false"))
 
     def _turn(self) -> None:
         self._next = (self._next + 1) % len(self.addresses)

@@ -123,7 +123,7 @@ class Dispatcher:
         # Before the call: handlers complete the request's own structs.
         tells_objects = self._audit.tells_objects and self._audit.wants(is_write=is_write)
         objects = named_objects(message.args) if tells_objects else ()
-        call_context.begin(session.identifier, session.user, session.peer)
+        call_context.begin(session.identifier, session.user, session.peer, fills_cache=session.fills_cache)
         try:
             if is_write and self._operations is not None and changes_catalog(message.name):
                 outcome, reply = self._run_registered(self._operations, handler, session, message)
@@ -176,7 +176,7 @@ class Dispatcher:
         tells_objects = self._audit.tells_objects and self._audit.wants(is_write=True)
         for number, (session, message) in enumerate(calls):
             argument = self._handlers[message.name].request or ""
-            call_context.begin(session.identifier, session.user, session.peer)
+            call_context.begin(session.identifier, session.user, session.peer, fills_cache=session.fills_cache)
             if tells_objects:
                 objects[number] = named_objects(message.args)
             try:
@@ -197,7 +197,7 @@ class Dispatcher:
                 outcomes[number] = outcome
         replies = []
         for (session, message), outcome, named in zip(calls, outcomes, objects, strict=True):
-            call_context.begin(session.identifier, session.user, session.peer)
+            call_context.begin(session.identifier, session.user, session.peer, fills_cache=session.fills_cache)
             # Shared by all of them.
             call_context.statements, call_context.database_s = statements, database_s
             told, reply = self._reply(message, False, partial(_raised_or_returned, outcome))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hms_cache.authentication.mechanism import Identity
 from hms_cache.authorization.decisions import Decisions
+from hms_cache.call_context import FILL_CACHE
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
@@ -73,6 +74,11 @@ class Session:
         if identity is not None:
             self.user, self.principal, self.mechanism, self.real_user, self.token_groups = identity
             self.authenticated = True
+
+    @property
+    def fills_cache(self) -> bool:
+        """Whether what it reads is loaded into memory."""
+        return not self.variables or self.variables.get(FILL_CACHE, "true").lower() != "false"
 
     def close_after_reply(self) -> None:
         """The client said fb303 `shutdown`: this conversation ends; the server and other clients stay."""

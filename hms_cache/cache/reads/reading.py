@@ -266,6 +266,8 @@ class Reading:
 
     def _way_of(self, table: TableName | None, facet: Facet, need: Need, asks_for_all: bool) -> Way:
         """How to come by what is missing, which may be more than the read asked for (P12)."""
+        if not call_context.fills_cache:
+            return Way.PASS_THROUGH
         if table is None or asks_for_all or facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
             return Way.LOAD
         try:
@@ -325,7 +327,8 @@ class Reading:
         reason = self.version_test(entry, version)
         if reason is not None:
             return Bypass(reason)
-        cache.touch(entry, self.clock.monotonic_s())
+        if call_context.fills_cache:
+            cache.touch(entry, self.clock.monotonic_s())
         return entry
 
     def is_absent(self, cache: SharedCache, table: TableName) -> bool:

@@ -39,7 +39,7 @@ class MetastoreReader:
 
     def __init__(self, uris: str) -> None:
         """`uris`: as in `MetastoreClient`. Raises ConfigurationError."""
-        self._client = MetastoreClient(uris)
+        self._client = MetastoreClient(uris, fills_cache=False)
 
     def catalog_names(self) -> list[str]:
         return sorted(self._client.call("get_catalogs").names)

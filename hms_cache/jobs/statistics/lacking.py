@@ -61,7 +61,7 @@ def _finder(metastore: str, engine: str) -> Callable[[Iterator[pa.RecordBatch]],
     schema = to_arrow_schema(LACKING)
 
     def find(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        with MetastoreClient(metastore) as client:
+        with MetastoreClient(metastore, fills_cache=False) as client:
             for batch in batches:
                 for row in batch.to_pylist():
                     name = TableName(*(row[part] for part in TABLE_COLUMNS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from hms_cache.call_context import FILL_CACHE
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.store.partitions.additions import check_values_allowed
 from hms_cache.thrift_gen.fb303 import FacebookService
@@ -25,9 +26,10 @@ SESSION_VARIABLES = {
     "metastore.try.direct.sql.ddl": "true",
     "metastore.client.socket.timeout": "600s",
     "metastore.expression.proxy": "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore",
+    FILL_CACHE: "true",
 }
-"""Variables that `getMetaConf` answers, with Hive's defaults (`MetastoreConf.metaVars` of 4.0.1). MSCK REPAIR sets the
-last one before it sends filters as text."""
+"""Variables that `getMetaConf` answers, with Hive's defaults (`MetastoreConf.metaVars` of 4.0.1), and one of our own.
+MSCK REPAIR sets the last of Hive's before it sends filters as text."""
 
 SERVER_WIDE = {
     "metastore.partition.name.whitelist.pattern": "catalog.partition_name_whitelist_pattern",
