@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -118,6 +120,9 @@ class DirectoryLister:
 
     def entries(self, location: Location) -> dict[str, Mapping[str, Any]]:
         """What is in a directory, by name. Raises FileNotFoundError, OSError, MetaException."""
+        if location.scheme == "file" and not location.authority:
+            self._limit.wait("file://")
+            return _local_entries(location.path)
         file_system, path = self.open(location)
         found = {}
         with driver_errors():
@@ -178,6 +183,35 @@ class DirectoryLister:
             seen.append(f"{info['name']}\0{file_bytes}\0{modified_us}\0{_tag(info)}")
         digest = hashlib.blake2b("\n".join(sorted(seen)).encode(), digest_size=8).hexdigest() if seen else ""
         return DirectoryFiles(True, files, size, small, blocks, newest_us, deepest, digest=digest)
+
+
+def _local_entries(path: str) -> dict[str, Mapping[str, Any]]:
+    """What fsspec tells of a local directory, as far as it is looked at here, in a fifth of the time: a table has ten
+    thousand directories of one file, and each is listed three times."""
+    found: dict[str, Mapping[str, Any]] = {}
+    try:
+        entries = os.scandir(path)
+    except NotADirectoryError:
+        os.stat(path)  # it is a file; if one above it is, this tells
+        return {}
+    with entries:
+        for entry in entries:
+            try:
+                followed = entry.stat() if entry.is_symlink() else None
+                size = None if followed is None else followed.st_size
+            except OSError:
+                size = 0  # it leads nowhere
+            try:
+                found[entry.name] = _local_info(entry.path, entry.stat(follow_symlinks=False), size)
+            except FileNotFoundError:
+                continue  # it went since it was listed
+    return found
+
+
+def _local_info(path: str, found: os.stat_result, bytes_behind_link: int | None = None) -> dict[str, Any]:
+    kind = "directory" if stat.S_ISDIR(found.st_mode) else "file" if stat.S_ISREG(found.st_mode) else "other"
+    size = found.st_size if bytes_behind_link is None else bytes_behind_link
+    return {"name": path, "size": size, "type": kind, "mtime": found.st_mtime}
 
 
 _MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified")

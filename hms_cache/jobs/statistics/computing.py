@@ -70,10 +70,10 @@ class Computation:
         """Of what is chosen of the table now."""
         return Computation(self._run, self._work, self._session)
 
-    def compute(self) -> None:
-        """All that is not done yet. Raises what Spark and the metastore say."""
+    def compute(self, cores: int) -> None:
+        """All that is not done yet; small units with so many cores. Raises what Spark and the metastore say."""
         if self._small:
-            compute_small(self._run, [self])
+            compute_small(self._run, [self], cores)
         if self._rest:
             self._read_by_spark([unit for unit in self._rest if unit is not None])
 
@@ -124,12 +124,14 @@ class Computation:
         return left
 
 
-def compute_small(run: JobRun, some: Sequence[Computation]) -> None:
-    """The small units of several tables, in one job of Spark. Raises what Spark and the metastore say."""
+def compute_small(run: JobRun, some: Sequence[Computation], cores: int) -> None:
+    """The small units of several tables, in one job of Spark, with so many cores. Raises what Spark and the metastore
+    say."""
     # Each task reads and writes: all cores have one.
-    tasks = min(run.options["writers"], run.spark.sparkContext.defaultParallelism)
+    writing = min(run.options["writers"], run.spark.sparkContext.defaultParallelism)
     by_table: dict[int, list[Row]] = {number: [] for number in range(len(some))}
-    for row in read_and_written(run.spark, [one._small_ones(tasks) for one in some], tasks).collect():
+    small = [one._small_ones(writing) for one in some]
+    for row in read_and_written(run.spark, small, min(writing, cores)).collect():
         by_table[row["table"]].append(row)
     for number, rows in by_table.items():
         some[number]._take_small(rows)

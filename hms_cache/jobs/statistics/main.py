@@ -192,7 +192,12 @@ def _each(run: JobRun, work: Sequence[TableWork]) -> Iterator[tuple[TableWork, _
         # What waits when one fails for good, as where the metastore is away, is not begun.
         stack.callback(lambda: pool.shutdown(cancel_futures=True))
         session = SessionReading.of(run.spark)
-        futures = [pool.submit(_work_on_some, run, some) for some in _together(run, work, session)]
+        groups = list(_together(run, work, session))
+        # The metastore changes one table at a time: cores that work on different ones do not wait for each other. What
+        # comes last takes the cores as they come free.
+        all_cores = run.spark.sparkContext.defaultParallelism
+        cores = max(1, all_cores // run.options["tables_at_once"])
+        futures = [pool.submit(_work_on_some, run, some, all_cores if some is groups[-1] else cores) for some in groups]
         for future in futures:
             yield from future.result()
 
@@ -218,16 +223,16 @@ def _together(run: JobRun, work: Iterable[TableWork], session: SessionReading) -
         yield some
 
 
-def _work_on_some(run: JobRun, some: _Works) -> list[tuple[TableWork, _Done]]:
+def _work_on_some(run: JobRun, some: _Works, cores: int) -> list[tuple[TableWork, _Done]]:
     small = [computation for _, computation in some if computation.small_units]
     if len(small) > 1:
         # What goes wrong is met again, and told of the table that it is of.
         with suppress(PySparkException, Py4JJavaError, OutcomeUnknownError):
-            compute_small(run, small)
-    return [(one, _work_on(run, one, computation)) for one, computation in some]
+            compute_small(run, small, cores)
+    return [(one, _work_on(run, one, computation, cores)) for one, computation in some]
 
 
-def _work_on(run: JobRun, one: TableWork, computation: Computation) -> _Done:
+def _work_on(run: JobRun, one: TableWork, computation: Computation, cores: int) -> _Done:
     done = _Done()
     label = one.label
     if one.unreadable:
@@ -241,7 +246,7 @@ def _work_on(run: JobRun, one: TableWork, computation: Computation) -> _Done:
                 if one.snapshot is not None:
                     _begin(run, one, done, stack.enter_context(Transaction(run.options["metastore"], one.table)))
                     computation = computation.begun_again()
-                _write(run, one, computation, done)
+                _write(run, one, computation, done, cores)
             if one.sampled:
                 what = "" if one.names is None else f" of {len(one.sampled)} partitions"
                 done.notes.append((label, f"statistics{what} are estimated from a sample (--sample-above)"))
@@ -267,10 +272,10 @@ def _begin(run: JobRun, one: TableWork, done: _Done, transaction: Transaction) -
     one.is_chosen = one.is_chosen and None in readable
 
 
-def _write(run: JobRun, one: TableWork, found: Computation, done: _Done) -> None:
+def _write(run: JobRun, one: TableWork, found: Computation, done: _Done, cores: int) -> None:
     if one.chosen or one.is_chosen:
         done.tables += 1
-        found.compute()
+        found.compute(cores)
         done.partitions, done.rows = found.partitions, found.rows
         done.failures += found.failures
     is_whole = not one.postponed and not done.failures

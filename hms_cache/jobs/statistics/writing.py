@@ -267,7 +267,7 @@ class _Connections:
         try:
             found = self._free.get_nowait()
         except Empty:
-            found = self._stack.enter_context(MetastoreClient(metastore)), FigureLister()
+            found = self._stack.enter_context(MetastoreClient(metastore, fills_cache=False)), FigureLister()
         try:
             yield found
         finally:

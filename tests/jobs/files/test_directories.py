@@ -40,6 +40,28 @@ def test_files_are_counted_with_those_below_and_without_hidden_ones(tmp_path: Pa
     assert lister.files(f"file:{tmp_path}/none") == DirectoryFiles(False)
 
 
+@pytest.mark.parametrize("of", ["a directory", "a file", "a link to a directory"])
+def test_local_directories_are_told_as_fsspec_tells_them(of: str, tmp_path: Path) -> None:
+    """Digests of listings are kept with statistics: they must stay what they were, whoever lists."""
+    place = tmp_path / "p"
+    write(place / "file", 5)
+    write(place / "below" / "deep", 7)
+    write(place / "ü %41 #?*", 3)
+    (place / "link").symlink_to("file")
+    (place / "link of directory").symlink_to("below")
+    (place / "nowhere").symlink_to("absent")
+    os.mkfifo(place / "pipe")
+    (tmp_path / "q").symlink_to(place)
+    path = {"a directory": place, "a file": place / "file", "a link to a directory": tmp_path / "q"}[of]
+    expected = {}
+    for info in fsspec.filesystem("file").ls(str(path), detail=True):
+        expected[info["name"].rpartition("/")[2]] = {key: info[key] for key in ("name", "size", "type", "mtime")}
+    found = DirectoryLister().entries(Location("file", "", str(path)))
+    assert found == {name: info for name, info in expected.items() if info["name"] != str(path)}
+    with pytest.raises(FileNotFoundError):
+        DirectoryLister().entries(Location("file", "", str(tmp_path / "absent")))
+
+
 def test_what_the_digest_tells_apart(tmp_path: Path) -> None:
     """Number, bytes and newest modification are the same in all of these."""
     second = datetime(2024, 1, 1, tzinfo=UTC)

@@ -147,8 +147,8 @@ def run_and_count(spark: SparkSession, **options: Any) -> dict[str, Any]:
     """The report, and how many tables were read together, by job of Spark that did it."""
     counts: list[int] = []
 
-    def counted(run: JobRun, some: Sequence[Computation]) -> None:
-        compute_small(run, some)
+    def counted(run: JobRun, some: Sequence[Computation], cores: int) -> None:
+        compute_small(run, some, cores)
         counts.append(len(some))
 
     with patch.object(main, "compute_small", counted):
