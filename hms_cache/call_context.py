@@ -145,6 +145,7 @@ class CallContext(threading.local):
     def end(self) -> None:
         """It is answered."""
         self.call = 0
+        self.fills_cache = True
 
     def note_read(self, kind: str, reason: str) -> None:
         """A read was answered in this way."""

@@ -102,7 +102,7 @@ def places_of(slices: DataFrame, metastore: str) -> DataFrame:
     that cannot be read."""
 
     def read(rows: _Rows) -> _Rows:
-        reader = MetastoreReader(metastore)
+        reader = MetastoreReader(metastore, fills_cache=False)
         try:
             for row in rows:
                 table = TableName(*(row[name] for name in TABLE_COLUMNS))

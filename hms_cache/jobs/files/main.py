@@ -116,7 +116,7 @@ def _tables(metastore: str, scope: TableScope) -> tuple[_Tables, list[dict[str, 
     """The tables, and rows of `listing.PLACES` for what could not be read."""
     found: list[tuple[Table, list[str] | None]] = []
     failures: list[dict[str, Any]] = []
-    reader = MetastoreReader(metastore)
+    reader = MetastoreReader(metastore, fills_cache=False)
     try:
         for table in tables_within(reader, scope):
             if table.tableType not in _WITH_FILES or not table.sd.location:

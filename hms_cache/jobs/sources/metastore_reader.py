@@ -37,9 +37,9 @@ _CAPABILITIES = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
 class MetastoreReader:
     """See `CatalogReader`. For one thread at a time."""
 
-    def __init__(self, uris: str) -> None:
-        """`uris`: as in `MetastoreClient`. Raises ConfigurationError."""
-        self._client = MetastoreClient(uris, fills_cache=False)
+    def __init__(self, uris: str, *, fills_cache: bool = True) -> None:
+        """`uris`, `fills_cache`: as in `MetastoreClient`. Raises ConfigurationError."""
+        self._client = MetastoreClient(uris, fills_cache=fills_cache)
 
     def catalog_names(self) -> list[str]:
         return sorted(self._client.call("get_catalogs").names)

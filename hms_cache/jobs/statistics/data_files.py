@@ -281,7 +281,7 @@ def _looker(metastore: str, sample_bytes: int | None) -> Callable[[Iterator[pa.R
 
     def look(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         lister = FigureLister()
-        reader = MetastoreReader(metastore)
+        reader = MetastoreReader(metastore, fills_cache=False)
         try:
             for batch in batches:
                 for row in batch.to_pylist():

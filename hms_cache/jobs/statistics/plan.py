@@ -201,7 +201,7 @@ def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[
     """
     found: list[TableWork] = []
     left_out: list[tuple[str, str]] = []
-    reader = MetastoreReader(metastore)
+    reader = MetastoreReader(metastore, fills_cache=False)
     try:
         for table in tables_within(reader, scope):
             name = table_name(table.catName, table.dbName, table.tableName)
