@@ -115,7 +115,7 @@ class WarehouseSettings(Section):
         0.5,
         "Maximum time for a file system operation while a write holds database locks. After that, the write is rolled"
         " back, waits without locks, and runs again. A rename on a local file system can take four times as long, a"
-        " move on a remote one other than S3 file_move_timeout_s.",
+        " move on a remote one that is no object store file_move_timeout_s.",
         reason="On SQLite other writers wait meanwhile. Local disks and near object stores answer sooner.",
         gt=0,
     )

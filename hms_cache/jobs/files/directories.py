@@ -13,6 +13,8 @@ from typing import Any
 from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors
+from hms_cache.store.warehouse.key_stores import key_store_of, store_listed_by_keys
+from hms_cache.store.warehouse.keys import KeyStore
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
@@ -124,7 +126,14 @@ class DirectoryLister:
             self._limit.wait("file://")
             return _local_entries(location.path)
         file_system, path = self.open(location)
-        found = {}
+        found: dict[str, Mapping[str, Any]] = {}
+        store = store_listed_by_keys(file_system)
+        if store is not None:
+            with driver_errors():
+                children = store.children(path)
+                if not children and not file_system.isdir(path):
+                    raise FileNotFoundError(path)
+            return {name: {"type": "directory" if is_directory else "file"} for name, is_directory in children}
         with driver_errors():
             entries = file_system.ls(path, detail=True)
         for info in entries:
@@ -140,13 +149,17 @@ class DirectoryLister:
         """
         if location.scheme not in OF_DIRECTORIES:
             file_system, path = self.open(location)
+            # A bucket as a whole has no key.
+            store = key_store_of(file_system) if location.path.strip("/") else None
+            if store is not None:
+                yield from _objects_below(store, path, location)
+                return
             start = len(path.strip("/")) + 1
             with driver_errors():
                 every = file_system.find(path, withdirs=True, detail=True)
             for name, info in every.items():
                 below = str(name).strip("/")[start:]
-                if below:
-                    yield f"{location.path}/{below}", info
+                yield (f"{location.path}/{below}", info) if below else (location.path, {"type": "directory"})
             return
         waiting = [location]
         while waiting:
@@ -212,6 +225,17 @@ def _local_info(path: str, found: os.stat_result, bytes_behind_link: int | None 
     kind = "directory" if stat.S_ISDIR(found.st_mode) else "file" if stat.S_ISREG(found.st_mode) else "other"
     size = found.st_size if bytes_behind_link is None else bytes_behind_link
     return {"name": path, "size": size, "type": kind, "mtime": found.st_mtime}
+
+
+def _objects_below(store: KeyStore, path: str, location: Location) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """As `DirectoryLister.below`. Directories are told by their markers only: others are in the paths of files."""
+    with driver_errors():
+        for page in store.below(path):
+            for each in page:
+                name = f"/{each.name}" if each.name else ""  # empty: its own marker
+                kind = "directory" if each.is_marker else "file"
+                found = {"name": path + name, "type": kind, "size": each.size}
+                yield location.path + name, found | {"LastModified": each.modified, "ETag": each.tag}
 
 
 _MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified")

@@ -80,7 +80,7 @@ class TreeLister(DirectoryLister):
                 if isinstance(info, Exception):
                     seen.unread.append(path[start:])
                     yield ListedDirectory(FoundDirectory(UNREADABLE, f"{root}/{path[start:]}", problem=reason_of(info)))
-                elif not is_hidden(path[start:]):
+                elif path[start:] and not is_hidden(path[start:]):
                     seen.add(path[start:].split("/"), info)
         except FileNotFoundError:
             return  # it went since it was found

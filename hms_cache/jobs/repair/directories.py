@@ -19,6 +19,7 @@ from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.repair.values import value_reader
 from hms_cache.metadata.partition_names import escape_path_name
 from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors
+from hms_cache.store.warehouse.key_stores import store_listed_by_keys
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException
 
@@ -57,6 +58,15 @@ class Directories:
         with driver_errors():
             file_system, path = self._file_systems.open(location)
             file_system.invalidate_cache(path)
+            store = store_listed_by_keys(file_system)
+            if store is not None:
+                children = store.children(path)
+                if not children and not file_system.isdir(path):
+                    raise FileNotFoundError(path)
+                for name, is_directory in children:
+                    if not _is_hidden(name):
+                        found[not is_directory].append(name)
+                return found
             every = file_system.ls(path, detail=True)
         for info in every:
             name = info["name"].rstrip("/").rpartition("/")[2]

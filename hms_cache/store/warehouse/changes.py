@@ -64,9 +64,9 @@ class WarehouseChanges:
     def rename_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
         """Moves a directory now; undone by moving it back. Raises MetaException.
 
-        One of S3 is copied now and deleted at the old place after the commit, see `object_moves`. On a local file
-        system a record tells of it until the write's fate is known: `resume_rename`. It stays when the directory cannot
-        be moved back.
+        One of an object store is copied now and deleted at the old place after the commit, see `object_moves`. On a
+        local file system a record tells of it until the write's fate is known: `resume_rename`. It stays when the
+        directory cannot be moved back.
         """
         if self._warehouse.is_moved_by_copying(source):
             move = self._copy_objects(source, destination)
@@ -154,7 +154,8 @@ class WarehouseChanges:
         """Copies a directory now; undone by deleting the copy. Raises MetaException.
 
         On a local file system the copy is made under a hidden name and renamed when it is whole. On others it is
-        made in place, and a server that dies meanwhile leaves it there; on S3 without locks, see `object_moves`.
+        made in place, and a server that dies meanwhile leaves it there; in object stores without locks, see
+        `object_moves`.
         """
         if self._warehouse.is_moved_by_copying(source):
             self._copy_objects(source, destination)

@@ -19,8 +19,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 _FSSPEC_PROTOCOLS = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "abfs", "wasb": "abfs", "gs": "gcs"}
 """Hadoop's scheme names and what fsspec calls them."""
 
-S3_SCHEMES = frozenset({"s3", *(scheme for scheme, protocol in _FSSPEC_PROTOCOLS.items() if protocol == "s3")})
-"""Schemes of locations on S3."""
+OBJECT_STORE_SCHEMES = frozenset({*_FSSPEC_PROTOCOLS, *_FSSPEC_PROTOCOLS.values()})
+"""Schemes of locations on S3, Azure and Google, which rename nothing."""
 
 
 @contextmanager
@@ -60,9 +60,22 @@ class FileSystems:
             raise MetaException(f'No FileSystem for scheme "{location.scheme}"{hint}') from error
         except OSError as error:
             raise MetaException(f"Cannot reach the file system of {location}: {error}") from error
+        _require_account(file_system, host, location)
         # Other programs write there, too: what the driver has listed before is not looked at.
         file_system.invalidate_cache()
         return file_system, _path_in(file_system, protocol, location)
+
+
+def _require_account(file_system: Any, host: Mapping[str, Any], location: Location) -> None:
+    """Raises MetaException unless the driver uses the account of Azure that the location names.
+
+    A connection string in the options names one itself, and the driver takes it whatever the location says: the same
+    container of another account would be written to.
+    """
+    named = host.get("account_name")
+    used = getattr(getattr(file_system, "service_client", None), "account_name", None)
+    if named and used and named.lower() != used.lower():
+        raise MetaException(f"{location} is on the account {named}, but warehouse.options has access to {used}")
 
 
 def _path_in(file_system: Any, protocol: str, location: Location) -> str:

@@ -1,6 +1,6 @@
-"""Directories of S3 moved: copied while no lock is held, and the source deleted after the commit.
+"""Directories of object stores moved: copied while no lock is held, and the source deleted after the commit.
 
-S3 renames nothing: a move copies object by object, which may take minutes, and locks of the database held meanwhile
+They rename nothing: a move copies object by object, which may take minutes, and locks of the database held meanwhile
 keep other writers out (on SQLite all of them). So the destination is claimed under the locks, by the object that stands
 for the directory; then the copying is left to its thread when it takes longer than a write waits with locks, and the
 write is rolled back, waits and is run again (`waits`). Then it lists the source once more and copies what has come
@@ -15,8 +15,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hms_cache.store.warehouse import remote_files
 from hms_cache.store.warehouse.allowed import AllowedLocation
@@ -41,7 +40,7 @@ class GivenUp(Exception):
 
 
 class ObjectMove:
-    """A directory of S3 on its way to another place of the same bucket, over all attempts of one write."""
+    """A directory of an object store on its way to another place of the same bucket, over all attempts of one write."""
 
     def __init__(
         self, warehouse: Warehouse, file_systems: FileSystems, source: AllowedLocation, destination: AllowedLocation
@@ -54,7 +53,7 @@ class ObjectMove:
         """Whether the copy stays when the write ends: it is committed, or nobody knows."""
 
         self._copied: dict[str, str] = {}
-        """Key below the directory → ETag, of all objects that the destination has from the source."""
+        """What a key has after the directory's → tag, of all objects that the destination has from the source."""
 
         self._lock = threading.Lock()
         """Guards the two flags."""
@@ -134,13 +133,17 @@ class ObjectMove:
 
         def delete() -> int:
             file_system, path = self._file_systems.open(self.source.location)
-            keys, left = [], 0
-            for name, etag in _objects(file_system, path):
-                if self._copied.get(name) == etag:
-                    keys.append(name)
+            files: list[str] = []
+            markers: list[str] = []
+            left = 0
+            for each in remote_files.objects_below(file_system, path):
+                if self._copied.get(each.suffix) == each.tag:
+                    (markers if each.is_marker else files).append(each.suffix)
                 else:
                     left += 1
-            remote_files.delete_objects(file_system, path, keys)
+            # Markers last, the deepest first: some stores delete no directory that has something.
+            markers.sort(key=len, reverse=True)
+            remote_files.delete_objects(file_system, path, files + markers)
             return left
 
         left = self._warehouse.ask(
@@ -176,8 +179,8 @@ class ObjectMove:
     def _copy_changed(self, deadline_s: float, limit: str) -> None:
         file_system, source = self._file_systems.open(self.source.location)
         goal = self._file_systems.open(self.destination.location)[1]
-        found = dict(_objects(file_system, source))
-        changed = [name for name, etag in found.items() if self._copied.get(name) != etag]
+        found = {each.suffix: each for each in remote_files.objects_below(file_system, source)}
+        changed = [each for each in found.values() if self._copied.get(each.suffix) != each.tag]
         for start in range(0, len(changed), _COPIED_AT_ONCE):
             if self._is_given_up:
                 raise GivenUp("the write has failed")
@@ -186,23 +189,17 @@ class ObjectMove:
                     f"it takes longer than {limit}; {start} of {len(changed)} objects are copied, and go again"
                 )
             some = changed[start : start + _COPIED_AT_ONCE]
-            self._copied.update((name, "") for name in some)  # to be deleted even if copying them fails
+            self._copied.update((each.suffix, "") for each in some)  # to be deleted even if copying them fails
             remote_files.copy_objects(file_system, source, goal, some)
-            self._copied.update((name, found[name]) for name in some)
-        gone = sorted(self._copied.keys() - found.keys())
+            self._copied.update((each.suffix, each.tag) for each in some)
+        gone = sorted(self._copied.keys() - found.keys(), key=len, reverse=True)
         remote_files.delete_objects(file_system, goal, gone)
-        for name in gone:
-            del self._copied[name]
+        for suffix in gone:
+            del self._copied[suffix]
 
     def _delete_copy(self) -> None:
         file_system, path = self._file_systems.open(self.destination.location)
-        remote_files.delete_objects(file_system, path, sorted({*self._copied, ""}, reverse=True))
+        marker = remote_files.marker_suffix(file_system)
+        # The longest first: what is in a directory goes before its marker.
+        remote_files.delete_objects(file_system, path, sorted({*self._copied, marker}, key=len, reverse=True))
         self._copied.clear()
-
-
-def _objects(file_system: Any, path: str) -> Iterator[tuple[str, str]]:
-    """Key below the directory (empty: the one that stands for it) and ETag of all its objects."""
-    prefix = remote_files.key_of(path) + "/"
-    for page in remote_files.objects_below(file_system, path):
-        for each in page:
-            yield each["Key"].removeprefix(prefix), each["ETag"]

@@ -3,21 +3,25 @@
 Nothing here lets a driver expand `*`, `?` or `[` in a path: `rm` and `mv` of fsspec do, and would take along what only
 matches. Where a path has such characters, its files are handled one by one.
 
-S3 has objects and no directories. As Hadoop's S3A does, a directory without files is an empty object whose key ends in
-a slash: readers that are sent there find a directory. Listings of fsspec show such an object as a file, its `mv` fails
-at it, and its `rmdir` knows none; so directories of S3 are handled by their keys.
+Object stores have no directories. As Hadoop's drivers do, a directory without files is an empty object, its marker:
+readers that are sent there find a directory. Listings of fsspec show such an object as a file, or twice, its `mv` fails
+at it or does not wait for its copies, and its `makedirs` and `rmdir` do nothing; so directories of S3, Azure and Google
+are handled by their keys, see `keys`.
 """
 
 from __future__ import annotations
 
 import posixpath
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from typing import Any, Protocol
 
 from fsspec.core import has_magic
 
+from hms_cache.store.warehouse.key_stores import key_store_of, store_listed_by_keys
+from hms_cache.store.warehouse.keys import KeyStore, StoredObject, bucket_and_key
 from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
 
 
@@ -28,19 +32,19 @@ class Each(Protocol):
 
 
 _KEYS_AT_ONCE = 1000
-"""Keys in one request to list or to delete: the most that S3 takes."""
+"""Keys deleted at once: the most that S3 takes in a request."""
 
 
 def make_directory(file_system: Any, path: str) -> bool:
     """Makes the directory and its parents; False when it was there already, or another call made it meanwhile."""
     if file_system.isdir(path):
         return False
-    if is_s3(file_system):
-        bucket, key = _bucket_and_key(path)
-        file_system.call_s3("put_object", Bucket=bucket, Key=f"{key}/", Body=b"")
-        return True
+    store = key_store_of(file_system)
     try:
-        file_system.makedirs(path, exist_ok=False)
+        if store is not None:
+            store.make_marker(path)
+        else:
+            file_system.makedirs(path, exist_ok=False)
     except FileExistsError:
         if not file_system.isdir(path):
             raise
@@ -59,9 +63,10 @@ def remove_empty_directory(file_system: Any, path: str) -> None:
     """Removes a directory without anything in it; one that has something, or is none, stays as it is."""
     if not file_system.isdir(path) or names(file_system, path):
         return
-    if is_s3(file_system):
-        bucket, key = _bucket_and_key(path)
-        file_system.call_s3("delete_object", Bucket=bucket, Key=f"{key}/")
+    store = key_store_of(file_system)
+    if store is not None:
+        bucket, key = bucket_and_key(path)
+        _raise_first(store.delete(bucket, sorted({key + store.marker_suffix, f"{key}/"})))
     else:
         file_system.rmdir(path)
 
@@ -70,8 +75,10 @@ def move(file_system: Any, source: str, destination: str) -> None:
     """Moves a directory with all in it. Raises FileExistsError for a destination that is there."""
     if file_system.exists(destination):
         raise FileExistsError(destination)
-    if is_s3(file_system):
-        _move_keys(file_system, source, destination)
+    store = key_store_of(file_system)
+    if store is not None:
+        _copy_keys(store, source, destination)
+        _raise_first(_KeyDeletion(store).delete_below(source))
         return
     file_system.makedirs(posixpath.dirname(destination), exist_ok=True)
     if not has_magic(source) and not has_magic(destination):
@@ -87,8 +94,9 @@ def copy(file_system: Any, source: str, destination: str) -> None:
     """Copies a directory with all files in it. Raises FileExistsError for a destination that is there."""
     if file_system.exists(destination):
         raise FileExistsError(destination)
-    if is_s3(file_system):
-        _copy_keys(file_system, source, destination)
+    store = key_store_of(file_system)
+    if store is not None:
+        _copy_keys(store, source, destination)
         return
     file_system.makedirs(destination)
     for name in file_system.find(source):
@@ -102,22 +110,15 @@ def _copy_file(file_system: Any, name: str, source: str, destination: str) -> No
     file_system.cp_file(name, goal)
 
 
-def _copy_keys(file_system: Any, source: str, destination: str) -> None:
-    """Copies all objects. Copies of a failed one go."""
-    prefix = key_of(source) + "/"
+def _copy_keys(store: KeyStore, source: str, destination: str) -> None:
+    """Copies all objects: until all are, the source is whole. Copies of a failed one go."""
     try:
-        for keys in _keys_below(file_system, source):
-            copy_objects(file_system, source, destination, [each.removeprefix(prefix) for each in keys])
+        for objects in store.below(source):
+            copy_objects(store.file_system, source, destination, objects)
     except BaseException:
         with suppress(Exception):
-            _delete_keys(file_system, destination)
+            _KeyDeletion(store).delete_below(destination)
         raise
-
-
-def _move_keys(file_system: Any, source: str, destination: str) -> None:
-    """Copies all objects, then deletes those of the source: until then it is whole."""
-    _copy_keys(file_system, source, destination)
-    _delete_keys(file_system, source)
 
 
 def delete_each(file_system: Any, paths: Sequence[str], *, deadline_s: float) -> list[Exception | None]:
@@ -126,8 +127,9 @@ def delete_each(file_system: Any, paths: Sequence[str], *, deadline_s: float) ->
     On S3 that is a request to list each, and one to delete for every thousand objects of all of them. None is begun
     after `deadline_s` of `time.monotonic`, but the first: answers those that were begun.
     """
-    if is_s3(file_system):
-        return _KeyDeletion(file_system).delete_each(paths, deadline_s)
+    store = key_store_of(file_system)
+    if store is not None:
+        return _KeyDeletion(store).delete_each(paths, deadline_s)
     return _each(delete, file_system, paths, deadline_s)
 
 
@@ -155,10 +157,13 @@ def _each(
 class _KeyDeletion:
     """Objects of several directories deleted together."""
 
-    def __init__(self, file_system: Any) -> None:
-        self._file_system = file_system
+    def __init__(self, store: KeyStore) -> None:
+        self._store = store
         self._waiting: list[tuple[str, str, int]] = []
         """Bucket, key, and the number of the directory that it belongs to."""
+
+        self._markers: list[tuple[str, str, int]] = []
+        """The same of markers, which go after what is in their directories: some stores insist on that."""
 
         self._errors: dict[int, Exception] = {}
 
@@ -170,43 +175,58 @@ class _KeyDeletion:
                 break
             begun += 1
             try:
-                bucket, key = _bucket_and_key(path)
-                self._add(bucket, [key], number)  # where it is a file
-                for keys in _keys_below(self._file_system, path):
-                    self._add(bucket, keys, number)
+                self._add_all(path, number)
             except Exception as error:
                 self._errors[number] = error
-        self._send(len(self._waiting))
+        self._end()
         return [self._errors.get(number) for number in range(begun)]
 
-    def _add(self, bucket: str, keys: Sequence[str], number: int) -> None:
-        if self._waiting and self._waiting[0][0] != bucket:
-            self._send(len(self._waiting))
-        self._waiting.extend((bucket, key, number) for key in keys)
-        while len(self._waiting) >= _KEYS_AT_ONCE:
-            self._send(_KEYS_AT_ONCE)
+    def delete_below(self, path: str) -> dict[int, Exception]:
+        """Deletes one directory: its error."""
+        self._add_all(path, 0)
+        self._end()
+        return self._errors
 
-    def _send(self, count: int) -> None:
-        some, self._waiting = self._waiting[:count], self._waiting[count:]
-        if not some:
-            return
+    def _add_all(self, path: str, number: int) -> None:
+        bucket, key = bucket_and_key(path)
+        self._markers.append((bucket, key, number))  # where it is a file, too
+        for objects in self._store.below(path):
+            for each in objects:
+                if each.suffix:
+                    to = self._markers if each.is_marker else self._waiting
+                    to.append((bucket, key + each.suffix, number))
+            while len(self._waiting) >= _KEYS_AT_ONCE:
+                self._send()
+
+    def _end(self) -> None:
+        # What is in a directory has a longer key than its marker.
+        self._waiting += sorted(self._markers, key=lambda each: len(each[1]), reverse=True)
+        while self._waiting:
+            self._send()
+
+    def _send(self) -> None:
+        some = self._waiting[:_KEYS_AT_ONCE]
+        bucket = some[0][0]
+        some = list(takewhile(lambda each: each[0] == bucket, some))
+        del self._waiting[: len(some)]
         number_of = {key: number for _, key, number in some}
         try:
-            answer = self._file_system.call_s3(
-                "delete_objects",
-                Bucket=some[0][0],
-                Delete={"Objects": [{"Key": key} for _, key, _ in some], "Quiet": True},
-            )
+            errors = self._store.delete(bucket, [key for _, key, _ in some])
         except Exception as error:
             self._errors.update(dict.fromkeys(number_of.values(), error))
             return
-        for each in answer.get("Errors") or ():
-            failed = OSError(f"{each.get('Key')} cannot be deleted: {each.get('Code')}")
-            self._errors.setdefault(number_of.get(each.get("Key"), some[0][2]), failed)
+        for key, failed in errors.items():
+            self._errors.setdefault(number_of.get(key, some[0][2]), failed)
+
+
+def _raise_first(errors: Mapping[Any, Exception]) -> None:
+    for error in errors.values():
+        raise error
 
 
 def delete(file_system: Any, path: str) -> None:
-    """Deletes a file or a directory with all in it; nothing there is fine. Not for S3, see `delete_each`."""
+    """Deletes a file or a directory with all in it; nothing there is fine. Not of object stores, see
+    `delete_each`."""
     if not file_system.exists(path):
         return
     if file_system.isfile(path):
@@ -228,10 +248,13 @@ def names(file_system: Any, path: str) -> list[str]:
     """What a directory holds; nothing when it is absent."""
     if not file_system.isdir(path):
         return []
+    store = key_store_of(file_system)
+    if store is not None:
+        return [name for name, _ in store.children(path)]
     found = (
         posixpath.basename(entry.rstrip("/"))
         for entry in file_system.ls(path, detail=False)
-        if entry.strip("/") != path.strip("/")  # the object that stands for the directory itself
+        if entry.strip("/") != path.strip("/")  # the directory itself
     )
     return [name for name in found if name]
 
@@ -243,6 +266,9 @@ def count(file_system: Any, path: str, *, max_entries: int, deadline_s: float) -
     """
     if not file_system.exists(path):
         return 0, 0
+    store = store_listed_by_keys(file_system)
+    if store is not None:
+        return _count_keys(store, path, max_entries, deadline_s)
     files = size = entries = 0
     directories = [path]
     while directories:
@@ -263,6 +289,20 @@ def count(file_system: Any, path: str, *, max_entries: int, deadline_s: float) -
     return files, size
 
 
+def _count_keys(store: KeyStore, path: str, max_entries: int, deadline_s: float) -> tuple[int, int]:
+    # One listing of all that is below, a thousand in an answer, not one of each directory.
+    files = size = entries = 0
+    for objects in store.below(path):
+        entries += len(objects)
+        if entries > max_entries or time.monotonic() > deadline_s:
+            raise ListingTooLong(f"{entries} entries looked at")
+        for each in objects:
+            if not each.is_marker and not any(is_hidden(name) for name in each.name.split("/")):
+                files += 1
+                size += each.size
+    return files, size
+
+
 def write_file(file_system: Any, path: str, content: bytes) -> bool:
     """Writes a file, replacing one that is there, and makes its directory if need be; whether it made that."""
     is_made = make_directory(file_system, posixpath.dirname(path))
@@ -276,73 +316,34 @@ def delete_file(file_system: Any, path: str) -> None:
         file_system.rm_file(path)
 
 
-def is_s3(file_system: Any) -> bool:
-    """Whether it is S3, whose directories are handled by their keys."""
-    protocol = file_system.protocol
-    return "s3" in ((protocol,) if isinstance(protocol, str) else protocol) and hasattr(file_system, "call_s3")
+def copy_objects(file_system: Any, source: str, destination: str, objects: Sequence[StoredObject]) -> None:
+    """Copies these objects of a directory to another of the same bucket; what is copied by an error stays."""
+    _store(file_system).copy(source, destination, objects)
 
 
-def _bucket_and_key(path: str) -> tuple[str, str]:
-    bucket, _, key = path.strip("/").partition("/")
-    if not key:
-        raise PermissionError(f"A bucket is never changed as a whole: {path}")
-    return bucket, key
+def delete_objects(file_system: Any, path: str, suffixes: Sequence[str]) -> None:
+    """Deletes these objects of a directory, in order; one that is not there is fine. Raises OSError."""
+    bucket, key = bucket_and_key(path)
+    for start in range(0, len(suffixes), _KEYS_AT_ONCE):
+        some = suffixes[start : start + _KEYS_AT_ONCE]
+        errors = _store(file_system).delete(bucket, [key + suffix for suffix in some])
+        for first, error in errors.items():
+            raise OSError(f"{len(errors)} objects cannot be deleted, the first {first}: {error}") from error
 
 
-def key_of(path: str) -> str:
-    """The key of a directory of S3, without a slash at its end."""
-    return _bucket_and_key(path)[1]
+def objects_below(file_system: Any, path: str) -> Iterator[StoredObject]:
+    """All objects of a directory, markers included."""
+    for objects in _store(file_system).below(path):
+        yield from objects
 
 
-def objects_below(file_system: Any, path: str) -> Iterator[list[dict[str, Any]]]:
-    """All objects of a directory of S3, the one that stands for it included, as S3 lists them, in pages."""
-    bucket, key = _bucket_and_key(path)
-    options: dict[str, Any] = {"Bucket": bucket, "Prefix": f"{key}/", "MaxKeys": _KEYS_AT_ONCE}
-    while True:
-        page = file_system.call_s3("list_objects_v2", **options)
-        if objects := page.get("Contents"):
-            yield objects
-        if not page.get("IsTruncated"):
-            return
-        options["ContinuationToken"] = page["NextContinuationToken"]
+def marker_suffix(file_system: Any) -> str:
+    """What the key of a directory's marker has after the directory's."""
+    return _store(file_system).marker_suffix
 
 
-def _keys_below(file_system: Any, path: str) -> Iterator[list[str]]:
-    for objects in objects_below(file_system, path):
-        yield [each["Key"] for each in objects]
-
-
-def copy_objects(file_system: Any, source: str, destination: str, names: Sequence[str]) -> None:
-    """Copies these objects of a directory of S3 to another of the same bucket; what is copied by an error stays."""
-    bucket, key = _bucket_and_key(source)
-    goal = _bucket_and_key(destination)[1]
-    files = []
-    for name in names:
-        if not name or name.endswith("/"):
-            file_system.call_s3("put_object", Bucket=bucket, Key=f"{goal}/{name}", Body=b"")
-        else:
-            files.append(name)
-    if files:
-        old, new = ([f"{bucket}/{directory}/{name}" for name in files] for directory in (key, goal))
-        file_system.copy(old, new, on_error="raise")
-
-
-def delete_objects(file_system: Any, path: str, names: Sequence[str]) -> None:
-    """Deletes these objects of a directory of S3; one that is not there is fine. Raises OSError."""
-    bucket, key = _bucket_and_key(path)
-    for start in range(0, len(names), _KEYS_AT_ONCE):
-        some = names[start : start + _KEYS_AT_ONCE]
-        answer = file_system.call_s3(
-            "delete_objects",
-            Bucket=bucket,
-            Delete={"Objects": [{"Key": f"{key}/{name}"} for name in some], "Quiet": True},
-        )
-        if errors := answer.get("Errors"):
-            first = errors[0]
-            raise OSError(f"{len(errors)} objects cannot be deleted, the first {first.get('Key')}: {first.get('Code')}")
-
-
-def _delete_keys(file_system: Any, path: str) -> None:
-    prefix = key_of(path) + "/"
-    while keys := next(_keys_below(file_system, path), None):
-        delete_objects(file_system, path, [each.removeprefix(prefix) for each in keys])
+def _store(file_system: Any) -> KeyStore:
+    store = key_store_of(file_system)
+    if store is None:
+        raise OSError(f"The driver {type(file_system).__name__} is none of an object store")
+    return store

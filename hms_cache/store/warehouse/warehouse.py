@@ -22,7 +22,7 @@ from hms_cache.store.warehouse.allowed import AllowedLocation, allow_by_names
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
 from hms_cache.store.warehouse.deadlines import MOVE_TIMEOUT, TIMEOUT, FileThreads
 from hms_cache.store.warehouse.deletions import Deletions, raise_first
-from hms_cache.store.warehouse.file_systems import S3_SCHEMES, FileSystems
+from hms_cache.store.warehouse.file_systems import OBJECT_STORE_SCHEMES, FileSystems
 from hms_cache.store.warehouse.local_files import LeadsOutside, ListingTooLong, is_hidden
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.mounts import file_system_of, mount_of
@@ -423,10 +423,10 @@ class Warehouse:
 
     def is_moved_by_copying(self, location: AllowedLocation) -> bool:
         """Whether a directory there is moved by `object_move`."""
-        return location.location.scheme in S3_SCHEMES
+        return location.location.scheme in OBJECT_STORE_SCHEMES
 
     def object_move(self, source: AllowedLocation, destination: AllowedLocation) -> ObjectMove:
-        """A move of a directory of S3, for one write."""
+        """A move of a directory of an object store, for one write."""
         return ObjectMove(self, self._file_systems, source, destination)
 
     def copy_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:

@@ -1,4 +1,4 @@
-"""A warehouse on S3: what the server does with objects, and what of it a reader of S3 sees."""
+"""A warehouse on S3, Azure and Google: what the server does with objects, and what of it other readers see."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.warehouse import AllowedLocation, remote_files
 from hms_cache.store.warehouse.object_moves import ObjectMove
 from hms_cache.thrift_gen.hive_metastore import ttypes
-from tests.moto_server import ObjectStore, object_store
+from tests.lakes import LAKES, Lake, LakeServers
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
@@ -30,21 +30,25 @@ LONG_S = 60.0
 
 _numbers = count()
 
+on_s3_only = pytest.mark.parametrize("lake_kind", ["s3"])
+
+
+@pytest.fixture(params=LAKES)
+def lake_kind(request: pytest.FixtureRequest) -> str:
+    kind: str = request.param
+    return kind
+
 
 @pytest.fixture(scope="module")
-def objects(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ObjectStore]:
-    pytest.importorskip("s3fs")
-    pytest.importorskip("moto")
-    with object_store(tmp_path_factory.mktemp("moto")) as store:
-        yield store
+def lake_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeServers]:
+    with LakeServers(tmp_path_factory.mktemp("lakes")) as servers:
+        yield servers
 
 
 @pytest.fixture
-def bucket(objects: ObjectStore) -> str:
-    """A new one."""
-    name = f"lake{next(_numbers)}"
-    objects.make_bucket(name)
-    return name
+def lake(lake_servers: LakeServers, lake_kind: str) -> Lake:
+    """A new bucket or container."""
+    return Lake(lake_kind, lake_servers.take(lake_kind), f"lake{next(_numbers)}")
 
 
 @pytest.fixture(params=["object"])
@@ -67,39 +71,17 @@ def move_timeout_s() -> float:
 
 
 @pytest.fixture
-def warehouse_settings(bucket: str, objects: ObjectStore, move_timeout_s: float) -> WarehouseSettings:
+def warehouse_settings(lake: Lake, move_timeout_s: float) -> WarehouseSettings:
     return WarehouseSettings(
-        directory=f"s3a://{bucket}/w", options={"s3a": objects.options}, file_move_timeout_s=move_timeout_s
+        directory=f"{lake.url}/w", options={lake.scheme: lake.options}, file_move_timeout_s=move_timeout_s
     )
-
-
-class Lake:
-    """The bucket of a test."""
-
-    def __init__(self, objects: ObjectStore, bucket: str) -> None:
-        self._objects = objects
-        self._bucket = bucket
-        self.root = f"s3a://{bucket}/w/d.db"
-
-    def put(self, *keys: str, storage_class: str = "STANDARD") -> None:
-        for key in keys:
-            self._objects.put(self._bucket, f"w/d.db/{key}", storage_class)
-
-    def keys(self) -> list[str]:
-        """Those of the database, without its own."""
-        return [key.removeprefix("w/d.db/") for key in self._objects.keys(self._bucket) if key != "w/d.db/"]
-
-
-@pytest.fixture
-def lake(objects: ObjectStore, bucket: str) -> Lake:
-    return Lake(objects, bucket)
 
 
 def test_directories_are_objects_as_hadoop_writes_them(catalog: StoreUnderTest, lake: Lake) -> None:
     catalog.create_table("t", keys=KEYS)
     catalog.add_partitions("t", ("1",))
     assert lake.keys() == ["t/", "t/k=1/"]
-    assert catalog.get("t").sd.location.startswith("s3a://lake")
+    assert catalog.get("t").sd.location == f"{lake.root}/t"
     catalog.drop("t")
     assert lake.keys() == []
     catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, DATABASE), delete_data=True, cascade=True)
@@ -130,13 +112,10 @@ def test_rename_a_table(catalog: StoreUnderTest, lake: Lake) -> None:
     catalog.create_table("t", keys=KEYS)
     catalog.create_table("t2")
     catalog.add_partitions("t", ("1",), ("2",))
-    lake.put("t/k=1/a", "t/k=1/deep/b", "t2/a", "t/k=1/*", "t/k=1/[x]?")
-    new = catalog.get("t")
-    new.tableName = "u"
-    catalog.alter("t", new)
-    assert lake.keys() == sorted(
-        ["t2/", "t2/a", "u/", "u/k=1/", "u/k=1/*", "u/k=1/[x]?", "u/k=1/a", "u/k=1/deep/b", "u/k=2/"]
-    )
+    names = ["*", "[x]?", "%41", "a", "a b", "a#1", "a?b=1", "deep/b", "Käse"]
+    lake.put("t2/a", *(f"t/k=1/{name}" for name in names))
+    rename_t_to_u(catalog)
+    assert lake.keys() == sorted(["t2/", "t2/a", "u/", "u/k=1/", "u/k=2/", *(f"u/k=1/{name}" for name in names)])
     assert [each.sd.location.rpartition("/d.db/")[2] for each in catalog.partitions("u")] == ["u/k=1", "u/k=2"]
 
 
@@ -192,7 +171,7 @@ def test_truncate_and_drops(catalog: StoreUnderTest, lake: Lake) -> None:
 
 
 @pytest.fixture
-def requests_sent(objects: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def requests_sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of S3's methods that are called, as they are."""
     s3fs = pytest.importorskip("s3fs")
     sent: list[str] = []
@@ -207,6 +186,7 @@ def requests_sent(objects: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> list
     return sent
 
 
+@on_s3_only
 def test_dropped_partitions_are_listed_once_and_deleted_together(
     catalog: StoreUnderTest, lake: Lake, requests_sent: list[str]
 ) -> None:
@@ -393,20 +373,42 @@ def test_more_objects_than_a_request_takes(catalog: StoreUnderTest, lake: Lake) 
     assert lake.keys() == []
 
 
-def test_a_move_that_fails_leaves_the_source_whole(catalog: StoreUnderTest, lake: Lake) -> None:
-    """One object is archived, and cannot be copied; what was copied already goes again."""
+@on_s3_only
+def test_an_archived_object_is_not_moved(catalog: StoreUnderTest, lake: Lake) -> None:
+    """It cannot be copied; what was copied already goes again."""
     catalog.create_table("t")
     lake.put("t/a", "t/b")
     lake.put("t/c", storage_class="GLACIER")
-    new = catalog.get("t")
-    new.tableName = "u"
     with pytest.raises(ttypes.InvalidOperationException, match="failed to move data"):
-        catalog.alter("t", new)
+        rename_t_to_u(catalog)
     assert lake.keys() == ["t/", "t/a", "t/b", "t/c"]
     assert catalog.get("t").sd.location.endswith("/d.db/t")
     lake.put("t/c")
-    catalog.alter("t", new)
+    rename_t_to_u(catalog)
     assert lake.keys() == ["u/", "u/a", "u/b", "u/c"]
+
+
+def test_a_move_that_fails_leaves_the_source_whole(
+    catalog: StoreUnderTest, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was copied already goes again."""
+    catalog.create_table("t", keys=KEYS)
+    catalog.add_partitions("t", ("1",))
+    lake.put("t/k=1/a", "t/k=1/b")
+    copy = remote_files.copy_objects
+
+    def fail(*arguments: Any) -> None:
+        copy(*arguments)
+        raise OSError("no more of it")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(remote_files, "copy_objects", fail)
+        with pytest.raises(ttypes.InvalidOperationException, match="failed to move data"):
+            rename_t_to_u(catalog)
+    assert lake.keys() == ["t/", "t/k=1/", "t/k=1/a", "t/k=1/b"]
+    assert catalog.get("t").sd.location.endswith("/d.db/t")
+    rename_t_to_u(catalog)
+    assert lake.keys() == ["u/", "u/k=1/", "u/k=1/a", "u/k=1/b"]
 
 
 def test_a_rolled_back_write_takes_its_directories_back(catalog: StoreUnderTest, lake: Lake) -> None:
@@ -418,8 +420,27 @@ def test_a_rolled_back_write_takes_its_directories_back(catalog: StoreUnderTest,
     assert [each.values for each in catalog.partitions("t")] == [["1"]]
 
 
-def test_a_bucket_that_is_not_there(catalog: StoreUnderTest) -> None:
+def test_a_bucket_that_is_not_there(catalog: StoreUnderTest, lake: Lake) -> None:
     """None is made for a name that is misspelt."""
-    place = catalog.context.warehouse.location("s3a://misspelt/x/y")
+    place = catalog.context.warehouse.location(f"{lake.url_of('misspelt')}/x/y")
     with pytest.raises(ttypes.MetaException, match="unable to create one"):
         catalog.context.warehouse.make_directory(AllowedLocation(place, (place.parent,)))
+    assert not catalog.context.warehouse.exists(AllowedLocation(place, (place.parent,)))
+
+
+def test_a_file_in_the_place_of_a_directory(catalog: StoreUnderTest, lake: Lake) -> None:
+    """On Azure a directory's marker would have its key."""
+    lake.put("file")
+    warehouse = catalog.context.warehouse
+    place = AllowedLocation(warehouse.location(f"{lake.root}/file"), (warehouse.location(lake.root),))
+    if lake.kind == "azure":
+        with pytest.raises(ttypes.MetaException):
+            warehouse.make_directory(place)
+        assert lake.keys() == ["file"]
+    catalog.create_table("t")
+    lake.put("t/a")
+    with pytest.raises(ttypes.InvalidOperationException):
+        new = catalog.get("t")
+        new.tableName = "file"
+        catalog.alter("t", new)
+    assert lake.keys()[-2:] == ["t/", "t/a"]

@@ -1,0 +1,79 @@
+"""Directories of Google Cloud Storage by their keys, as Hadoop's driver has them: a marker's key ends in a slash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from fsspec.asyn import sync
+
+from hms_cache.store.warehouse.keys import MARKER_TAG, KeyStore, StoredObject, bucket_and_key, each_of
+
+_AT_ONCE = 1000
+"""Keys in one request to list."""
+
+
+class GoogleKeys(KeyStore):
+    """Through the requests of gcsfs."""
+
+    marker_suffix = "/"
+
+    def below(self, path: str) -> Iterator[list[StoredObject]]:
+        bucket, key = bucket_and_key(path)
+        for page in self._pages(bucket, f"{key}/"):
+            if objects := page.get("items"):
+                yield [_described(each, key) for each in objects]
+
+    def children(self, path: str) -> list[tuple[str, bool]]:
+        bucket, key = bucket_and_key(path)
+        found: dict[str, bool] = {}
+        for page in self._pages(bucket, f"{key}/", delimiter="/"):
+            for each in page.get("items") or ():
+                found.setdefault(each["name"][len(key) + 1 :], False)
+            for prefix in page.get("prefixes") or ():
+                found[prefix[len(key) + 1 :].rstrip("/")] = True
+        found.pop("", None)  # the marker of the directory itself
+        return list(found.items())
+
+    def _pages(self, bucket: str, prefix: str, **options: Any) -> Iterator[dict[str, Any]]:
+        token: str | None = None
+        while True:
+            options["pageToken"] = token
+            page: dict[str, Any] = self.file_system.call(
+                "GET", "b/{}/o", bucket, json_out=True, prefix=prefix, maxResults=_AT_ONCE, **options
+            )
+            yield page
+            token = page.get("nextPageToken")
+            if not token:
+                return
+
+    def make_marker(self, path: str) -> None:
+        bucket, key = bucket_and_key(path)
+        self.file_system.pipe_file(f"{bucket}/{key}/", b"")
+
+    def copy(self, source: str, destination: str, objects: Sequence[StoredObject]) -> None:
+        bucket, key = bucket_and_key(source)
+        goal = bucket_and_key(destination)[1]
+
+        async def copy_one(each: StoredObject) -> None:
+            await self.file_system._cp_file(f"{bucket}/{key}{each.suffix}", f"{bucket}/{goal}{each.suffix}")
+
+        failed = sync(self.file_system.loop, each_of, copy_one, objects)
+        if failed:
+            raise failed[0][1]
+
+    def delete(self, bucket: str, keys: Sequence[str]) -> dict[str, Exception]:
+        async def delete_one(key: str) -> None:
+            with suppress(FileNotFoundError):
+                await self.file_system._call("DELETE", "b/{}/o/{}", bucket, key)
+
+        return dict(sync(self.file_system.loop, each_of, delete_one, keys))
+
+
+def _described(found: dict[str, Any], key: str) -> StoredObject:
+    suffix = found["name"].removeprefix(key)
+    size = int(found.get("size") or 0)
+    is_marker = suffix.endswith("/") and not size
+    tag = MARKER_TAG if is_marker else str(found.get("generation"))
+    return StoredObject(suffix, tag, size, is_marker, found.get("updated"))

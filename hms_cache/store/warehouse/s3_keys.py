@@ -1,0 +1,70 @@
+"""Directories of S3 by their keys, as Hadoop's S3A has them: a marker's key ends in a slash."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hms_cache.store.warehouse.keys import MARKER_TAG, KeyStore, StoredObject, bucket_and_key
+
+_AT_ONCE = 1000
+"""Keys in one request to list: the most that S3 takes."""
+
+
+class S3Keys(KeyStore):
+    """Through s3fs."""
+
+    marker_suffix = "/"
+
+    def below(self, path: str) -> Iterator[list[StoredObject]]:
+        bucket, key = bucket_and_key(path)
+        options: dict[str, Any] = {"Bucket": bucket, "Prefix": f"{key}/", "MaxKeys": _AT_ONCE}
+        while True:
+            page = self.file_system.call_s3("list_objects_v2", **options)
+            if objects := page.get("Contents"):
+                yield [_described(each, key) for each in objects]
+            if not page.get("IsTruncated"):
+                return
+            options["ContinuationToken"] = page["NextContinuationToken"]
+
+    def children(self, path: str) -> list[tuple[str, bool]]:
+        found = (
+            (posixpath.basename(str(entry["name"]).rstrip("/")), entry["type"] == "directory")
+            for entry in self.file_system.ls(path, detail=True)
+            if str(entry["name"]).strip("/") != path.strip("/")  # the marker of the directory itself
+        )
+        return [(name, is_directory) for name, is_directory in found if name]
+
+    def make_marker(self, path: str) -> None:
+        bucket, key = bucket_and_key(path)
+        self.file_system.call_s3("put_object", Bucket=bucket, Key=f"{key}/", Body=b"")
+
+    def copy(self, source: str, destination: str, objects: Sequence[StoredObject]) -> None:
+        bucket, key = bucket_and_key(source)
+        goal = bucket_and_key(destination)[1]
+        files = []
+        for each in objects:
+            if each.is_marker:
+                self.file_system.call_s3("put_object", Bucket=bucket, Key=goal + each.suffix, Body=b"")
+            else:
+                files.append(each.suffix)
+        if files:
+            old, new = ([f"{bucket}/{directory}{suffix}" for suffix in files] for directory in (key, goal))
+            self.file_system.copy(old, new, on_error="raise")
+
+    def delete(self, bucket: str, keys: Sequence[str]) -> dict[str, Exception]:
+        answer = self.file_system.call_s3(
+            "delete_objects", Bucket=bucket, Delete={"Objects": [{"Key": key} for key in keys], "Quiet": True}
+        )
+        return {
+            each.get("Key") or keys[0]: OSError(f"{each.get('Key')} cannot be deleted: {each.get('Code')}")
+            for each in answer.get("Errors") or ()
+        }
+
+
+def _described(found: dict[str, Any], key: str) -> StoredObject:
+    suffix = found["Key"].removeprefix(key)
+    is_marker = suffix.endswith("/")
+    tag = MARKER_TAG if is_marker else found["ETag"]
+    return StoredObject(suffix, tag, found["Size"], is_marker, found["LastModified"])

@@ -1,0 +1,95 @@
+"""Azure's Blob Storage as a program of its own: Azurite, which holds its blobs in memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.servers import PATIENCE_S
+
+_VERSION = "3.37.0"
+ACCOUNT = "devstoreaccount1"
+_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+"""Of this account: the one that each Azurite has, by its documentation."""
+
+
+def find() -> Path | None:
+    """The program; npm brings it at the first use. None without npm. Raises CalledProcessError when npm cannot."""
+    if found := shutil.which("azurite-blob"):
+        return Path(found)
+    if shutil.which("npm") is None:
+        return None
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hms-cache" / f"azurite-{_VERSION}"
+    if not (base / ".complete").exists():
+        base.mkdir(parents=True, exist_ok=True)
+        command = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", str(base)]
+        command.append(f"azurite@{_VERSION}")
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
+        (base / ".complete").touch()
+    return base / "node_modules" / ".bin" / "azurite-blob"
+
+
+class BlobStore:
+    """An endpoint, and what it holds."""
+
+    def __init__(self, port: int) -> None:
+        self.connection_string = (
+            f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={_KEY};"
+            f"BlobEndpoint=http://127.0.0.1:{port}/{ACCOUNT};"
+        )
+        self.options: dict[str, Any] = {"connection_string": self.connection_string}
+        from azure.storage.blob import BlobServiceClient  # where adlfs is not installed, these tests are skipped
+
+        self._client: Any = BlobServiceClient.from_connection_string(self.connection_string)
+
+    def make_bucket(self, name: str) -> None:
+        self._client.create_container(name)
+
+    def put(self, bucket: str, key: str) -> None:
+        """A blob of five bytes; where the key ends in a slash, the marker of a directory, which has none."""
+        if key.endswith("/"):
+            self.write(bucket, key.rstrip("/"), b"", hdi_isfolder="true")
+        else:
+            self.write(bucket, key, b"12345")
+
+    def write(self, bucket: str, key: str, content: bytes, **metadata: str) -> None:
+        """A blob of this content, in place of what there is."""
+        self._client.get_container_client(bucket).upload_blob(key, content, overwrite=True, metadata=metadata)
+
+    def keys(self, bucket: str) -> list[str]:
+        """All of them, in order; those of markers with a slash."""
+        found = self._client.get_container_client(bucket).list_blobs(include=["metadata"])
+        return sorted(f"{blob.name}/" if "hdi_isfolder" in (blob.metadata or {}) else blob.name for blob in found)
+
+
+@contextmanager
+def blob_store(program: Path, directory: Path) -> Iterator[BlobStore]:
+    """A server that is ready, stopped at the end."""
+    command = [str(program), "--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--loose"]
+    command += ["--blobHost", "127.0.0.1", "--blobPort", "0"]
+    with (directory / "azurite.log").open("w") as log:
+        process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=log, text=True)
+    timer = threading.Timer(PATIENCE_S, process.kill)
+    timer.start()
+    try:
+        assert process.stdout is not None
+        found = None
+        while found is None:
+            line = process.stdout.readline()
+            assert line, "Azurite has ended"
+            found = re.search(r"listen(?:s|ing) (?:at|on) http://127\.0\.0\.1:(\d+)", line)
+        timer.cancel()
+        # What it says later has to be read, or it waits.
+        threading.Thread(target=process.stdout.read, daemon=True).start()
+        yield BlobStore(int(found[1]))
+    finally:
+        timer.cancel()
+        process.terminate()
+        process.wait(30)

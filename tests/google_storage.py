@@ -1,0 +1,82 @@
+"""Google Cloud Storage as a program of its own: gcp-storage-emulator, which holds its objects in memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.servers import PATIENCE_S
+
+# gcsfs asks each bucket's kind over gRPC, which the emulator does not speak. It is read when gcsfs is imported.
+os.environ.setdefault("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")
+
+_PROGRAM = """
+import threading
+from http.server import HTTPServer
+from gcp_storage_emulator.server import create_server
+
+HTTPServer.request_queue_size = 128  # of connections that wait; it serves one after the other
+server = create_server("127.0.0.1", 0, in_memory=True)
+server.start()
+print(server._api._httpd.server_port, flush=True)
+threading.Event().wait()
+"""
+
+
+class GoogleStore:
+    """An endpoint, and what it holds."""
+
+    def __init__(self, port: int) -> None:
+        self.endpoint = f"http://127.0.0.1:{port}"
+        self.options: dict[str, Any] = {"endpoint_url": self.endpoint, "token": "anon", "project": "tests"}
+
+    def make_bucket(self, name: str) -> None:
+        self._ask("/storage/v1/b?project=tests", json.dumps({"name": name}).encode(), "application/json")
+
+    def put(self, bucket: str, key: str) -> None:
+        """An object of five bytes, or none where the key ends in a slash."""
+        self.write(bucket, key, b"" if key.endswith("/") else b"12345")
+
+    def write(self, bucket: str, key: str, content: bytes) -> None:
+        """An object of this content, in place of what there is."""
+        # The emulator takes an empty object in this form only.
+        described = json.dumps({"name": key}).encode()
+        parts = (b"Content-Type: application/json\n\n" + described, b"Content-Type: a/b\n\n" + content)
+        body = b"".join(b"--_part_\n" + part + b"\n" for part in parts) + b"--_part_--"
+        path = f"/upload/storage/v1/b/{bucket}/o?uploadType=multipart"
+        self._ask(path, body, 'multipart/related; boundary="_part_"')
+
+    def keys(self, bucket: str) -> list[str]:
+        """All of them, in order."""
+        return sorted(each["name"] for each in self._ask(f"/storage/v1/b/{bucket}/o").get("items", ()))
+
+    def _ask(self, path: str, body: bytes | None = None, kind: str = "") -> Any:
+        request = urllib.request.Request(self.endpoint + path, body, {"Content-Type": kind} if kind else {})
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:
+            return json.load(answer)
+
+
+@contextmanager
+def google_store(directory: Path) -> Iterator[GoogleStore]:
+    """A server that is ready, stopped at the end."""
+    with (directory / "google.log").open("w") as log:
+        process = subprocess.Popen([sys.executable, "-c", _PROGRAM], stdout=subprocess.PIPE, stderr=log, text=True)
+    timer = threading.Timer(PATIENCE_S, process.kill)
+    timer.start()
+    try:
+        assert process.stdout is not None
+        port = int(process.stdout.readline())
+        timer.cancel()
+        yield GoogleStore(port)
+    finally:
+        timer.cancel()
+        process.terminate()
+        process.wait(30)

@@ -1,0 +1,104 @@
+"""The jobs' listings of directories in object stores: markers, neighbours with a longer name, several levels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+
+import pytest
+
+from hms_cache.jobs.files import directories
+from hms_cache.jobs.files.directories import DirectoryFiles
+from hms_cache.jobs.files.trees import TreeLister
+from hms_cache.jobs.repair import directories as repair
+from hms_cache.jobs.repair.directories import Directories, PartitionTree
+from hms_cache.store.warehouse.file_systems import FileSystems
+from hms_cache.store.warehouse.locations import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema
+from tests.lakes import LAKES, Lake, LakeServers
+
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(300)]
+
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def lake_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeServers]:
+    with LakeServers(tmp_path_factory.mktemp("lakes")) as servers:
+        yield servers
+
+
+@pytest.fixture(params=LAKES)
+def lake(request: pytest.FixtureRequest, lake_servers: LakeServers, monkeypatch: pytest.MonkeyPatch) -> Lake:
+    """A new bucket, which the listers reach: the jobs' own drivers read their access from the machine."""
+    found = Lake(request.param, lake_servers.take(request.param), f"jobs{next(_numbers)}")
+    for module in (directories, repair):
+        monkeypatch.setattr(module, "FileSystems", lambda: FileSystems({found.scheme: found.options}))
+    return found
+
+
+def test_the_files_of_a_directory(lake: Lake) -> None:
+    lake.put("t/", "t/a", "t/deep/", "t/deep/b", "t/deep/empty/", "t/_hidden", "t/.hidden/c", "t2/a", "e/", "file")
+    lister = TreeLister(small_file_bytes=10, block_bytes=4)
+    found = lister.files(f"{lake.root}/t")
+    assert (found.exists, found.files, found.bytes) == (True, 2, 10)
+    assert (found.small_files, found.blocks, found.depth) == (2, 4, 1)
+    assert found.newest_us > 0
+    assert found.digest == lister.files(f"{lake.root}/t").digest != ""
+    lake.put("t/deep/b")
+    lake.put("t/deep/d")
+    assert lister.files(f"{lake.root}/t").files == 3  # written by another
+    assert lister.files(f"{lake.root}/e") == DirectoryFiles(True)
+    assert lister.files(f"{lake.root}/none") == DirectoryFiles(False)
+    assert not lister.files(f"{lake.url_of('misspelt')}/t").exists
+
+
+def test_a_tree_of_partitions(lake: Lake) -> None:
+    lake.put(
+        *("t/", "t/a=1/", "t/a=1/b=1/", "t/a=1/b=1/f", "t/a=1/b=1/deep/f", "t/a=1/b=2/", "t/a=1/c=1/"),
+        *("t/a=10/b=%2F/f", "t/a=2/", "t/a=3/stray", "t/old/f", "t/_hidden/a=1/f", "t2/a=1/b=1/f"),
+    )
+    root = f"{lake.root}/t"
+    assert kinds(root, ["a", "b"]) == {
+        ("partition", "a=1/b=1", "a=1/b=1", 2),
+        ("partition", "a=1/b=2", "a=1/b=2", 0),
+        ("partition", "a=10/b=%2F", "a=10/b=%2F", 1),
+        ("orphan", "a=1/c=1", None, None),
+        ("empty", "a=2", None, None),
+        ("orphan", "a=3", None, None),
+        ("orphan", "old", None, None),
+    }
+    assert kinds(root, ["a"]) == {
+        ("partition", "a=1", "a=1", 2),
+        ("partition", "a=10", "a=10", 1),
+        ("partition", "a=2", "a=2", 0),
+        ("partition", "a=3", "a=3", 1),
+        ("orphan", "old", None, None),
+    }
+    for keys in (["a"], ["a", "b"]):
+        assert [one.kind for one in TreeLister().prefixes(f"{lake.root}/none", keys)] == ["no root"]
+
+
+def kinds(root: str, keys: list[str]) -> set[tuple[str, str, str | None, int | None]]:
+    """Kind, directory below the table's, partition and files of what is found."""
+    lister = TreeLister()
+    every = (one for prefix in lister.prefixes(root, keys) for one in lister.tree(prefix.location, root, keys))
+    return {
+        (found.kind, found.location.removeprefix(f"{root}/"), found.partition, files and files.files)
+        for found, files in ((one.found, one.files) for one in every)
+    }
+
+
+def test_the_directories_of_partitions(lake: Lake) -> None:
+    lake.put("t/", "t/a=1/", "t/a=1/b=1/", "t/a=1/b=1/f", "t/a=1/stray", "t/a=1/x/", "t/a=10/b=2/f", "t/.hidden/f")
+    lake.put("t2/a=5/f")
+    keys = [FieldSchema("a", "int"), FieldSchema("b", "int")]
+    tree = PartitionTree(Directories(), Location.parse(f"{lake.root}/t"), keys)
+    with ThreadPoolExecutor(2) as pool:
+        leaves = list(tree.walk(pool))
+    assert sorted(name for leaf in leaves for name in leaf.partitions) == ["a=1/b=1", "a=10/b=2"]
+    problems = sorted(one.location.rpartition("/t/")[2] for leaf in leaves for one in leaf.problems)
+    assert problems == ["a=1/stray", "a=1/x"]
+    asked = {"t": True, "t/a=1": True, "none": False, "t/a=1/stray": False}
+    assert {name: Directories().exists(Location.parse(f"{lake.root}/{name}")) for name in asked} == asked

@@ -1,0 +1,98 @@
+"""Object stores of several kinds under one form: a database's directory in a bucket, and what is in it."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+LAKES = ("s3", "azure", "google")
+"""Kinds of object stores."""
+
+
+class LakeServer(Protocol):
+    """A store's endpoint."""
+
+    options: dict[str, Any]
+    """What its driver is opened with."""
+
+    def make_bucket(self, name: str) -> None: ...
+
+    def put(self, bucket: str, key: str) -> None:
+        """An object of five bytes; the marker of a directory where the key ends in a slash."""
+
+    def keys(self, bucket: str) -> list[str]:
+        """All of them, in order; markers end in a slash, whatever their keys are."""
+
+
+class LakeServers:
+    """A server of each kind, started at its first use."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._servers: dict[str, LakeServer] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> LakeServers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def take(self, kind: str) -> LakeServer:
+        """Skips the test where what it takes is not installed."""
+        if kind not in self._servers:
+            self._servers[kind] = self._start(kind)
+        return self._servers[kind]
+
+    def _start(self, kind: str) -> LakeServer:
+        if kind == "s3":
+            pytest.importorskip("s3fs")
+            pytest.importorskip("moto")
+            from tests.moto_server import object_store
+
+            return self._stack.enter_context(object_store(self._directory))
+        if kind == "azure":
+            pytest.importorskip("adlfs")
+            from tests import azurite
+
+            program = azurite.find()
+            if program is None:
+                pytest.skip("needs npm, which installs Azurite")
+            return self._stack.enter_context(azurite.blob_store(program, self._directory))
+        from tests import google_storage  # before gcsfs, which it tells what the emulator cannot
+
+        pytest.importorskip("gcp_storage_emulator")
+        pytest.importorskip("gcsfs")
+        return self._stack.enter_context(google_storage.google_store(self._directory))
+
+
+class Lake:
+    """A new bucket, and a database's directory in it."""
+
+    def __init__(self, kind: str, server: LakeServer, bucket: str) -> None:
+        self.kind = kind
+        self.options = server.options
+        self._server = server
+        self._bucket = bucket
+        server.make_bucket(bucket)
+        self.scheme = {"s3": "s3a", "azure": "abfss", "google": "gs"}[kind]
+        self.url = self.url_of(bucket)
+        self.root = f"{self.url}/w/d.db"
+
+    def url_of(self, bucket: str) -> str:
+        """As Hadoop writes it."""
+        from tests.azurite import ACCOUNT
+
+        host = f"{bucket}@{ACCOUNT}.dfs.core.windows.net" if self.kind == "azure" else bucket
+        return f"{self.scheme}://{host}"
+
+    def put(self, *keys: str, **options: str) -> None:
+        for key in keys:
+            self._server.put(self._bucket, f"w/d.db/{key}", **options)
+
+    def keys(self) -> list[str]:
+        """Those of the database, without its own."""
+        return [key.removeprefix("w/d.db/") for key in self._server.keys(self._bucket) if key != "w/d.db/"]
