@@ -70,6 +70,9 @@ def _after_filling(method: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(method)
     def filled(self: EncodedList[Any], *arguments: Any, **options: Any) -> Any:
         self._fill()
+        for one in arguments:
+            if isinstance(one, EncodedList):
+                one._fill()  # `list` reads the other's memory
         return method(self, *arguments, **options)
 
     return filled

@@ -208,6 +208,30 @@ def test_an_encoded_list_looks_like_the_list_it_encodes(number: int) -> None:
     assert found == expected
 
 
+BOTH: list[Callable[[list[Any], list[Any]], Any]] = [
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+    operator.add,
+    operator.iadd,
+    lambda one, other: (one.extend(other), [*one]),
+    lambda one, other: (operator.setitem(one, slice(1, 2), other), [*one]),
+    lambda one, other: [other] == [one],
+    lambda one, other: (one, 1) == (other, 1),
+]
+
+
+@pytest.mark.parametrize("number", range(len(BOTH)))
+def test_two_encoded_lists_are_to_each_other_as_lists_are(number: int) -> None:
+    expected = BOTH[number](["a", "b", "c"], ["a", "b", "c"])
+    assert BOTH[number](encoded_list(), encoded_list()) == expected
+    assert BOTH[number](["a", "b", "c"], encoded_list()) == expected
+    assert BOTH[number](encoded_list(), ["a", "b", "c"]) == expected
+
+
 @pytest.mark.parametrize("number", range(len(CHANGES)))
 def test_an_encoded_list_changes_like_a_list_and_is_encoded_no_more(number: int) -> None:
     found, expected = encoded_list(), ["a", "b", "c"]
