@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -57,7 +57,10 @@ class LocalLake:
 
     def delete(self, location: str) -> None:
         """See `Lake`."""
-        shutil.rmtree(location.removeprefix("file:"))
+        path = Path(location.removeprefix("file:"))
+        shutil.rmtree(path)
+        with suppress(OSError):  # other partitions are in it
+            path.parent.rmdir()  # an empty one is a difference, which `files` tells
 
 
 class S3Lake:
