@@ -167,3 +167,17 @@ def test_a_large_table_that_is_lost_again_and_again_is_loaded_a_small_part_of_th
     loads = here.cache.background.loaded
     assert loads >= 3
     assert loads * A_LOAD_S < 0.1 * (clock.monotonic_s() - began_s)
+
+
+def test_a_large_table_that_was_evicted_is_loaded_as_soon_as_it_is_wanted(here: Server, clock: ManualClock) -> None:
+    """Nothing changes it: what it lost is room, and it takes it back as the least recently used one makes place."""
+    here.store.reads.tables.get_table(T)
+    for number in range(8):
+        assert read(here) == LARGE
+        here.cache.background.drain()
+        assert here.cache.background.loaded == number + 1
+        with here.cache.shared.view():
+            entry = here.cache.shared.entry(T)
+            assert entry is not None
+            here.cache.shared._remove_facet(entry, Facet.PARTITIONS)
+            here.cache.shared.evictions += 1

@@ -160,11 +160,13 @@ class BackgroundLoads:
         with self._cache.view():
             entry = self._cache.tables.get(table)
             reads = entry.reads if entry is not None else self._cache.reads_before.get(table, 0)
+            evictions = self._cache.evictions
         with self._lock:
             asked_s = self._asked.pop(table, float("-inf"))
             if table not in self._queue:
                 is_worth_it = bool(reads) or now_s - asked_s <= ASKED_AGAIN_S
-                if not is_worth_it or len(self._queue) >= MOST_QUEUED or not self._rests.is_over(table, now_s):
+                rests = not self._rests.is_over(table, now_s, evictions)
+                if rests or not is_worth_it or len(self._queue) >= MOST_QUEUED:
                     _remember(self._asked, table, now_s)
                     return
                 self._queue[table] = _Asked({}, {})
@@ -213,12 +215,13 @@ class BackgroundLoads:
     def _load_whole(self, table: TableName) -> bool:
         if self._holds_all(table):
             return False  # it was asked for again while it was being loaded
-        began_s = self._clock.monotonic_s()
+        began_s, before = self._clock.monotonic_s(), self._cache.evictions
         try:
             return self._loader.load([Wanted(table, Facet.PARTITIONS)], unhurried=True)
         finally:
+            now_s, after = self._clock.monotonic_s(), self._cache.evictions
             with self._lock:
-                self._rests.begin(table, began_s, self._clock.monotonic_s())
+                self._rests.begin(table, began_s, now_s, evictions_before=before, evictions=after)
 
     def _holds_all(self, table: TableName) -> bool:
         """Whether reads find all partitions, or ask for single ones that changed."""

@@ -27,6 +27,8 @@ class _Rest(NamedTuple):
     took_s: float
     """The load before it."""
     times: int
+    evictions: int
+    """Of the cache until then: a table that may have been evicted since does not rest, it is wanted."""
 
 
 class Rests:
@@ -38,18 +40,21 @@ class Rests:
         self._longest_times = longest_times
         self._rests: OrderedDict[TableName, _Rest] = OrderedDict()
 
-    def begin(self, table: TableName, began_s: float, now_s: float) -> None:
-        """A load of the table has ended (monotonic seconds)."""
+    def begin(
+        self, table: TableName, began_s: float, now_s: float, *, evictions_before: int = 0, evictions: int = 0
+    ) -> None:
+        """A load of the table has ended (monotonic seconds). `evictions`: of the cache, when it began and now."""
         before = self._rests.pop(table, None)
         times = self._shortest_times
-        if before is not None and began_s - before.until_s < SOON_TIMES * before.took_s:
+        is_soon = before is not None and began_s - before.until_s < SOON_TIMES * before.took_s
+        if before is not None and is_soon and before.evictions == evictions_before:
             times = min(before.times * LENGTHENING, self._longest_times)
         took_s = now_s - began_s
-        self._rests[table] = _Rest(now_s + times * took_s, took_s, times)
+        self._rests[table] = _Rest(now_s + times * took_s, took_s, times, evictions)
         if len(self._rests) > MOST_REMEMBERED:
             self._rests.popitem(last=False)
 
-    def is_over(self, table: TableName, now_s: float) -> bool:
+    def is_over(self, table: TableName, now_s: float, evictions: int = 0) -> bool:
         """Whether the table may be loaded."""
         rest = self._rests.get(table)
-        return rest is None or now_s >= rest.until_s
+        return rest is None or now_s >= rest.until_s or rest.evictions != evictions
