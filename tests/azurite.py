@@ -6,13 +6,12 @@ import os
 import re
 import shutil
 import subprocess
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.servers import PATIENCE_S
+from tests.programs import running
 
 _VERSION = "3.37.0"
 ACCOUNT = "devstoreaccount1"
@@ -74,22 +73,10 @@ def blob_store(program: Path, directory: Path) -> Iterator[BlobStore]:
     """A server that is ready, stopped at the end."""
     command = [str(program), "--inMemoryPersistence", "--skipApiVersionCheck", "--disableTelemetry", "--loose"]
     command += ["--blobHost", "127.0.0.1", "--blobPort", "0"]
-    with (directory / "azurite.log").open("w") as log:
-        process = subprocess.Popen(command, cwd=directory, stdout=subprocess.PIPE, stderr=log, text=True)
-    timer = threading.Timer(PATIENCE_S, process.kill)
-    timer.start()
-    try:
-        assert process.stdout is not None
-        found = None
-        while found is None:
-            line = process.stdout.readline()
-            assert line, "Azurite has ended"
-            found = re.search(r"listen(?:s|ing) (?:at|on) http://127\.0\.0\.1:(\d+)", line)
-        timer.cancel()
-        # What it says later has to be read, or it waits.
-        threading.Thread(target=process.stdout.read, daemon=True).start()
-        yield BlobStore(int(found[1]))
-    finally:
-        timer.cancel()
-        process.terminate()
-        process.wait(30)
+    with running(command, directory / "azurite.log", _port_in) as port:
+        yield BlobStore(port)
+
+
+def _port_in(line: str) -> int | None:
+    found = re.search(r"listen(?:s|ing) (?:at|on) http://127\.0\.0\.1:(\d+)", line)
+    return int(found[1]) if found else None

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.programs import running
 from tests.servers import PATIENCE_S
 
 # gcsfs asks each bucket's kind over gRPC, which the emulator does not speak. It is read when gcsfs is imported.
@@ -67,16 +66,5 @@ class GoogleStore:
 @contextmanager
 def google_store(directory: Path) -> Iterator[GoogleStore]:
     """A server that is ready, stopped at the end."""
-    with (directory / "google.log").open("w") as log:
-        process = subprocess.Popen([sys.executable, "-c", _PROGRAM], stdout=subprocess.PIPE, stderr=log, text=True)
-    timer = threading.Timer(PATIENCE_S, process.kill)
-    timer.start()
-    try:
-        assert process.stdout is not None
-        port = int(process.stdout.readline())
-        timer.cancel()
+    with running([sys.executable, "-c", _PROGRAM], directory / "google.log") as port:
         yield GoogleStore(port)
-    finally:
-        timer.cancel()
-        process.terminate()
-        process.wait(30)

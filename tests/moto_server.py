@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-import threading
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.programs import running
 from tests.servers import PATIENCE_S
 
 _PROGRAM = """
@@ -116,16 +115,5 @@ class ObjectStore:
 @contextmanager
 def object_store(directory: Path) -> Iterator[ObjectStore]:
     """A server that is ready, stopped at the end."""
-    with (directory / "moto.log").open("w") as log:
-        process = subprocess.Popen([sys.executable, "-c", _PROGRAM], stdout=subprocess.PIPE, stderr=log, text=True)
-    timer = threading.Timer(PATIENCE_S, process.kill)
-    timer.start()
-    try:
-        assert process.stdout is not None
-        port = int(process.stdout.readline())
-        timer.cancel()
+    with running([sys.executable, "-c", _PROGRAM], directory / "moto.log") as port:
         yield ObjectStore(port)
-    finally:
-        timer.cancel()
-        process.terminate()
-        process.wait(30)
