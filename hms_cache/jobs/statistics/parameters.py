@@ -57,8 +57,8 @@ def basic_statistics(
 def not_answerable(columns: Iterable[ColumnStatisticsObj]) -> frozenset[str]:
     """Columns of whose statistics Hive is to plan and not to answer queries.
 
-    Of values without a bound that can be written, infinite ones and those that are no number, Hive answers NULL for the
-    bound; and a day before 1582-10-15 is another one to Hive, by its calendar, than to Arrow and Spark.
+    Of values without a bound that can be written, such as infinity and NaN, Hive answers NULL for the bound; and a day
+    before 1582-10-15 is another one to Hive, by its calendar, than to Arrow and Spark.
     """
     found = set()
     for column in columns:

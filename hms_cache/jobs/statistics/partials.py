@@ -133,8 +133,8 @@ def _figures(grouping: _Grouping, kind: StatisticsKind, values: pa.Array, hashed
         lengths = length_of(values).cast(pa.int64())
         figures |= grouping.aggregates(length_sum=(lengths, "sum"), length_max=(lengths, "max"))
     if kind.has_bounds:
-        bounded = _ordered(values) if kind is StatisticsKind.DOUBLE else values
-        figures |= grouping.aggregates(low=(bounded, "min"), high=(bounded, "max"))
+        lows, highs = _doubles(values) if kind is StatisticsKind.DOUBLE else (values, values)
+        figures |= grouping.aggregates(low=(lows, "min"), high=(highs, "max"))
     if kind.has_distinct_values:
         present = ~is_null
         # Hive counts seconds.
@@ -144,9 +144,11 @@ def _figures(grouping: _Grouping, kind: StatisticsKind, values: pa.Array, hashed
     return figures
 
 
-def _ordered(values: pa.Array) -> pa.Array:
-    """Without NaN, which is no bound."""
-    return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+def _doubles(values: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """What may be the lowest, and what may be the highest. NaN is above all numbers, as in Java's order and Spark's;
+    here it stands as infinity, which is no bound that is written either."""
+    is_nan = pc.is_nan(values)
+    return tuple(pc.if_else(is_nan, pa.scalar(one, pa.float64()), values) for one in (None, float("inf")))
 
 
 def _hashes(values: pa.Array, present: npt.NDArray[np.bool_]) -> Hashes:

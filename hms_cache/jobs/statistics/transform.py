@@ -32,8 +32,8 @@ def transform(
 
     `rows`: ``partition`` (int), then ``c0``, ``c1``, … in the order of `columns`, of whatever type Spark reads them as.
     Figures are those of Hive: lengths of texts in characters, of binaries in bytes, their average over all rows with 0
-    for a null; bounds without NaN, and none where they would be infinite. `partitions`: a ``partition`` each, which get
-    statistics although they may have no rows. `tasks`: how many put partial rows together, and answer.
+    for a null; no bound where it would be infinite or NaN, which is above all numbers. `partitions`: a ``partition``
+    each, which get statistics although they may have no rows. `tasks`: how many put partial rows together, and answer.
     """
     values = rows.select(_values(rows, columns))
     schema = partial_schema(columns)

@@ -93,7 +93,8 @@ def expected(column: str, values: Sequence[Any]) -> Expected:
     if kind.has_bounds:
         ordered = [one for one in comparable if one == one]
         found.low = _bound(min(ordered, default=None))
-        found.high = _bound(max(ordered, default=None))
+        # NaN is above all numbers to Hive and Spark, and it cannot be written.
+        found.high = _bound(max(ordered, default=None)) if len(ordered) == len(comparable) else None
     distinct = len({repr(one) for one in comparable}) if kind.has_distinct_values else 0
     return Expected(found, distinct)
 
