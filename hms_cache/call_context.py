@@ -39,7 +39,7 @@ class Versioned(Protocol):
 class Source:
     """What a call was answered from."""
 
-    __slots__ = ("entry", "is_pure", "kind", "version")
+    __slots__ = ("entry", "follows_other_tables", "is_pure", "kind", "version")
 
     def __init__(self) -> None:
         self.entry: Versioned | None = None
@@ -47,13 +47,16 @@ class Source:
         self.kind = ""
         self.is_pure = True
         """Whether everything so far came from `entry` alone."""
+        self.follows_other_tables = False
+        """Whether anything in `entry` that was read may change with other tables, as constraints do."""
 
     def begin(self) -> None:
         """A call starts."""
-        self.entry, self.is_pure = None, True
+        self.entry, self.is_pure, self.follows_other_tables = None, True, False
 
-    def from_entry(self, entry: Versioned, kind: str) -> None:
+    def from_entry(self, entry: Versioned, kind: str, *, follows_other_tables: bool = False) -> None:
         """A read was answered from this entry. Under the cache's lock."""
+        self.follows_other_tables |= follows_other_tables
         if self.entry is None:
             self.entry, self.version, self.kind = entry, entry.version, kind
         elif self.entry is not entry or self.version != entry.version:

@@ -7,6 +7,10 @@
 (* member. A server answers a read without asking the database while      *)
 (* HasLease holds; otherwise it reads the position first.                  *)
 (*                                                                         *)
+(* A write says what it may change: anything, or single tables. Here it    *)
+(* touches a table or does not. A read of that table alone is answered     *)
+(* while HasLeaseOfTable holds: writes that do not touch it do not matter. *)
+(*                                                                         *)
 (* Time passes in steps. In a step each clock moves by Slow or Fast units, *)
 (* whichever it likes: clocks drift, and no two are compared. A process    *)
 (* that is stopped is one that takes no step for a while. Messages may be  *)
@@ -37,22 +41,25 @@ VARIABLES
     renewal,    \* its renewal on the way: how old, in units, and what the database said
     applied,    \* the position of its memory
     floor,      \* below which it answers nothing by lease
-    intents,    \* writes of which it has not heard the end
+    tableFloor, \* below which it does not answer reads of the table by lease
+    touched,    \* the last event that touched the table
+    intents,    \* writes of which it has not heard the end, and whether they touch the table
     write,      \* its own write
     seen,       \* rows that it has seen revoked, and for how many units
     messages,   \* on the way
     begun,      \* writes begun so far
     crashes
 
-vars == <<position, lock, row, epoch, lease, renewal, applied, floor, intents, write, seen, messages, begun, crashes>>
-database == <<position, lock, row>>
+vars == <<position, touched, lock, row, epoch, lease, renewal, applied, floor, tableFloor, intents, write, seen, messages, begun, crashes>>
+database == <<position, touched, lock, row>>
+floors == <<floor, tableFloor>>
 
 Min(a, b) == IF a < b THEN a ELSE b
 Max(a, b) == IF a > b THEN a ELSE b
 Others(s) == Servers \ {s}
 
 NoRenewal == [age |-> 0, good |-> FALSE, isSent |-> FALSE]
-NoWrite == [phase |-> "none", key |-> 0, epoch |-> 0, told |-> {}, need |-> [m \in Servers |-> 0],
+NoWrite == [phase |-> "none", key |-> 0, touches |-> FALSE, epoch |-> 0, told |-> {}, need |-> [m \in Servers |-> 0],
             acks |-> [m \in Servers |-> 0], at |-> 0]
 Unseen == [epoch |-> 0, waited |-> 0]
 
@@ -65,6 +72,8 @@ Init ==
     /\ renewal = [s \in Servers |-> NoRenewal]
     /\ applied = [s \in Servers |-> 0]
     /\ floor = [s \in Servers |-> 0]
+    /\ tableFloor = [s \in Servers |-> 0]
+    /\ touched = 0
     /\ intents = [s \in Servers |-> {}]
     /\ write = [s \in Servers |-> NoWrite]
     /\ seen = [s \in Servers |-> [m \in Servers |-> Unseen]]
@@ -77,6 +86,11 @@ HasLease(s) == /\ epoch[s] # 0
                /\ intents[s] = {}
                /\ applied[s] >= floor[s]
 
+HasLeaseOfTable(s) == /\ epoch[s] # 0
+                      /\ lease[s] > 0
+                      /\ \A intent \in intents[s] : ~intent[3]
+                      /\ applied[s] >= tableFloor[s]
+
 -----------------------------------------------------------------------------
 (* Membership *)
 
@@ -88,8 +102,9 @@ Join(s) ==
     /\ lock = NoServer \/ Broken = "join without lock"
     /\ row' = [row EXCEPT ![s] = [epoch |-> row[s].epoch + 1, lease |-> TRUE, revoked |-> FALSE, fenced |-> FALSE, there |-> TRUE]]
     /\ epoch' = [epoch EXCEPT ![s] = row[s].epoch + 1]
-    /\ floor' = [floor EXCEPT ![s] = Max(floor[s], position)]
-    /\ UNCHANGED <<position, lock, lease, renewal, applied, intents, write, seen, messages, begun, crashes>>
+    /\ floor' = [floor EXCEPT ![s] = Max(@, position)]
+    /\ tableFloor' = [tableFloor EXCEPT ![s] = Max(@, position)]
+    /\ UNCHANGED <<position, touched, lock, lease, renewal, applied, intents, write, seen, messages, begun, crashes>>
 
 (* The statement is sent and the database reads the row; the answer comes later. *)
 Renew(s) ==
@@ -98,7 +113,7 @@ Renew(s) ==
     /\ renewal' = [renewal EXCEPT ![s] = [age |-> 0, isSent |-> TRUE,
            good |-> /\ row[s].there /\ row[s].epoch = epoch[s] /\ row[s].lease /\ ~row[s].fenced
                     /\ ~row[s].revoked \/ Broken = "renew a revoked row"]]
-    /\ UNCHANGED <<database, epoch, lease, applied, floor, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<database, epoch, lease, applied, floors, intents, write, seen, messages, begun, crashes>>
 
 (* A lease counts from the sending, not from the answer. Who has lost it may go on as a member that writes, or join
    again. *)
@@ -111,7 +126,7 @@ Renewed(s) ==
               /\ UNCHANGED epoch
          ELSE /\ lease' = [lease EXCEPT ![s] = 0]
               /\ \E e \in {0, epoch[s]} : epoch' = [epoch EXCEPT ![s] = e]
-    /\ UNCHANGED <<database, applied, floor, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<database, applied, floors, intents, write, seen, messages, begun, crashes>>
 
 -----------------------------------------------------------------------------
 (* Reads: one by lease changes nothing; one by position check, and the poller, bring memory up to the log. *)
@@ -119,7 +134,7 @@ Renewed(s) ==
 Check(s) ==
     /\ applied[s] < position
     /\ applied' = [applied EXCEPT ![s] = position]
-    /\ UNCHANGED <<database, epoch, lease, renewal, floor, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<database, epoch, lease, renewal, floors, intents, write, seen, messages, begun, crashes>>
 
 -----------------------------------------------------------------------------
 (* Writes *)
@@ -127,10 +142,21 @@ Check(s) ==
 (* The epoch of each other member that may hold a lease, 0 for all other servers. *)
 Members(s) == [m \in Servers |-> IF m # s /\ row[m].there /\ row[m].lease THEN row[m].epoch ELSE 0]
 
-Writing(s, key, to) == [kind: {"writing"}, from: {s}, key: {key}, to: to, number: {0}]
-Over(s, kind, number) == [kind: {kind}, from: {s}, key: {write[s].key}, to: write[s].told, number: {number}]
+Writing(s, key, touches, to) == [kind: {"writing"}, from: {s}, key: {key}, touches: {touches}, to: to, number: {0}]
+Over(s, kind, number) == [kind: {kind}, from: {s}, key: {write[s].key}, touches: {FALSE}, to: write[s].told, number: {number}]
 
-Begin(s) ==
+(* What is said of a write when it begins; and what a server knows of it when it hears its end. *)
+Announced(touches) == touches /\ Broken # "a table not told"
+Of(s, w, key) == {intent \in intents[s] : intent[1] = w /\ intent[2] = key}
+Touched(s, w, key) == Of(s, w, key) = {} \/ \E intent \in Of(s, w, key) : intent[3]
+
+(* After the end of a write. *)
+Raise(s, number, touches) ==
+    /\ floor' = [floor EXCEPT ![s] = Max(@, number)]
+    /\ tableFloor' = IF touches /\ Broken # "written without the table's floor"
+                        THEN [tableFloor EXCEPT ![s] = Max(@, number)] ELSE tableFloor
+
+Begin(s, touches) ==
     /\ epoch[s] # 0
     /\ write[s].phase = "none"
     /\ begun < MaxWrites
@@ -138,10 +164,10 @@ Begin(s) ==
            key == begun + 1
        IN /\ begun' = key
           /\ write' = [write EXCEPT ![s] = [NoWrite EXCEPT !.phase = "begun", !.key = key, !.epoch = epoch[s],
-                                            !.told = early, !.need = Members(s)]]
-          /\ intents' = [intents EXCEPT ![s] = @ \cup {<<s, key>>}]
-          /\ messages' = messages \cup Writing(s, key, early)
-    /\ UNCHANGED <<database, epoch, lease, renewal, applied, floor, seen, crashes>>
+                                            !.touches = touches, !.told = early, !.need = Members(s)]]
+          /\ intents' = [intents EXCEPT ![s] = @ \cup {<<s, key, Announced(touches)>>}]
+          /\ messages' = messages \cup Writing(s, key, Announced(touches), early)
+    /\ UNCHANGED <<database, epoch, lease, renewal, applied, floors, seen, crashes>>
 
 (* The lock is there. The own row must not be fenced: who was stopped cannot commit on old acknowledgements. It stays
    locked until the end, so that nobody can fence it meanwhile. Then the members are read. That the writer's own lease
@@ -154,8 +180,8 @@ Locked(s) ==
     /\ LET need == IF Broken = "members before lock" THEN write[s].need ELSE Members(s)
            late == {m \in Servers : need[m] > 0} \ write[s].told
        IN /\ write' = [write EXCEPT ![s].phase = "gathering", ![s].need = need, ![s].told = @ \cup late]
-          /\ messages' = messages \cup Writing(s, write[s].key, late)
-    /\ UNCHANGED <<position, row, epoch, lease, renewal, applied, floor, intents, seen, begun, crashes>>
+          /\ messages' = messages \cup Writing(s, write[s].key, Announced(write[s].touches), late)
+    /\ UNCHANGED <<position, touched, row, epoch, lease, renewal, applied, floors, intents, seen, begun, crashes>>
 
 IsOut(s, m) == /\ seen[s][m].epoch = write[s].need[m]
                /\ seen[s][m].waited >= WaitUnits \/ Broken = "no wait after revoking"
@@ -170,24 +196,25 @@ Revoke(s, m) ==
     /\ seen[s][m].epoch # write[s].need[m]
     /\ row' = [row EXCEPT ![m].revoked = (row[m].epoch = write[s].need[m]) \/ row[m].revoked]
     /\ seen' = [seen EXCEPT ![s][m] = [epoch |-> write[s].need[m], waited |-> 0]]
-    /\ UNCHANGED <<position, lock, epoch, lease, renewal, applied, floor, intents, write, messages, begun, crashes>>
+    /\ UNCHANGED <<position, touched, lock, epoch, lease, renewal, applied, floors, intents, write, messages, begun, crashes>>
 
 (* Leases that are over for good are marked with the commit: no other writer has to wait for them. *)
 Commit(s) ==
     /\ write[s].phase = "gathering"
     /\ \A m \in Servers : ~IsMissing(s, m)
     /\ position' = position + 1
+    /\ touched' = IF write[s].touches THEN position + 1 ELSE touched
     /\ lock' = NoServer
     /\ write' = [write EXCEPT ![s].phase = "committed", ![s].at = position + 1]
     /\ row' = [m \in Servers |-> IF write[s].need[m] > 0 /\ IsOut(s, m) /\ row[m].epoch = write[s].need[m] /\ row[m].revoked
                                    THEN [row[m] EXCEPT !.lease = FALSE] ELSE row[m]]
-    /\ UNCHANGED <<epoch, lease, renewal, applied, floor, intents, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<epoch, lease, renewal, applied, floors, intents, seen, messages, begun, crashes>>
 
 (* The answer to COMMIT has come. *)
 Told(s) ==
     /\ write[s].phase = "committed"
-    /\ floor' = [floor EXCEPT ![s] = Max(@, write[s].at)]
-    /\ intents' = [intents EXCEPT ![s] = @ \ {<<s, write[s].key>>}]
+    /\ Raise(s, write[s].at, Touched(s, s, write[s].key))
+    /\ intents' = [intents EXCEPT ![s] = @ \ Of(s, s, write[s].key)]
     /\ messages' = messages \cup Over(s, "written", write[s].at)
     /\ write' = [write EXCEPT ![s] = NoWrite]
     /\ UNCHANGED <<database, epoch, lease, renewal, applied, seen, begun, crashes>>
@@ -196,10 +223,10 @@ Told(s) ==
 Rollback(s) ==
     /\ write[s].phase \in {"begun", "gathering"}
     /\ lock' = IF lock = s THEN NoServer ELSE lock
-    /\ intents' = [intents EXCEPT ![s] = @ \ {<<s, write[s].key>>}]
+    /\ intents' = [intents EXCEPT ![s] = @ \ Of(s, s, write[s].key)]
     /\ messages' = messages \cup Over(s, "abandoned", 0)
     /\ write' = [write EXCEPT ![s] = NoWrite]
-    /\ UNCHANGED <<position, row, epoch, lease, renewal, applied, floor, seen, begun, crashes>>
+    /\ UNCHANGED <<position, touched, row, epoch, lease, renewal, applied, floors, seen, begun, crashes>>
 
 (* The end of a write was not heard: its writer is fenced, which waits for a transaction that has locked the row; then
    the position is read. *)
@@ -208,9 +235,9 @@ Tend(s, intent) ==
     IN /\ intent \in intents[s] /\ w # s
        /\ write[w].phase # "gathering" \/ Broken \in {"own row not checked", "forget without fencing"}
        /\ row' = IF Broken = "forget without fencing" THEN row ELSE [row EXCEPT ![w].fenced = TRUE]
-       /\ floor' = [floor EXCEPT ![s] = IF Broken = "forget without position" THEN @ ELSE Max(@, position)]
+       /\ Raise(s, IF Broken = "forget without position" THEN 0 ELSE position, TRUE)
        /\ intents' = [intents EXCEPT ![s] = @ \ {intent}]
-       /\ UNCHANGED <<position, lock, epoch, lease, renewal, applied, write, seen, messages, begun, crashes>>
+       /\ UNCHANGED <<position, touched, lock, epoch, lease, renewal, applied, write, seen, messages, begun, crashes>>
 
 (* The row of a member without a lease goes when it was without one for long: the server that left it there is gone.
    For one that is not, it is a fence. *)
@@ -219,33 +246,33 @@ Forget(m) ==
     /\ ~row[m].lease \/ Broken = "forget a lease"
     /\ lock # m
     /\ row' = [row EXCEPT ![m].there = FALSE]
-    /\ UNCHANGED <<position, lock, epoch, lease, renewal, applied, floor, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<position, touched, lock, epoch, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes>>
 
 -----------------------------------------------------------------------------
 (* Messages *)
 
 Receive(m) ==
     LET s == m.to
-        intent == <<m.from, m.key>>
+        intent == <<m.from, m.key, m.touches>>
     IN CASE m.kind = "writing" ->
               /\ intents' = [intents EXCEPT ![s] = IF Broken = "acknowledge and keep the lease" THEN @ ELSE @ \cup {intent}]
               /\ messages' = (messages \ {m}) \cup
-                     {[kind |-> "ack", from |-> s, key |-> m.key, to |-> m.from, number |-> epoch[s]]}
-              /\ UNCHANGED <<floor, write>>
+                     {[kind |-> "ack", from |-> s, key |-> m.key, touches |-> FALSE, to |-> m.from, number |-> epoch[s]]}
+              /\ UNCHANGED <<floors, write>>
          [] m.kind = "ack" ->
               /\ write' = IF write[s].key = m.key THEN [write EXCEPT ![s].acks[m.from] = m.number] ELSE write
               /\ messages' = messages \ {m}
-              /\ UNCHANGED <<intents, floor>>
+              /\ UNCHANGED <<intents, floors>>
          [] OTHER ->
-              /\ intents' = [intents EXCEPT ![s] = @ \ {intent}]
-              /\ floor' = [floor EXCEPT ![s] = IF Broken = "written without floor" THEN @ ELSE Max(@, m.number)]
+              /\ intents' = [intents EXCEPT ![s] = @ \ Of(s, m.from, m.key)]
+              /\ Raise(s, IF Broken = "written without floor" THEN 0 ELSE m.number, Touched(s, m.from, m.key))
               /\ messages' = messages \ {m}
               /\ UNCHANGED write
 
 Deliver == \E m \in messages : Receive(m) /\ UNCHANGED <<database, epoch, lease, renewal, applied, seen, begun, crashes>>
 
 Lose == \E m \in messages : /\ messages' = messages \ {m}
-                            /\ UNCHANGED <<database, epoch, lease, renewal, applied, floor, intents, write, seen, begun, crashes>>
+                            /\ UNCHANGED <<database, epoch, lease, renewal, applied, floors, intents, write, seen, begun, crashes>>
 
 -----------------------------------------------------------------------------
 (* Time and faults *)
@@ -257,7 +284,7 @@ Tick ==
                           THEN [renewal[s] EXCEPT !.age = Min(LeaseUnits, @ + speed[s])] ELSE renewal[s]]
         /\ seen' = [s \in Servers |-> [m \in Servers |-> IF seen[s][m].epoch = 0 THEN Unseen
                           ELSE [seen[s][m] EXCEPT !.waited = Min(WaitUnits, @ + speed[s])]]]
-        /\ UNCHANGED <<database, epoch, applied, floor, intents, write, messages, begun, crashes>>
+        /\ UNCHANGED <<database, epoch, applied, floors, intents, write, messages, begun, crashes>>
 
 (* The process is gone, and its transaction with it; its row stays. *)
 Crash(s) ==
@@ -269,10 +296,11 @@ Crash(s) ==
     /\ renewal' = [renewal EXCEPT ![s] = NoRenewal]
     /\ applied' = [applied EXCEPT ![s] = 0]
     /\ floor' = [floor EXCEPT ![s] = 0]
+    /\ tableFloor' = [tableFloor EXCEPT ![s] = 0]
     /\ intents' = [intents EXCEPT ![s] = {}]
     /\ write' = [write EXCEPT ![s] = NoWrite]
     /\ seen' = [seen EXCEPT ![s] = [m \in Servers |-> Unseen]]
-    /\ UNCHANGED <<position, row, messages, begun>>
+    /\ UNCHANGED <<position, touched, row, messages, begun>>
 
 (* In order: the row goes with the server once it has given up its lease. *)
 Leave(s) ==
@@ -282,14 +310,15 @@ Leave(s) ==
     /\ ~renewal[s].isSent
     /\ row' = [row EXCEPT ![s].there = FALSE]
     /\ epoch' = [epoch EXCEPT ![s] = 0]
-    /\ UNCHANGED <<position, lock, lease, renewal, applied, floor, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<position, touched, lock, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes>>
 
 Next ==
     \/ Tick \/ Deliver \/ Lose
     \/ \E s \in Servers :
           \/ Join(s) \/ Renew(s) \/ Renewed(s) \/ Leave(s) \/ Crash(s)
           \/ Check(s) \/ Forget(s)
-          \/ Begin(s) \/ Locked(s) \/ Commit(s) \/ Told(s) \/ Rollback(s)
+          \/ \E touches \in BOOLEAN : Begin(s, touches)
+          \/ Locked(s) \/ Commit(s) \/ Told(s) \/ Rollback(s)
           \/ \E m \in Servers : Revoke(s, m)
           \/ \E intent \in intents[s] : Tend(s, intent)
 
@@ -308,6 +337,9 @@ FairSpec == Spec /\ Fairness
 
 (* A read that is answered by lease shows every event that is committed at that moment. *)
 ReadsAreLinearizable == \A s \in Servers : HasLease(s) => applied[s] = position
+
+(* One of the table alone shows every event that touched it. *)
+ReadsOfTheTableAreLinearizable == \A s \in Servers : HasLeaseOfTable(s) => applied[s] >= touched
 
 (* Whoever holds the lock lets go of it, whatever the other members do. *)
 NoDeadlock == \A s \in Servers : lock = s ~> lock # s

@@ -102,6 +102,8 @@ class LeaseStatus:
     """Exact reads by lease."""
 
     held: bool
+    held_for_tables: bool
+    """The same for reads of one table alone, unless it is among those that are being written."""
     left_s: float
     open_writes: int
     alarm: str
@@ -215,6 +217,7 @@ def lease_status(sources: AdminSources) -> LeaseStatus | None:
     view, connected = membership.state.view(), set(membership.transport.connected())
     return LeaseStatus(
         held=sources.cache is not None and sources.cache.freshness.holds_lease(),
+        held_for_tables=view.answers_other_tables,
         left_s=round(view.lease_left_s, 3),
         open_writes=view.intents,
         alarm=view.alarm,

@@ -86,6 +86,7 @@ def _show(membership: Membership, caching: Caching, metrics: LeaseMetrics) -> No
     metrics.members.set_function(lambda: len(membership.rows))
     metrics.left.set_function(lambda: state.view().lease_left_s)
     metrics.is_held.set_function(lambda: float(caching.cache.freshness.holds_lease()))
+    metrics.is_held_for_tables.set_function(lambda: float(state.view().answers_other_tables))
     metrics.open_writes.set_function(lambda: state.view().intents)
     metrics.alarm.set_function(lambda: float(bool(state.alarm_reason)))
     metrics.waits.set_function(lambda: membership.writes.waits)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hms_cache.cache.entries import Entry
+    from hms_cache.metadata.object_names import TableName
 
 Reply = bytes | tuple[bytes, ...]
 """A reply as it is written: at once, or, where copying would cost too much, in pieces."""
@@ -30,9 +31,17 @@ OVERHEAD_BYTES = 300
 class Answer:
     """One encoded reply, ready but for the sequence id."""
 
-    __slots__ = ("current", "entry", "kind", "method", "render", "seen_uses", "size_bytes", "uses")
+    __slots__ = ("current", "entry", "kind", "method", "render", "seen_uses", "size_bytes", "table", "uses")
 
-    def __init__(self, method: str, kind: str, render: Callable[[bytes], Reply], size_bytes: int, entry: Entry) -> None:
+    def __init__(
+        self,
+        method: str,
+        kind: str,
+        render: Callable[[bytes], Reply],
+        size_bytes: int,
+        entry: Entry,
+        table: TableName | None = None,
+    ) -> None:
         self.method = method
         self.kind = kind
         self.render = render
@@ -40,6 +49,8 @@ class Answer:
         self.size_bytes = size_bytes
         self.entry = entry
         """What it was made from."""
+        self.table = table
+        """The table of whose struct, partitions or statistics alone it tells; see `Freshness.holds_lease`."""
         self.current = True
         self.uses = 0
         """How often it was sent. Only the event loop counts, without a lock; readers may miss the last ones."""

@@ -15,7 +15,6 @@ from hms_cache.cache.entries import TABLE_FACETS, Facet
 from hms_cache.cache.policy import sync_property
 from hms_cache.notifications import events as ev
 from hms_cache.notifications import tjson
-from hms_cache.notifications.event_types import EventType
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 
@@ -98,27 +97,6 @@ CHANGES_TABLE_NAMES = frozenset(
     {ev.TableCreated, ev.TableAltered, ev.TableDropped, ev.TableReloaded, ev.UndecodedEvent}
 )
 """Event types after which the list of a database's tables (names, types, comments, owners) may be another one."""
-
-ONLY_OF_ITS_TABLE = frozenset(
-    {
-        EventType.ADD_PARTITION,
-        EventType.ALTER_PARTITION,
-        EventType.ALTER_PARTITIONS,
-        EventType.DROP_PARTITION,
-        EventType.INSERT,
-        EventType.ADD_NOTNULLCONSTRAINT,
-        EventType.ADD_DEFAULTCONSTRAINT,
-        EventType.ADD_CHECKCONSTRAINT,
-        EventType.UPDATE_TBL_COL_STAT_EVENT,
-        EventType.DELETE_TBL_COL_STAT_EVENT,
-        EventType.UPDATE_PART_COL_STAT_EVENT,
-        EventType.DELETE_PART_COL_STAT_EVENT,
-        EventType.COMMIT_COMPACTION_EVENT,
-    }
-)
-"""Event types that change nothing but facets of the table that their row names. All others may change more: names and
-what is absent (create, alter, drop, reload), other tables (foreign keys, the keys that they end at, a rename), tags of
-tables that are loaded later (transactions, write ids), whole databases, or what cannot be known (other types)."""
 
 CHANGES_DATABASE_NAMES = frozenset({ev.DatabaseCreated, ev.DatabaseDropped, ev.DatabaseAltered, ev.UndecodedEvent})
 

@@ -25,6 +25,7 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.clock import Clock
 from hms_cache.computing import turns
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import History
 from hms_cache.notifications.poller_status import PollerStatus
 
@@ -73,6 +74,10 @@ class Lease(Protocol):
 
     now_s: Callable[[], float]
     """The clock of the deadline."""
+
+    def answers_table(self, table: TableName) -> bool:
+        """Whether memory shows every event that is committed and may change an answer from the struct, the partitions
+        or the statistics of this table."""
 
 
 NEVER_ASKS = float("inf")
@@ -185,17 +190,18 @@ class Freshness:
             if generation == self._generation:
                 self._current_at_s = max(self._current_at_s, sent_s)
 
-    def ensure(self, *, wants_proof: bool = False) -> bool:
+    def ensure(self, table: TableName | None = None, *, wants_proof: bool = False) -> bool:
         """True when memory is recent enough for a read that arrived before this call; False: the store must answer.
 
-        `wants_proof`: as at `max_staleness` 0, whatever it is.
+        `table`: the read is of this table alone, but not of its constraints. `wants_proof`: as at `max_staleness` 0,
+        whatever it is.
 
         Waits for the shared check and for missing events, `apply_timeout_s` at most. Raises DatabaseUnavailable when
         the database must be asked and does not answer.
         """
         if not self.may_serve():
             return False
-        if self.holds_lease():
+        if self.holds_lease(table):
             return True
         if not wants_proof and self.is_recent():
             return True
@@ -221,13 +227,16 @@ class Freshness:
         self.found_current(result.sent_s, generation)
         return self.may_serve()
 
-    def holds_lease(self) -> bool:
+    def holds_lease(self, table: TableName | None = None) -> bool:
         """Whether memory shows every event that is committed at this moment, without a question to the database.
 
-        No floor is compared: a write of this server, and whatever else another read may have shown, is committed.
+        `table`: it need show only those that may change an answer about this table alone, but for its constraints. No
+        floor is compared: a write of this server, and whatever else another read may have shown, is committed.
         """
         lease = self.lease
-        return lease is not None and lease.now_s() < lease.deadline_s and self.may_serve()
+        if lease is None or not self.may_serve():
+            return False
+        return lease.now_s() < lease.deadline_s or (table is not None and lease.answers_table(table))
 
     def is_proven(self, history: History) -> bool:
         """Whether a check in this history speaks of the events that memory is made of (P7)."""

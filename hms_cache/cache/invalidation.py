@@ -12,7 +12,6 @@ from hms_cache.cache.event_rules import (
     CHANGES_DATABASE_NAMES,
     CHANGES_TABLE_NAMES,
     NOTHING_STAYS,
-    ONLY_OF_ITS_TABLE,
     PARAMETERS_ALTERED,
     WHOLE_TABLE,
     Action,
@@ -31,6 +30,7 @@ from hms_cache.cache.weights import weight_of
 from hms_cache.cache.write_id_tags import Raise, TransactionTracker
 from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
 from hms_cache.notifications import events as ev
+from hms_cache.notifications.event_types import ONLY_OF_ITS_TABLE
 from hms_cache.notifications.scope import Scope
 from hms_cache.txn.valid_write_ids import WriteIdGapTooLargeError
 

@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.lease.clock import lease_clock_s
+from hms_cache.lease.scopes import EVERYTHING
 from hms_cache.lease.state import DRIFT, NEVER, LeaseState
 from hms_cache.lease.transport import Message, Transport
 from hms_cache.lease.unannounced import LOOK_S
@@ -135,9 +136,10 @@ class Membership:
 
     def _receive(self, sender: str, message: list[str | int | None]) -> Message | None:
         match message:
-            case ["writing", int(key)]:
+            case ["writing", int(key), *tables]:
                 self.acknowledgements += 1
-                return ("ack", key, self.state.writing((sender, key)))
+                scope = frozenset(table for table in tables if isinstance(table, int)) or EVERYTHING
+                return ("ack", key, self.state.writing((sender, key), scope))
             case ["written", int(key), int(first), int(last)]:
                 self.state.written((sender, key), first, last)
             case ["settled", int(key), int(position)]:

@@ -7,8 +7,9 @@
 | `renewed`             | the lease runs until sending + length, less the drift allowance                           |
 | `unleased`            | its lease was revoked: a member that writes, and answers nothing by lease in this epoch   |
 | `lost`                | no member any more: the row was fenced or is gone, or the log is another one              |
-| `writing`             | a member's write began: no answer by lease until its end is heard; acknowledged by epoch  |
-| `written`, `abandoned`| its end; the floor rises to its event                                                     |
+| `writing`             | a member's write began: no answer by lease, of its tables or of anything, until its end   |
+|                       | is heard; acknowledged by epoch                                                           |
+| `written`, `abandoned`| its end; the floor, of its tables or of everything, rises to its event                    |
 | `over`                | the same, told again on a new connection                                                  |
 | `tended`              | its end was not heard, its writer was fenced and the position read                        |
 | `alarm`               | an event that no member announced: no lease any more                                      |
@@ -21,6 +22,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from hms_cache.lease.scopes import EVERYTHING, Scope, table_number
+from hms_cache.metadata.object_names import TableName
+
 DRIFT: Final = 0.01
 """How far a clock may be off, as a share of the time measured. Quartz is off by 0.0001; NTP slews by 0.0005."""
 
@@ -29,8 +33,17 @@ NEVER: Final = float("-inf")
 MOST_INTENTS: Final = 10_000
 """Writes of other members that may be open: more than all their threads; then the lease is given up."""
 
+MOST_TABLE_FLOORS: Final = 1_000
+"""Tables whose last event memory has still to reach: a second of many writers; then the floor of everything rises."""
+
 Intent = tuple[str, int]
 """The member that writes, and its number for the write."""
+
+
+@dataclass(slots=True)
+class _OpenWrite:
+    heard_s: float
+    scope: Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +55,12 @@ class LeaseView:
     intents: int
     floor: int
     alarm: str
+    answers_other_tables: bool
+    """Whether reads of one table that nobody writes are answered by lease."""
 
 
 class LeaseState:
-    """See the module. `deadline_s` is read without the lock: until then, by `clock`, memory answers."""
+    """See the module. `deadline_s` and `_of_tables` are read without the lock: until then memory answers."""
 
     def __init__(self, member: str, length_s: float, clock: Callable[[], float], position: Callable[[], int]) -> None:
         """`position`: that of memory, read without a lock."""
@@ -54,6 +69,8 @@ class LeaseState:
         self.now_s = clock
         self.deadline_s = NEVER
         """The one number that a read compares: no answer by lease from then on."""
+        self._of_tables: tuple[float, frozenset[int]] = (NEVER, frozenset())
+        """The same for reads of one table alone, and the tables of which none is answered. Replaced as a whole."""
         self.changed = threading.Event()
         """There is something for the membership's thread to do."""
         self._position = position
@@ -62,8 +79,13 @@ class LeaseState:
         self._is_joined = False
         self._may_lease = False
         self._lease_until_s = NEVER
-        self._intents: dict[Intent, float] = {}
+        self._intents: dict[Intent, _OpenWrite] = {}
         self._floor = -1
+        """Of all events that were heard of."""
+        self._floor_of_everything = -1
+        """Of those that may have changed more than single tables."""
+        self._table_floors: dict[int, int] = {}
+        """Of the others, by table."""
         self._accounted_to = -1
         """Every event up to here was announced, or was there when that did not matter yet."""
         self._accounted: set[int] = set()
@@ -82,7 +104,7 @@ class LeaseState:
         with self._lock:
             if epoch == self._epoch:
                 self._is_joined, self._may_lease = True, may_lease
-                self._floor = max(self._floor, position)
+                self._raise_floor(position)
                 self._account_to(position)
                 self._decide()
 
@@ -114,7 +136,8 @@ class LeaseState:
         """The log is another one: what was known of positions means nothing (P7)."""
         with self._lock:
             self._epoch, self._is_joined, self._lease_until_s = None, False, NEVER
-            self._floor = self._accounted_to = -1
+            self._floor = self._floor_of_everything = self._accounted_to = -1
+            self._table_floors.clear()
             self._accounted.clear()
             self._decide()
         self.changed.set()
@@ -127,21 +150,21 @@ class LeaseState:
 
     # ---- writes of members ----
 
-    def writing(self, intent: Intent) -> int | None:
+    def writing(self, intent: Intent, scope: Scope = EVERYTHING) -> int | None:
         """A write is under way, own or another member's; again: it still is. The epoch to acknowledge it with."""
         with self._lock:
             if intent not in self._intents and len(self._intents) >= MOST_INTENTS:
                 return None
-            self._intents[intent] = self.now_s()
+            self._intents[intent] = _OpenWrite(self.now_s(), scope)
             self._decide()
             return self._epoch
 
     def written(self, intent: Intent, first: int, last: int) -> None:
         """It is committed, with these events."""
         with self._lock:
-            self._floor = max(self._floor, last)
+            write = self._intents.pop(intent, None)
+            self._raise_floor(last, write.scope if write is not None else EVERYTHING)
             self._account(first, last)
-            self._intents.pop(intent, None)
             self._decide()
         self.changed.set()
 
@@ -157,7 +180,7 @@ class LeaseState:
         with self._lock:
             ended = [intent for intent in self._intents if intent[0] == member and intent[1] < below]
             if ended:
-                self._floor = max(self._floor, position)
+                self._raise_floor(position)
                 self._account_to(position)
                 for intent in ended:
                     del self._intents[intent]
@@ -170,17 +193,24 @@ class LeaseState:
             now_s = self.now_s()
             return [
                 intent
-                for intent, since_s in self._intents.items()
-                if intent[0] != self.member and now_s - since_s >= patience_s
+                for intent, write in self._intents.items()
+                if intent[0] != self.member and now_s - write.heard_s >= patience_s
             ]
 
     def tended(self, intent: Intent, position: int) -> None:
         """Its writer was fenced, and then the log was seen to end at `position`."""
         with self._lock:
-            self._floor = max(self._floor, position)
+            self._raise_floor(position)
             self._account_to(position)
             self._intents.pop(intent, None)
             self._decide()
+
+    # ---- reads ----
+
+    def answers_table(self, table: TableName) -> bool:
+        """Whether memory may answer a read of this table alone (`scopes.Scope`), although others are being written."""
+        deadline_s, busy = self._of_tables
+        return self.now_s() < deadline_s and table_number(table) not in busy
 
     # ---- memory ----
 
@@ -207,13 +237,35 @@ class LeaseState:
         with self._lock:
             left_s = max(0.0, self._lease_until_s - self.now_s())
             epoch = self._epoch if self._is_joined else None
-            return LeaseView(epoch, left_s, len(self._intents), self._floor, self.alarm_reason)
+            answers_others = self.now_s() < self._of_tables[0]
+            return LeaseView(epoch, left_s, len(self._intents), self._floor, self.alarm_reason, answers_others)
 
     # ---- under the lock ----
 
     def _decide(self) -> None:
-        free = self._is_joined and not self._intents and not self.alarm_reason
-        self.deadline_s = self._lease_until_s if free and self._position() >= self._floor else NEVER
+        position = self._position()
+        until_s = self._lease_until_s if self._is_joined and not self.alarm_reason else NEVER
+        self.deadline_s = until_s if not self._intents and position >= self._floor else NEVER
+        if position >= self._floor:
+            self._table_floors.clear()
+        busy = {table for table, floor in self._table_floors.items() if floor > position}
+        for write in self._intents.values():
+            if write.scope is EVERYTHING:
+                until_s = NEVER
+                break
+            busy |= write.scope
+        self._of_tables = (until_s if position >= self._floor_of_everything else NEVER, frozenset(busy))
+
+    def _raise_floor(self, position: int, scope: Scope = EVERYTHING) -> None:
+        self._floor = max(self._floor, position)
+        if scope is EVERYTHING:
+            self._floor_of_everything = max(self._floor_of_everything, position)
+            return
+        for table in scope:
+            self._table_floors[table] = max(self._table_floors.get(table, -1), position)
+        if len(self._table_floors) > MOST_TABLE_FLOORS:
+            self._floor_of_everything = self._floor
+            self._table_floors.clear()
 
     def _account(self, first: int, last: int) -> None:
         if first <= self._accounted_to + 1:

@@ -22,6 +22,7 @@ from sqlalchemy import Connection
 from hms_cache.lease.clock import lease_clock_s
 from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
 from hms_cache.lease.state import DRIFT
+from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import Statement
 from hms_cache.store.members import members
@@ -85,7 +86,7 @@ class UnannouncedWrites:
                 self._is_looking = False
                 self._lock.notify_all()
 
-    def begin(self) -> UnannouncedWrite:
+    def begin(self, events: Sequence[EventRow]) -> UnannouncedWrite:
         """Nobody is told."""
         return UnannouncedWrite(self)
 

@@ -15,7 +15,9 @@ from typing import Any, Final, Protocol
 from sqlalchemy import Connection
 
 from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
+from hms_cache.lease.scopes import Scope, scope_of
 from hms_cache.lease.state import DRIFT, LeaseState
+from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database, session_of
 from hms_cache.store.engine.direct_statements import Statement
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
@@ -41,13 +43,19 @@ class Links(Protocol):
 class Write:
     """One write transaction. `LeaseWrites.lock` guards all of it."""
 
-    def __init__(self, of: LeaseWrites, key: int, epoch: int) -> None:
+    def __init__(self, of: LeaseWrites, key: int, epoch: int, scope: Scope) -> None:
         self.key = key
         self.epoch = epoch
+        self.scope = scope
         self.told: set[str] = set()
         self.acks: dict[str, int | None] = {}
         self.is_open = True
         self._of = of
+
+    @property
+    def announcement(self) -> Message:
+        """What members are told of it."""
+        return ("writing", self.key, *sorted(self.scope or ()))
 
     def statements_under_lock(self) -> Sequence[Statement]:
         """What `LeaseWrites.gather` reads."""
@@ -133,8 +141,8 @@ class LeaseWrites:
             if not self._joined.wait_for(lambda: self._state.epoch is not None, patience_s):
                 raise DatabaseUnavailable("this server could not join the set whose members read by lease")
 
-    def begin(self) -> Write:
-        """Announces a write to all members known; nothing is waited for.
+    def begin(self, events: Sequence[EventRow]) -> Write:
+        """Announces a write with these events to all members known; nothing is waited for.
 
         :raises RetryableConflict: this server is no member any more.
         """
@@ -143,9 +151,9 @@ class LeaseWrites:
             raise RetryableConflict("this server is just joining the set")
         with self.lock:
             self._last_key += 1
-            write = Write(self, self._last_key, epoch)
+            write = Write(self, self._last_key, epoch, scope_of(events))
             intent = (self._state.member, write.key)
-            if self._state.writing(intent) != epoch:
+            if self._state.writing(intent, write.scope) != epoch:
                 self._state.abandoned(intent)
                 raise RetryableConflict("this server's membership has just changed, or too many writes are open")
             self._open[write.key] = write
@@ -226,10 +234,10 @@ class LeaseWrites:
         for member in to:
             if member not in write.told:
                 write.told.add(member)
-                self._links.send(member, ("writing", write.key))
+                self._links.send(member, write.announcement)
 
     def acknowledged(self, member: str, key: int, epoch: int | None) -> None:
-        """A member answers no read by lease until the write's end."""
+        """A member answers no read of what is written by lease until the write's end."""
         with self.lock:
             write = self._open.get(key)
             if write is not None:
@@ -241,9 +249,9 @@ class LeaseWrites:
         """Tells the members again of writes that are still under way."""
         with self.lock:
             for write in self._open.values():
-                self._state.writing((self._state.member, write.key))
+                self._state.writing((self._state.member, write.key), write.scope)
                 for member in write.told:
-                    self._links.send(member, ("writing", write.key))
+                    self._links.send(member, write.announcement)
 
     def end(self, write: Write, message: Message) -> None:
         """The write is over, in whichever way. Memory hears of it before anybody else."""

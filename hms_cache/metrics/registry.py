@@ -349,7 +349,10 @@ class LeaseMetrics(_Subsystem):
         super().__init__(registry)
         self.members = self._gauge("lease_members", "Members of the set as they were last read, this one among them.")
         self.left = self._gauge("lease_left_seconds", "What is left of this member's lease.")
-        self.is_held = self._gauge("lease_held", "1 while reads are answered by lease.")
+        self.is_held = self._gauge("lease_held", "1 while all exact reads are answered by lease.")
+        self.is_held_for_tables = self._gauge(
+            "lease_held_for_tables", "1 while reads of tables that nobody is writing are answered by lease."
+        )
         self.open_writes = self._gauge("lease_writes_open", "Writes of members whose end has not been heard.")
         self.alarm = self._gauge("lease_alarm", "1 once an event was found that no member announced.")
         self.waits = self._count("lease_waits_total", "Writes that waited for the end of another member's lease.")

@@ -58,3 +58,24 @@ class EventType(StrEnum):
 GRANTS_CHANGED = "HMS_CACHE_GRANTS"
 """A grant or role was changed: written by servers of this program with `authorization.sql_grants = logged` only. No
 release of Hive has a type of this name, nor an event for what it tells."""
+
+ONLY_OF_ITS_TABLE = frozenset(
+    {
+        EventType.ADD_PARTITION,
+        EventType.ALTER_PARTITION,
+        EventType.ALTER_PARTITIONS,
+        EventType.DROP_PARTITION,
+        EventType.INSERT,
+        EventType.ADD_NOTNULLCONSTRAINT,
+        EventType.ADD_DEFAULTCONSTRAINT,
+        EventType.ADD_CHECKCONSTRAINT,
+        EventType.UPDATE_TBL_COL_STAT_EVENT,
+        EventType.DELETE_TBL_COL_STAT_EVENT,
+        EventType.UPDATE_PART_COL_STAT_EVENT,
+        EventType.DELETE_PART_COL_STAT_EVENT,
+        EventType.COMMIT_COMPACTION_EVENT,
+    }
+)
+"""Event types that change nothing but facets of the table that their row names. All others may change more: names and
+what is absent (create, alter, drop, reload), other tables (foreign keys, the keys that they end at, a rename), tags of
+tables that are loaded later (transactions, write ids), whole databases, or what cannot be known (other types)."""

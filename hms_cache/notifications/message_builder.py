@@ -18,6 +18,7 @@ from typing import Any
 
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.events import EventRow, PartitionFiles, TransactionWriteId
 from hms_cache.notifications.messages import MessageFormat, encode_message
@@ -110,7 +111,8 @@ class MessageBuilder:
             "isTruncateOp": _text_of(is_truncate),
             "writeId": write_id,
         }
-        return self._table_row(EventType.ALTER_TABLE, after, fields)
+        row = self._table_row(EventType.ALTER_TABLE, after, fields)
+        return row._replace(keeps_name=_name_of(before) == _name_of(after))
 
     def build_drop_table(self, table: ttypes.Table) -> EventRow:
         return self._table_row(EventType.DROP_TABLE, table, self._table_fields(table))
@@ -515,6 +517,10 @@ def _weight(text: str) -> int:
 
 def _catalog_of(owner: Any) -> str:
     return owner.catName or DEFAULT_CATALOG
+
+
+def _name_of(table: ttypes.Table) -> TableName:
+    return table_name(table.catName, table.dbName, table.tableName)
 
 
 def _key_values(table: ttypes.Table, values: Sequence[str]) -> dict[str, str]:

@@ -131,7 +131,7 @@ class HotPath:
             return None
         # In this order: an event that is applied meanwhile clears `current` before the position moves.
         freshness = self._freshness
-        is_fresh = (freshness.lease is not None and freshness.holds_lease()) or (
+        is_fresh = (freshness.lease is not None and freshness.holds_lease(found.table)) or (
             freshness.max_staleness_s > 0 and freshness.is_recent()
         )
         if is_fresh and found.current:

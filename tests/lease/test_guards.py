@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from hms_cache.lease.revocations import Revocations
+from hms_cache.lease.scopes import Scope
 from hms_cache.lease.state import LeaseState
 from hms_cache.lease.writes import LeaseWrites
 from hms_cache.notifications.events import EventRow
@@ -124,8 +125,8 @@ def joined_during_a_write(make: Make) -> bool:
 
     begin = LeaseWrites.begin
 
-    def begin_and_join(self: LeaseWrites) -> Any:
-        found = begin(self)
+    def begin_and_join(self: LeaseWrites, events: Any) -> Any:
+        found = begin(self, events)
         if not joined:
             join()
         return found
@@ -140,8 +141,8 @@ def acknowledge_before_switching(patch: pytest.MonkeyPatch) -> None:
     """A member acknowledges and goes on answering by lease."""
     writing = LeaseState.writing
 
-    def only_own(self: LeaseState, intent: tuple[str, int]) -> int | None:
-        return writing(self, intent) if intent[0] == self.member else self.epoch
+    def only_own(self: LeaseState, intent: tuple[str, int], scope: Scope) -> int | None:
+        return writing(self, intent, scope) if intent[0] == self.member else self.epoch
 
     patch.setattr(LeaseState, "writing", only_own)
 
@@ -162,8 +163,8 @@ def members_read_before_the_lock(patch: pytest.MonkeyPatch) -> None:
     begin, gather = LeaseWrites.begin, LeaseWrites.gather
     early: dict[int, Any] = {}
 
-    def begin_with_members(self: LeaseWrites) -> Any:
-        found = begin(self)
+    def begin_with_members(self: LeaseWrites, events: Any) -> Any:
+        found = begin(self, events)
         with self._database.checking() as connection:
             early[found.key] = members.read(connection)
         return found

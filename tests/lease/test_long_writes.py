@@ -3,7 +3,7 @@ by lease until it comes to its events."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from sqlalchemy import Connection
@@ -72,7 +72,7 @@ class Told:
     def ready(self) -> None:
         self._seen.append("ready")
 
-    def begin(self) -> Told:
+    def begin(self, events: Sequence[EventRow]) -> Told:
         self._seen.append("told")
         return self
 

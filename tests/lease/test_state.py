@@ -6,17 +6,29 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from hms_cache.lease.state import DRIFT, NEVER, LeaseState
+from hms_cache.lease.scopes import EVERYTHING, Scope, table_number
+from hms_cache.lease.state import DRIFT, MOST_TABLE_FLOORS, NEVER, LeaseState
+from hms_cache.metadata.object_names import TableName
 
 LENGTH_S = 10.0
 OTHERS = ("b", "c")
+TABLES = tuple(TableName("hive", "d", name) for name in ("t", "u", "v"))
+SCOPES = st.one_of(
+    st.just(EVERYTHING),
+    st.sets(st.sampled_from(TABLES), min_size=1).map(lambda tables: frozenset(map(table_number, tables))),
+)
+
+
+def touches(scope: Scope, table: TableName) -> bool:
+    return scope is EVERYTHING or table_number(table) in scope
 
 
 class Member(RuleBasedStateMachine):
     """One member's state; the machine plays the database, the other members and the clock.
 
     The oracle is the rule of `LeaseState`'s table in the words of the model (`has_lease`): it is a member, its lease
-    has not ended, no write is open, memory is not below the floor, no alarm.
+    has not ended, no write is open, memory is not below the floor, no alarm. Of one table the same, but for writes that
+    do not touch it.
     """
 
     @initialize()
@@ -28,8 +40,9 @@ class Member(RuleBasedStateMachine):
         self.is_joined = False
         self.may_lease = False
         self.until_s = NEVER
-        self.open: dict[tuple[str, int], float] = {}
+        self.open: dict[tuple[str, int], tuple[float, Scope]] = {}
         self.floor = -1
+        self.floors = dict.fromkeys(TABLES, -1)
         self.announced = 0
         self.log = 0
         self.alarm = False
@@ -41,8 +54,14 @@ class Member(RuleBasedStateMachine):
         self.state.joined(epoch, self.log, may_lease=may_lease)
         self.may_lease = may_lease
         self.epoch, self.is_joined, self.until_s = epoch, True, NEVER
-        self.floor = max(self.floor, self.log)
+        self.rise(EVERYTHING)
         self.announced = self.log
+
+    def rise(self, scope: Scope) -> None:
+        self.floor = max(self.floor, self.log)
+        for table in TABLES:
+            if touches(scope, table):
+                self.floors[table] = max(self.floors[table], self.log)
 
     @rule(late_s=st.floats(0, LENGTH_S * 2), is_own=st.booleans())
     def renews(self, late_s: float, is_own: bool) -> None:
@@ -72,10 +91,12 @@ class Member(RuleBasedStateMachine):
         self.state.lost(self.epoch)
         self.epoch, self.is_joined, self.until_s = None, False, NEVER
 
-    @rule(member=st.sampled_from(OTHERS), key=st.integers(1, 3))
-    def write_begins(self, member: str, key: int) -> None:
-        assert self.state.writing((member, key)) == self.epoch
-        self.open[member, key] = self.now_s
+    @rule(member=st.sampled_from(OTHERS), key=st.integers(1, 3), scope=SCOPES)
+    def write_begins(self, member: str, key: int, scope: Scope) -> None:
+        """Or is told of again, as what it is."""
+        _, scope = self.open.get((member, key), (0, scope))
+        assert self.state.writing((member, key), scope) == self.epoch
+        self.open[member, key] = self.now_s, scope
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())
@@ -84,8 +105,7 @@ class Member(RuleBasedStateMachine):
         self.log += 1
         self.announced = self.log
         self.state.written(intent, self.log, self.log)
-        del self.open[intent]
-        self.floor = max(self.floor, self.log)
+        self.rise(self.open.pop(intent)[1])
 
     @precondition(lambda self: self.open)
     @rule(data=st.data())
@@ -97,11 +117,13 @@ class Member(RuleBasedStateMachine):
     @rule()
     def unheard_writes_are_tended(self) -> None:
         found = self.state.unheard(LENGTH_S)
-        assert sorted(found) == sorted(one for one, since_s in self.open.items() if self.now_s - since_s >= LENGTH_S)
+        assert sorted(found) == sorted(
+            one for one, (since_s, _) in self.open.items() if self.now_s - since_s >= LENGTH_S
+        )
         for intent in found:
             self.state.tended(intent, self.log)
             del self.open[intent]
-            self.floor = max(self.floor, self.log)
+            self.rise(EVERYTHING)
             self.announced = max(self.announced, self.log)
 
     @rule()
@@ -123,6 +145,7 @@ class Member(RuleBasedStateMachine):
         self.state.forget_history()
         self.epoch, self.is_joined, self.until_s = None, False, NEVER
         self.floor = -1
+        self.floors = dict.fromkeys(TABLES, -1)
         self.log = self.position = self.announced = max(0, self.log - 1)
 
     @invariant()
@@ -130,13 +153,51 @@ class Member(RuleBasedStateMachine):
         if not hasattr(self, "state"):
             return
         has_lease = self.is_joined and not self.open and not self.alarm and self.position >= self.floor
-        may = self.now_s < self.state.deadline_s
-        if may:
-            assert has_lease and self.now_s < self.until_s
+        has_time = self.now_s < self.until_s
+        of_tables = {
+            table: self.is_joined
+            and not self.alarm
+            and not any(touches(scope, table) for _, scope in self.open.values())
+            and self.position >= self.floors[table]
+            for table in TABLES
+        }
+        assert not self.now_s < self.state.deadline_s or (has_lease and has_time)
+        assert not any(self.state.answers_table(table) and not (of_tables[table] and has_time) for table in TABLES)
         self.state.moved()  # memory may have moved since
-        assert (self.now_s < self.state.deadline_s) == (has_lease and self.now_s < self.until_s)
+        assert (self.now_s < self.state.deadline_s) == (has_lease and has_time)
+        for table in TABLES:
+            assert self.state.answers_table(table) == (of_tables[table] and has_time), table
         assert bool(self.state.alarm_reason) == self.alarm
 
 
 Member.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 TestMember = Member.TestCase
+
+
+def leased(position: list[int]) -> LeaseState:
+    state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position[0])
+    state.joining(1)
+    state.joined(1, 0)
+    state.renewed(1, 1.0)
+    return state
+
+
+def test_floors_of_more_tables_than_are_kept_become_one() -> None:
+    position = [0]
+    state = leased(position)
+    for number in range(MOST_TABLE_FLOORS):
+        state.writing(("b", number), frozenset({number}))
+        state.written(("b", number), number + 1, number + 1)
+    assert state.answers_table(TABLES[0])
+    state.writing(("b", 0), frozenset({MOST_TABLE_FLOORS}))
+    state.written(("b", 0), MOST_TABLE_FLOORS + 1, MOST_TABLE_FLOORS + 1)
+    assert not state.answers_table(TABLES[0])
+    position[0] = MOST_TABLE_FLOORS + 1
+    state.moved()
+    assert state.answers_table(TABLES[0]) and state.deadline_s > 1.0
+
+
+def test_the_end_of_an_unknown_write_is_one_of_everything() -> None:
+    state = leased([0])
+    state.written(("b", 7), 1, 1)
+    assert not state.answers_table(TABLES[0])

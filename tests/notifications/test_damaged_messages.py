@@ -64,7 +64,7 @@ def test_truncated_gzip(sample: Sample, data: st.DataObject) -> None:
     packed = base64.b64decode(row.message)
     # The message holds the time, so its length is not always the same; what is drawn must not depend on it.
     cut = base64.b64encode(packed[: data.draw(st.integers(0, 1 << 16)) % len(packed)]).decode()
-    event = read_event(NotificationRow(1, 1, *row._replace(message=cut)))
+    event = read_event(NotificationRow(1, 1, *row._replace(message=cut)[:6]))
     assert isinstance(event, ev.UndecodedEvent)
     assert names_enough(event)
 
@@ -74,7 +74,7 @@ def test_damaged_character(sample: Sample, data: st.DataObject) -> None:
     row = sample.build(MessageBuilder(MessageFormat.JSON))
     at = data.draw(st.integers(0, len(row.message) - 1))
     message = row.message[:at] + data.draw(st.characters()) + row.message[at + 1 :]
-    assert names_enough(read_event(NotificationRow(1, 1, *row._replace(message=message))))
+    assert names_enough(read_event(NotificationRow(1, 1, *row._replace(message=message)[:6])))
 
 
 @given(st.sampled_from(SAMPLES), st.sampled_from(FIELDS), json_values)
@@ -82,7 +82,7 @@ def test_field_of_another_kind(sample: Sample, field: str, value: Any) -> None:
     row = sample.build(MessageBuilder())
     message = {**decode_message(row.message, row.message_format), field: value}
     damaged = row._replace(message=json.dumps(message), message_format="json-0.2")
-    event = read_event(NotificationRow(1, 1, *damaged))
+    event = read_event(NotificationRow(1, 1, *damaged[:6]))
     assert names_enough(event)
     if row.table is not None and row.event_type != EventType.CREATE_FUNCTION:
         assert event.scope.concerns_table(T) or row.event_type == EventType.ALTER_TABLE

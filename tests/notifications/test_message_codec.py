@@ -29,7 +29,7 @@ FORMATS = list(MessageFormat)
 
 
 def stored(row: EventRow, event_id: int = 1) -> NotificationRow:
-    return NotificationRow(event_id, 1_700_000_000, *row)
+    return NotificationRow(event_id, 1_700_000_000, *row[:6])
 
 
 def plain(row: EventRow) -> dict[str, Any]:

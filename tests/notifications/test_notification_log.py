@@ -54,7 +54,7 @@ def test_head_and_pages(writer: LogWriter) -> None:
     assert page.exhausted is True
     assert [row.event_id for row in page.rows] == list(range(1, count + 1))
     for row, sample in zip(page.rows, samples.SAMPLES, strict=True):
-        assert ev.EventRow(*row[2:]) == sample.build(BUILDER)._replace(message=row.message)
+        assert row[2:] == sample.build(BUILDER)._replace(message=row.message)[:6]
         assert read_event(row).scope == sample.scope
     assert [row.event_id for row in log.fetch(3, 2).rows] == [4, 5]
     assert log.fetch(3, 2).exhausted is False

@@ -136,7 +136,7 @@ class Reading:
                 self._observe(kind, Reason.HIT)
                 call_context.source.from_elsewhere()  # encoded answers are sent after a position check
                 return cast(T, trusted)
-        if not self._is_fresh():
+        if not self._is_fresh(table if facet is not Facet.CONSTRAINTS else None):
             return self._ask(kind, Reason.BEHIND_EVENTS, ask)
         reason = Reason.HIT
         for _ in range(ROUNDS):
@@ -145,7 +145,7 @@ class Reading:
                     moment = self.cache.moment
                     found = look(self.cache)
                     if not isinstance(found, Need | Bypass):
-                        self._note_source(kind, subject)
+                        self._note_source(kind, subject, facet)
             except (NoSuchObjectException, MetaException):
                 self._observe(kind, reason)
                 call_context.note_moment(moment)
@@ -171,9 +171,9 @@ class Reading:
                 break
         return self._ask(kind, Reason.INCOMPLETE, ask)
 
-    def _is_fresh(self) -> bool:
+    def _is_fresh(self, table: TableName | None) -> bool:
         try:
-            return self.freshness.ensure(wants_proof=call_context.serves_a_write)
+            return self.freshness.ensure(table, wants_proof=call_context.serves_a_write)
         except DatabaseUnavailableError:
             raise
         except Exception:
@@ -191,11 +191,11 @@ class Reading:
         except Exception:
             _log.exception("it could not be dropped")
 
-    def _note_source(self, kind: str, subject: Key | None) -> None:
+    def _note_source(self, kind: str, subject: Key | None, facet: Facet) -> None:
         entry = self.cache.entry(subject) if subject is not None else None
         if entry is not None:
             entry.reads += 1
-            call_context.source.from_entry(entry, kind)
+            call_context.source.from_entry(entry, kind, follows_other_tables=facet is Facet.CONSTRAINTS)
         else:
             call_context.source.from_elsewhere()
 
@@ -221,7 +221,8 @@ class Reading:
                 if is_allowed is not None and not is_allowed():
                     return
                 if entry.version == source.version and self.cache.entry(entry.key) is entry:
-                    self.cache.answers.add(key, Answer(method, source.kind, render, size_bytes, entry))
+                    table = entry.key if isinstance(entry.key, TableName) and not source.follows_other_tables else None
+                    self.cache.answers.add(key, Answer(method, source.kind, render, size_bytes, entry, table))
         except Exception:
             _log.exception("a reply could not be kept")  # P9: it is right all the same
 

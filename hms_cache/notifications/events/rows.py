@@ -11,7 +11,8 @@ class EventRow(NamedTuple):
     """A row to be appended to NOTIFICATION_LOG, but for its ids and time, which the commit gives it.
 
     Names are lower-case; ``None`` where Hive writes none (``table`` of a database event, all three of ``OPEN_TXN``).
-    ``message`` is encoded as ``message_format`` says (``json-0.2`` or ``gzip(json-2.0)``).
+    ``message`` is encoded as ``message_format`` says (``json-0.2`` or ``gzip(json-2.0)``). ``keeps_name``: the
+    ALTER_TABLE of a table that had the same name before, which its columns do not show.
     """
 
     event_type: str
@@ -20,6 +21,7 @@ class EventRow(NamedTuple):
     table: str | None
     message: str
     message_format: str
+    keeps_name: bool = False
 
 
 class NotificationRow(NamedTuple):

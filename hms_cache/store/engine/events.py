@@ -69,8 +69,8 @@ class WriteGuard(Protocol):
         """
         ...
 
-    def begin(self) -> AnnouncedWrite:
-        """A write comes to its events: they are written next. Does not wait.
+    def begin(self, events: Sequence[EventRow]) -> AnnouncedWrite:
+        """A write comes to its events, which are all that it will have: they are written next. Does not wait.
 
         :raises RetryableConflict: it has to be run again.
         """

@@ -195,7 +195,7 @@ class WriteTransaction:
             # From here until they hear of the commit the others answer no read by lease. They acknowledge while the
             # lock is taken.
             if self._guard is not None:
-                self.announced = self._guard.begin()
+                self.announced = self._guard.begin(events)
             answers = self._take_event_ids_with_questions()
         if self._taken_event_ids is not None:
             self._log_with_commit(self._taken_event_ids, time_s)
@@ -205,7 +205,7 @@ class WriteTransaction:
                 first = self._log_in_turn(time_s)
             self.last_event_id = first + len(events) - 1
         if events and self._guard is not None:
-            self.announced = self.announced or self._guard.begin()
+            self.announced = self.announced or self._guard.begin(events)
             self.announced.before_commit(self.connection, answers)
 
     def _take_event_ids_with_questions(self) -> list[Any] | None:

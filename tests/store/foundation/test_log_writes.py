@@ -123,7 +123,7 @@ def test_a_write_that_fails_after_it_takes_no_id(database: Database) -> None:
         def ready(self) -> None:
             pass
 
-        def begin(self) -> Announced:
+        def begin(self, _events: object) -> Announced:
             return Announced()
 
     database.write_guard = Guard()  # type: ignore[assignment]

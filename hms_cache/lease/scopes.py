@@ -1,0 +1,51 @@
+"""What a write may change: some tables, each by itself, or anything. Members hear it with the announcement.
+
+A name is sent as a number, its hash: two names with one number cost a read its lease, and never make it wrong.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final
+
+from hms_cache.metadata.object_names import TableName, table_name
+from hms_cache.notifications.event_types import ONLY_OF_ITS_TABLE, EventType
+from hms_cache.notifications.events import EventRow
+
+Scope = frozenset[int] | None
+"""The tables, by `table_number`, of which a write changes answers about that table alone, or, None, any answer.
+
+Answers about one table alone are those from its struct, its partitions and its statistics. Constraints are not: an
+alter of a column changes the foreign keys of other tables that end at it.
+"""
+
+EVERYTHING: Final = None
+
+MOST_TABLES: Final = 8
+"""Tables of one write that are told one by one: so many fit into a message. Few writes have more than two."""
+
+_NUMBER_BYTES: Final = 8
+_NAMES_KEPT: Final = 65_536
+"""Numbers that are remembered: a hot read asks for that of its table."""
+
+
+@lru_cache(_NAMES_KEPT)
+def table_number(name: TableName) -> int:
+    """The same for a name on every server."""
+    text = "\0".join(name).encode("utf-8", "surrogatepass")
+    return int.from_bytes(hashlib.blake2b(text, digest_size=_NUMBER_BYTES).digest())
+
+
+def scope_of(events: Iterable[EventRow]) -> Scope:
+    """What a write with these events may change."""
+    tables = set()
+    for event in events:
+        is_of_table = event.event_type in ONLY_OF_ITS_TABLE or (
+            event.event_type == EventType.ALTER_TABLE and event.keeps_name
+        )
+        if not is_of_table or not event.catalog or not event.database or not event.table:
+            return EVERYTHING
+        tables.add(table_number(table_name(event.catalog, event.database, event.table)))
+    return frozenset(tables) if 0 < len(tables) <= MOST_TABLES else EVERYTHING
