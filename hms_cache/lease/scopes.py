@@ -23,6 +23,20 @@ alter of a column changes the foreign keys of other tables that end at it.
 
 EVERYTHING: Final = None
 
+_OF_ONE_TABLE: Final = ONLY_OF_ITS_TABLE | {
+    EventType.CREATE_TABLE,
+    EventType.DROP_TABLE,
+    EventType.RELOAD,
+    EventType.ADD_PRIMARYKEY,
+    EventType.ADD_UNIQUECONSTRAINT,
+    EventType.DROP_CONSTRAINT,
+    EventType.ALLOC_WRITE_ID_EVENT,
+}
+"""Event types that change such answers about the table that their row names, and lists and constraints beside.
+
+That a table is not there is an answer about it, too: the list of its database is asked for nothing else then.
+"""
+
 MOST_TABLES: Final = 8
 """Tables of one write that are told one by one: so many fit into a message. Few writes have more than two."""
 
@@ -42,7 +56,7 @@ def scope_of(events: Iterable[EventRow]) -> Scope:
     """What a write with these events may change."""
     tables = set()
     for event in events:
-        is_of_table = event.event_type in ONLY_OF_ITS_TABLE or (
+        is_of_table = event.event_type in _OF_ONE_TABLE or (
             event.event_type == EventType.ALTER_TABLE and event.keeps_name
         )
         if not is_of_table or not event.catalog or not event.database or not event.table:

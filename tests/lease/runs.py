@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -25,6 +26,9 @@ LENGTH_S = 0.6
 """Short, so that many leases end in one run."""
 
 SECRET = "a secret of this test run"
+
+BELOW_EPHEMERAL_PORTS = (10_000, 32_000)
+"""Linux gives ports from 32,768 on to those who name none."""
 
 
 def settings(directory: Path, **more: object) -> dict[str, object]:
@@ -169,7 +173,7 @@ def members(
     with ExitStack() as stack:
         servers, proxies = [], []
         for number in range(count):
-            # The port has to be known before the server: nothing else binds it between these two lines.
+            # The port has to be known before the server: the proxy leads there.
             port = free_port()
             proxy = Proxy("127.0.0.1", port)
             stack.callback(proxy.cut)
@@ -224,9 +228,9 @@ def end(server: ServerProcess) -> None:
 
 
 def free_port() -> int:
-    """One that nobody listens on."""
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """One that nobody listens on, and that the system gives to nobody who asks for any."""
+    while True:
+        port = random.randrange(*BELOW_EPHEMERAL_PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
