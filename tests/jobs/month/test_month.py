@@ -199,7 +199,7 @@ def _by_table(sent: Counter[str], lake: Lake) -> dict[str, int]:
 
 @pytest.mark.parametrize(
     ("tables", "nights"),
-    [pytest.param(60, 4, marks=pytest.mark.short), pytest.param(TABLES, NIGHTS, marks=pytest.mark.long)],
+    [pytest.param(60, 4, marks=pytest.mark.long), pytest.param(TABLES, NIGHTS, marks=pytest.mark.long)],
     ids=["few", "many"],
 )
 def test_nothing_is_missed_or_counted_twice(
