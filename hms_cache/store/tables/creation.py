@@ -29,8 +29,8 @@ from hms_cache.store.rows.parameters import (
     update_directory_statistics,
 )
 from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
-from hms_cache.store.rows.table_kinds import is_external, is_transactional, is_view, stored_type
-from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, read_table
+from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view, stored_type
+from hms_cache.store.rows.table_rows import MANAGED_TABLE, MATERIALIZED_VIEW, read_table
 from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, PARTITION_KEYS, TABLE_PARAMS, TBL_PRIVS, TBLS
 from hms_cache.store.statistics.of_tables import write_table_statistics
 from hms_cache.store.statistics.writes import writer_of_new_object
@@ -69,7 +69,7 @@ class TableCreation(PartOfStore):
     ) -> None:
         """See `TableWrites.create_table`."""
         new = copy.deepcopy(table)
-        self._check(new)
+        self._check(new, options)
         privileges, new.privileges = new.privileges, None
         statistics, new.colStats = new.colStats, None
 
@@ -92,7 +92,7 @@ class TableCreation(PartOfStore):
         writer = writer_of_new_object(table.dbName, table.tableName, table.writeId)
         write_table_statistics(self._context, transaction, row, statistics, writer)
 
-    def _check(self, table: Table) -> None:
+    def _check(self, table: Table, options: EnvironmentOptions) -> None:
         """Checks what needs no database and normalizes names."""
         if table.dbName is None:
             raise MetaException("Null database name is not allowed")
@@ -111,6 +111,8 @@ class TableCreation(PartOfStore):
         _check_columns(table)
         check_created_table(table)
         table.tableType = stored_type(table)
+        if options.creates_external and table.tableType == MANAGED_TABLE:
+            table.parameters["EXTERNAL"] = "TRUE"
         table.ownerType = table.ownerType or PrincipalType.USER
         table.temporary = None
         # Only transactional tables have one; -1 is Hive's own "none given".
