@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 from thrift.Thrift import TApplicationException
 
+from hms_cache.notifications.events import NotificationRow
+from hms_cache.notifications.message_reader import read_event
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.server.conftest import Link, Serve, database, table
 
@@ -39,6 +41,25 @@ def events_after(link: Link, event_id: int) -> list[tuple[int, str]]:
     return [(event.eventId, event.eventType) for event in found]
 
 
+def decoded_after(link: Link, event_id: int) -> list[Any]:
+    found = link.call("get_next_notification", rqst=ttypes.NotificationEventRequest(event_id)).events
+    return [
+        read_event(
+            NotificationRow(
+                event.eventId,
+                event.eventTime,
+                event.eventType,
+                event.catName,
+                event.dbName,
+                event.tableName,
+                event.message,
+                event.messageFormat,
+            )
+        )
+        for event in found
+    ]
+
+
 @pytest.mark.parametrize("is_refresh", [True, False])
 def test_reloads_of_a_table_and_of_partitions(link: Link, is_refresh: bool) -> None:
     before = link.call("get_current_notificationEventId").eventId
@@ -48,6 +69,20 @@ def test_reloads_of_a_table_and_of_partitions(link: Link, is_refresh: bool) -> N
     told += fire(link, data, batchPartitionValsForRefresh=[["1"], ["2"]])
     assert events_after(link, before) == [(event_id, "RELOAD") for event_id in told]
     assert len(told) == 4
+
+
+def test_a_reload_tells_the_parameters_that_its_client_sends(link: Link) -> None:
+    """Impala knows its own events by them, and else does its work again. They are of the event, not of the table."""
+    before = link.call("get_current_notificationEventId").eventId
+    stored = link.call("get_table", dbname="d", tbl_name="p").parameters
+    mine = {"impala.events.catalogServiceId": "7:9", "impala.events.catalogVersion": "3"}
+    data = ttypes.FireEventRequestData(refreshEvent=True)
+    fire(link, data, tblParams=mine)
+    fire(link, data, tblParams=mine, batchPartitionValsForRefresh=[["1"], ["2"]])
+    fire(link, data, tblParams={})
+    told = [event.table().parameters for event in decoded_after(link, before)]
+    assert told == [{**stored, **mine}] * 3 + [stored]
+    assert link.call("get_table", dbname="d", tbl_name="p").parameters == stored
 
 
 def test_an_insert_into_no_partition_writes_no_event(link: Link) -> None:

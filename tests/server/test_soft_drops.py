@@ -165,3 +165,74 @@ def test_an_id_that_is_none(link: Link) -> None:
     with pytest.raises(ttypes.MetaException, match="txnId of the environment context is no number: x"):
         drop_table(link, False, ttypes.EnvironmentContext({"txnId": "x"}))
     assert highest(link) == 1
+
+
+def softly_dropped(link: Link, txn_id: int, **location: str) -> Path:
+    """The directory of a table that Hive 4 creates in a transaction, and drops in another one without its data."""
+    sent = table("d", "u", transactional="true", transactional_properties="insert_only", soft_delete="true")
+    sent.txnId = txn_id
+    sent.sd.location = location.get("location")
+    link.call("create_table_req", request=ttypes.CreateTableRequest(sent))
+    found = link.call("get_table", dbname="d", tbl_name="u")
+    (dropping,) = begin(link, ttypes.TxnType.SOFT_DELETE)
+    context = ttypes.EnvironmentContext({"txnId": str(dropping)})
+    link.call(
+        "drop_table_req", dropTableReq=ttypes.DropTableRequest("hive", "d", "u", deleteData=False, envContext=context)
+    )
+    return Path(found.sd.location.removeprefix("file:"))
+
+
+def test_a_table_made_anew_does_not_lie_where_the_cleaner_deletes(link: Link) -> None:
+    """A softly dropped table's directory waits for a cleaner, which deletes all that is in it by then."""
+    first, second = begin(link) + begin(link)
+    old, new = softly_dropped(link, first), softly_dropped(link, second)
+    assert [place.name for place in (old, new)] == [f"u.v{first:07d}", f"u.v{second:07d}"]
+    assert old.parent == new.parent
+    assert old.is_dir() and new.is_dir()
+    assert [entry.tablename for entry in queued(link)] == ["u"]
+
+
+@pytest.mark.parametrize(("given", "made"), [("own", "own.v0000007"), ("own.v12", "own.v12"), ("own/", "own.v0000007")])
+def test_a_given_directory_gets_the_transaction_once(link: Link, tmp_path: Path, given: str, made: str) -> None:
+    root = tmp_path / "warehouse" / "places"
+    assert softly_dropped(link, 7, location=f"file:{root}/{given}") == root / made
+
+
+@pytest.mark.parametrize(
+    ("txn_id", "parameters", "kind"),
+    [
+        (None, {"soft_delete": "true"}, "MANAGED_TABLE"),
+        (7, {"soft_delete": "no"}, "MANAGED_TABLE"),
+        (7, {}, "MANAGED_TABLE"),
+    ],
+)
+def test_other_tables_lie_where_their_names_say(
+    link: Link, txn_id: int | None, parameters: dict[str, str], kind: str
+) -> None:
+    sent = table("d", "u", **parameters)
+    sent.txnId, sent.tableType = txn_id, kind
+    link.call("create_table", tbl=sent)
+    assert link.call("get_table", dbname="d", tbl_name="u").sd.location.endswith("/u")
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_database_that_is_dropped_leaves_the_files_of_tables_that_were_dropped_softly_before(
+    link: Link, keeps: bool
+) -> None:
+    """Hive 4 drops the tables of a large database one by one, and then the database without its managed directory."""
+    (txn_id,) = begin(link)
+    place = softly_dropped(link, txn_id)
+    request = ttypes.DropDatabaseRequest(
+        "d", "hive", ignoreUnknownDb=False, deleteData=True, cascade=True, softDelete=True, txnId=txn_id
+    )
+    request.deleteManagedDir = not keeps
+    link.call("drop_database_req", req=request)
+    assert place.exists() is keeps
+
+
+def test_an_empty_managed_directory_goes_also_where_it_may_stay(link: Link) -> None:
+    place = Path(link.call("get_database", name="d").locationUri.removeprefix("file:"))
+    request = ttypes.DropDatabaseRequest("d", "hive", ignoreUnknownDb=False, deleteData=True, cascade=True)
+    request.deleteManagedDir = False
+    link.call("drop_database_req", req=request)
+    assert not place.exists()

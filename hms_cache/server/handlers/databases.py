@@ -156,5 +156,6 @@ def drop_database_req(call: Call, arguments: methods.drop_database_req_args) -> 
         cascade=bool(request.cascade),
         if_exists=bool(request.ignoreUnknownDb),
         soft_txn_id=(request.txnId or 0) if request.softDelete else 0,
+        keeps_managed_directory=request.deleteManagedDir is False,
     )
     return AsyncOperationResp(id="", finished=True)

@@ -52,7 +52,7 @@ def fire_listener_event(call: Call, arguments: methods.fire_listener_event_args)
     elif data is not None and data.refreshEvent is not None:
         for values in request.batchPartitionValsForRefresh or [request.partitionVals or []]:
             event_ids += call.stores.writes.tables.fire_reload_event(
-                name, values or None, is_refresh=bool(data.refreshEvent)
+                name, values or None, is_refresh=bool(data.refreshEvent), parameters=request.tblParams
             )
     else:
         raise MetaException("A fired event must say what was inserted, or that something was reloaded")

@@ -43,12 +43,21 @@ class DatabaseWrites(ABC):
 
     @abstractmethod
     def drop_database(
-        self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False, soft_txn_id: int = 0
+        self,
+        name: DatabaseName,
+        *,
+        delete_data: bool,
+        cascade: bool,
+        if_exists: bool = False,
+        soft_txn_id: int = 0,
+        keeps_managed_directory: bool = False,
     ) -> None:
         """Drops the database, with `cascade` all in it;
         directories go after the commit (managed and purge tables only).
 
         `soft_txn_id`: tables with `soft_delete` are queued for cleaning under this transaction, and their data stays.
+        `keeps_managed_directory`: the directory of managed tables goes only if nothing is in it: files of tables that
+        were dropped softly before may be there.
 
         Raises NoSuchObjectException unless `if_exists`, InvalidOperationException when it is not empty and `cascade`
         is off, MetaException for the default database.

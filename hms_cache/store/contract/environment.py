@@ -42,6 +42,8 @@ class EnvironmentOptions:
     """`DO_NOT_UPDATE_STATS` in any case of letters, as Hive reads it for tables."""
     keeps_partition_statistics: bool = False
     """`DO_NOT_UPDATE_STATS`, exactly `true`, as Hive reads it for partitions."""
+    creates_external: bool = False
+    """`create_table_as_external`: a new managed table becomes an external one. Hive 4 asks for it with Iceberg."""
     counts_no_files: bool = False
     """`DO_NOT_POPULATE_QUICK_STATS`."""
     statistics_from: Literal["TASK", "USER"] | None = None
@@ -117,6 +119,7 @@ def environment_options(context: EnvironmentContext | None) -> EnvironmentOption
         copies_renamed=is_true("renamePartitionMakeCopy"),
         keeps_statistics=is_true("DO_NOT_UPDATE_STATS"),
         keeps_partition_statistics=properties.get("DO_NOT_UPDATE_STATS") == "true",
+        creates_external=is_true("create_table_as_external"),
         counts_no_files=is_true("DO_NOT_POPULATE_QUICK_STATS"),
         statistics_from="TASK" if generated == "TASK" else "USER" if generated == "USER" else None,
         expected_key=properties.get("expected_parameter_key"),

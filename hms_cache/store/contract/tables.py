@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.environment import ANY_WRITER, NO_OPTIONS, EnvironmentOptions, ExpectedParameter, Writer
@@ -134,7 +134,15 @@ class TableWrites(ABC):
 
     @abstractmethod
     def fire_reload_event(
-        self, table: TableName, partition_values: Sequence[str] | None, *, is_refresh: bool
+        self,
+        table: TableName,
+        partition_values: Sequence[str] | None,
+        *,
+        is_refresh: bool,
+        parameters: Mapping[str, str] | None = None,
     ) -> list[int]:
         """Writes the RELOAD event by which a cache of the table or partition tells others that it refreshed it, or
-        (`is_refresh` false) threw it away; returns its event ids. Raises NoSuchObjectException."""
+        (`is_refresh` false) threw it away; returns its event ids. Raises NoSuchObjectException.
+
+        `parameters`: what the table in the event has besides its own ones, by which a client knows its own events.
+        """

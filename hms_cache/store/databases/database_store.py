@@ -87,7 +87,14 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
         run_write(self._database, lambda transaction: self._alter(transaction, name, copy.deepcopy(database)))
 
     def drop_database(
-        self, name: DatabaseName, *, delete_data: bool, cascade: bool, if_exists: bool = False, soft_txn_id: int = 0
+        self,
+        name: DatabaseName,
+        *,
+        delete_data: bool,
+        cascade: bool,
+        if_exists: bool = False,
+        soft_txn_id: int = 0,
+        keeps_managed_directory: bool = False,
     ) -> None:
         if name == DatabaseName(DEFAULT_CATALOG, DEFAULT_DATABASE):
             raise MetaException(f"Can not drop {DEFAULT_DATABASE} database in catalog {DEFAULT_CATALOG}")
@@ -101,7 +108,13 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
             if is_source_of_replication(found.database):
                 raise InvalidOperationException("can not drop a database which is a source of replication")
             delete_database(
-                self._context, transaction, found, delete_data=delete_data, cascade=cascade, soft_txn_id=soft_txn_id
+                self._context,
+                transaction,
+                found,
+                delete_data=delete_data,
+                cascade=cascade,
+                soft_txn_id=soft_txn_id,
+                keeps_managed_directory=keeps_managed_directory,
             )
 
         run_write(self._database, drop)
@@ -259,6 +272,7 @@ def delete_database(
     delete_data: bool,
     cascade: bool,
     soft_txn_id: int = 0,
+    keeps_managed_directory: bool = False,
 ) -> None:
     """Drops a database inside a transaction, with `cascade` all in it.
 
@@ -289,7 +303,8 @@ def delete_database(
         raise RetryableConflict(f"something was created in database {database.name} while it was dropped") from error
     transaction.append_event(context.messages.build_drop_database(database))
     if directories:
-        _plan_deletions(context, transaction, database, directories, kept)
+        spared = context.warehouse.managed_database_location(database) if keeps_managed_directory else None
+        _plan_deletions(context, transaction, database, directories, kept, spared)
 
 
 def _require_empty(connection: Connection, database: Database, database_id: int) -> None:
@@ -321,8 +336,12 @@ def _plan_deletions(
     database: Database,
     directories: list[AllowedLocation],
     kept: list[TableRow],
+    spared: Location | None,
 ) -> None:
-    """The database's directories go unless files that must stay lie in them: data of external tables, other objects."""
+    """The database's directories go unless files that must stay lie in them: data of external tables, other objects.
+
+    A directory that is `spared`, or lies around that, goes only if nothing is in it.
+    """
     changes = context.warehouse.changes(transaction)
     stays = locations_of_tables(context, kept)
     wanted = [
@@ -332,4 +351,9 @@ def _plan_deletions(
     ]
     shared = places_in_use(context, transaction.connection, [each.location for each in wanted])
     tell_files_stay(f"database {database.catalogName}.{database.name} is dropped", sorted(shared, key=str), SHARED)
-    changes.delete_directories_after_commit([each for each in wanted if each.location not in shared], skip_trash=False)
+    going = [each for each in wanted if each.location not in shared]
+    empty = [
+        each for each in going if spared is not None and (spared == each.location or spared.is_inside(each.location))
+    ]
+    changes.delete_directories_after_commit([each for each in going if each not in empty], skip_trash=False)
+    changes.remove_empty_directories_after_commit(empty)

@@ -5,7 +5,8 @@ Facts: `HMSHandler.fire_listener_event` (Hive 4.0).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.events import EventRow
@@ -35,11 +36,19 @@ class FiredEvents(PartOfStore):
         return self._fire(table, partition_values, event)
 
     def fire_reload_event(
-        self, table: TableName, partition_values: Sequence[str] | None, *, is_refresh: bool
+        self,
+        table: TableName,
+        partition_values: Sequence[str] | None,
+        *,
+        is_refresh: bool,
+        parameters: Mapping[str, str] | None = None,
     ) -> list[int]:
         """See `TableWrites.fire_reload_event`."""
 
         def event(owner: Table, partition: Partition | None) -> EventRow:
+            if parameters:
+                owner = copy.copy(owner)
+                owner.parameters = {**(owner.parameters or {}), **parameters}
             return self._context.messages.build_reload(owner, partition, is_refresh=is_refresh)
 
         return self._fire(table, partition_values, event)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from typing import Any
 
 from sqlalchemy import Connection, insert, select
@@ -29,13 +30,14 @@ from hms_cache.store.rows.parameters import (
     update_directory_statistics,
 )
 from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
-from hms_cache.store.rows.table_kinds import is_external, is_transactional, is_view, stored_type
-from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, read_table
+from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view, stored_type
+from hms_cache.store.rows.table_rows import MANAGED_TABLE, MATERIALIZED_VIEW, read_table
 from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, PARTITION_KEYS, TABLE_PARAMS, TBL_PRIVS, TBLS
+from hms_cache.store.soft_drops import SOFT_DELETE
 from hms_cache.store.statistics.of_tables import write_table_statistics
 from hms_cache.store.statistics.writes import writer_of_new_object
 from hms_cache.store.tables.transactional import check_created_table
-from hms_cache.store.warehouse import AllowedLocation
+from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     ColumnStatistics,
@@ -53,6 +55,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 _WAYS_OF_CREATION = ("created_with_ctas", "created_with_ctlt")
 """Parameters that only tell the server how the table came about, by AS SELECT or by LIKE; never stored."""
 
+_SUFFIXED = re.compile(r".*\.v[0-9]+", re.DOTALL)
+"""The name of a directory that has the suffix of a transaction."""
+
 _AUTHORIZER = "SQL"
 """Which authorization the privileges that come with a table belong to."""
 
@@ -69,7 +74,7 @@ class TableCreation(PartOfStore):
     ) -> None:
         """See `TableWrites.create_table`."""
         new = copy.deepcopy(table)
-        self._check(new)
+        self._check(new, options)
         privileges, new.privileges = new.privileges, None
         statistics, new.colStats = new.colStats, None
 
@@ -92,7 +97,7 @@ class TableCreation(PartOfStore):
         writer = writer_of_new_object(table.dbName, table.tableName, table.writeId)
         write_table_statistics(self._context, transaction, row, statistics, writer)
 
-    def _check(self, table: Table) -> None:
+    def _check(self, table: Table, options: EnvironmentOptions) -> None:
         """Checks what needs no database and normalizes names."""
         if table.dbName is None:
             raise MetaException("Null database name is not allowed")
@@ -106,6 +111,8 @@ class TableCreation(PartOfStore):
         table.parameters = dict(table.parameters or {})
         for way in _WAYS_OF_CREATION:
             table.parameters.pop(way, None)
+        if options.creates_external and table.tableType == MANAGED_TABLE:
+            table.parameters["EXTERNAL"] = "TRUE"
         table.partitionKeys = lower_columns(table.partitionKeys)
         table.sd.cols = lower_columns(table.sd.cols)
         _check_columns(table)
@@ -164,12 +171,14 @@ class TableCreation(PartOfStore):
         is_forbidden = is_forbidden or take_do_not_update(table.parameters)
         warehouse = self._context.warehouse
         if table.sd.location:
-            location = warehouse.location(table.sd.location)
+            location = _with_suffix(warehouse.location(table.sd.location), table)
             if location.is_root:
                 raise InvalidObjectException(f"{table.tableName} location must not be root path")
             warehouse.require_known_scheme(location)
         else:
-            location = warehouse.default_table_location(database.database, table.tableName, external=is_external(table))
+            location = _with_suffix(
+                warehouse.default_table_location(database.database, table.tableName, external=is_external(table)), table
+            )
         table.sd.location = str(location)
         allowed = files.allow(location)
         self._claim_statistics_of_new_table(table, allowed)
@@ -200,6 +209,18 @@ class TableCreation(PartOfStore):
         is_wanted = not options.counts_no_files
         found = self._context.warehouse.directory_statistics(location) if is_wanted else None
         update_directory_statistics(table.parameters, found, options)
+
+
+def _with_suffix(location: Location, table: Table) -> Location:
+    """The directory with the creating transaction in its name, where the table will be dropped softly.
+
+    Its directory then waits for a cleaner, who deletes all of it. A table of the same name that is made meanwhile must
+    lie elsewhere. Source: `HMSHandler.getTableSuffix` (Hive 4.0.1).
+    """
+    is_wanted = table.txnId is not None and is_parameter_true(table, SOFT_DELETE)
+    if not is_wanted or location.is_root or _SUFFIXED.fullmatch(location.name):
+        return location
+    return location.parent.child(f"{location.name}.v{table.txnId:07d}")
 
 
 def table_id_of(connection: Connection, database_id: int, name: str) -> int | None:

@@ -125,6 +125,24 @@ def test_table_types(catalog: StoreUnderTest, kind: str, parameters: dict[str, s
     assert catalog.get().tableType == stored
 
 
+@pytest.mark.parametrize(
+    ("kind", "asked", "stored", "external"),
+    [
+        ("MANAGED_TABLE", "true", "EXTERNAL_TABLE", "TRUE"),
+        ("MANAGED_TABLE", "no", "MANAGED_TABLE", None),
+        ("VIRTUAL_VIEW", "true", "VIRTUAL_VIEW", None),
+    ],
+)
+def test_hive_4_asks_in_the_context_for_an_external_table(
+    catalog: StoreUnderTest, kind: str, asked: str, stored: str, external: str | None
+) -> None:
+    """For each Iceberg table that its user did not call external."""
+    options = environment(create_table_as_external=asked)
+    catalog.store.writes.tables.create_table(table(tableType=kind, parameters={"k": "v"}), options=options)
+    found = catalog.get()
+    assert (found.tableType, found.parameters.get("EXTERNAL")) == (stored, external)
+
+
 def test_views_have_no_directory(catalog: StoreUnderTest) -> None:
     view = table("v", tableType="VIRTUAL_VIEW", viewOriginalText="select", viewExpandedText="select 1 -- ä")
     catalog.store.writes.tables.create_table(view)
