@@ -1753,7 +1753,7 @@ struct LockComponent {
   4: optional string tablename,
   5: optional string partitionname,
   6: optional DataOperationType operationType = 5,
-  7: optional bool isTransactional = false,
+  7: optional bool isTransactional,  // false by default in Hive, whose server asks whether it was sent
   8: optional bool isDynamicPartitionWrite = false,
   9: optional string catName = "hive",  // after 4.2
 }

@@ -44,6 +44,8 @@ Intent = tuple[str, int]
 class _OpenWrite:
     heard_s: float
     scope: Scope
+    after: int
+    """Where memory stood when it was first heard of: its events come later. -1: in which history is not proven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,8 @@ class LeaseState:
             self._floor = self._floor_of_everything = self._accounted_to = -1
             self._table_floors.clear()
             self._accounted.clear()
+            for write in self._intents.values():
+                write.after = -1
             self._decide()
         self.changed.set()
 
@@ -153,9 +157,14 @@ class LeaseState:
     def writing(self, intent: Intent, scope: Scope = EVERYTHING) -> int | None:
         """A write is under way, own or another member's; again: it still is. The epoch to acknowledge it with."""
         with self._lock:
-            if intent not in self._intents and len(self._intents) >= MOST_INTENTS:
+            known = self._intents.get(intent)
+            if known is None and len(self._intents) >= MOST_INTENTS:
                 return None
-            self._intents[intent] = _OpenWrite(self.now_s(), scope)
+            if known is not None:
+                after = known.after
+            else:
+                after = self._position() if self._has_lease() else -1
+            self._intents[intent] = _OpenWrite(self.now_s(), scope, after)
             self._decide()
             return self._epoch
 
@@ -215,15 +224,18 @@ class LeaseState:
     # ---- memory ----
 
     def moved(self) -> None:
-        """Memory has come to another position. Looks for events that nobody announced."""
+        """Memory has come to another position. Looks for events that nobody announced.
+
+        An event of a write whose end is not heard yet came after what memory had when the write was announced.
+        """
         with self._lock:
-            position = self._position()
-            has_lease = self._is_joined and self.now_s() < self._lease_until_s
-            if has_lease and not self._intents and position > self._accounted_to and not self.alarm_reason:
+            unheard = self._accounted_to + 1
+            is_known_to_all = all(write.after >= unheard for write in self._intents.values())
+            if self._has_lease() and not self.alarm_reason and self._position() >= unheard and is_known_to_all:
                 self.alarm_reason = (
-                    f"event {self._accounted_to + 1} was announced by no member: another metastore writes to this"
-                    " database"
+                    f"event {unheard} was announced by no member: another metastore writes to this database"
                 )
+                self._accounted.clear()
             self._decide()
 
     @property
@@ -241,6 +253,9 @@ class LeaseState:
             return LeaseView(epoch, left_s, len(self._intents), self._floor, self.alarm_reason, answers_others)
 
     # ---- under the lock ----
+
+    def _has_lease(self) -> bool:
+        return self._is_joined and self.now_s() < self._lease_until_s
 
     def _decide(self) -> None:
         position = self._position()
@@ -268,6 +283,8 @@ class LeaseState:
             self._table_floors.clear()
 
     def _account(self, first: int, last: int) -> None:
+        if self.alarm_reason:
+            return  # the event that is missing never comes
         if first <= self._accounted_to + 1:
             self._account_to(last)
         else:

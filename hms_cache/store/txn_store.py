@@ -258,8 +258,11 @@ class TxnStore:
         self._write(write_ids.seed_write_id, request)
 
     def repl_tbl_writeid_state(self, request: ttypes.ReplTblWriteIdStateRequest) -> None:
-        """Set a replicated table's write ids as at its source. Raises MetaException."""
-        self._log(write_ids.repl_tbl_writeid_state, request)
+        """Set a replicated table's write ids as at its source, and have what was aborted there compacted away.
+
+        Raises MetaException.
+        """
+        self._log(_set_write_id_state, request)
 
     def add_write_ids_to_min_history(self, txn_id: int, lowest_write_ids: Mapping[str, int]) -> None:
         """Note what a transaction may still read, by `db.table`. Raises NoSuchTxnException, TxnAbortedException."""
@@ -472,3 +475,14 @@ class TxnStore:
     def initiate_compactions(self, initiator_id: str) -> list[int]:
         """Ask for the compactions that tables need; ids of the new entries. `initiator_id` names this server."""
         return self._write(compaction_initiator.initiate_compactions, self._context, initiator_id)
+
+
+def _set_write_id_state(
+    transaction: WriteTransaction, context: TxnContext, request: ttypes.ReplTblWriteIdStateRequest
+) -> None:
+    # First, since events are logged from then on: nobody may wait for the queue meanwhile.
+    hold_mutex(transaction.connection, Mutex.COMPACTION_SCHEDULER)
+    if write_ids.repl_tbl_writeid_state(transaction, context, request):
+        compaction_queue.compact_replicated(
+            transaction.connection, context, request.dbName, request.tableName, request.partNames
+        )

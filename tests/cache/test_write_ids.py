@@ -16,7 +16,7 @@ from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.read_version import ReadVersion
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, OpenTxnRequest, Table, TxnType
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, table
@@ -363,6 +363,27 @@ def test_a_commit_that_sets_a_parameter_is_seen_although_it_names_no_table(serve
         table_id = elsewhere.objects.reads.tables.get_table(TableName(CATALOG, "d", "t")).id
         client.commit(txn_id, keyValue=_key_value(table_id, "_meta.offset", value))
         assert read(here, None)[0].parameters["_meta.offset"] == value
+
+
+@pytest.mark.parametrize(
+    ("opened_with", "committed_with"),
+    [
+        ({"txn_type": TxnType.READ_ONLY}, {}),
+        ({"replPolicy": "d.*"}, {"replPolicy": "d.*", "txn_type": TxnType.DEFAULT}),
+    ],
+    ids=["read-only", "of replication"],
+)
+def test_a_commit_of_which_nothing_else_is_told_tells_of_its_parameter(
+    servers: MakeServer, opened_with: dict[str, object], committed_with: dict[str, object]
+) -> None:
+    """Hive logs neither of these commits, and takes their keys and values all the same."""
+    here, elsewhere = servers(), servers()
+    table_id = make(elsewhere, **{"_meta.offset": "1"})
+    assert read(here, None)[0].parameters["_meta.offset"] == "1"
+    opened = OpenTxnRequest(num_txns=1, user="u", hostname="h", **opened_with)
+    [txn_id] = elsewhere.transactions.store.open_txns(opened).txn_ids
+    elsewhere.transactions.commit(txn_id, keyValue=_key_value(table_id, "_meta.offset", "2"), **committed_with)
+    assert read(here, None)[0].parameters["_meta.offset"] == "2"
 
 
 def _key_value(table_id: int, key: str, value: str) -> object:

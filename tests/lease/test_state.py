@@ -41,9 +41,10 @@ class Member(RuleBasedStateMachine):
         self.may_lease = False
         self.until_s = NEVER
         self.open: dict[tuple[str, int], tuple[float, Scope]] = {}
+        self.heard_at: dict[tuple[str, int], int] = {}
+        self.unannounced: list[int] = []
         self.floor = -1
         self.floors = dict.fromkeys(TABLES, -1)
-        self.announced = 0
         self.log = 0
         self.alarm = False
 
@@ -55,7 +56,7 @@ class Member(RuleBasedStateMachine):
         self.may_lease = may_lease
         self.epoch, self.is_joined, self.until_s = epoch, True, NEVER
         self.rise(EVERYTHING)
-        self.announced = self.log
+        self.unannounced.clear()
 
     def rise(self, scope: Scope) -> None:
         self.floor = max(self.floor, self.log)
@@ -96,6 +97,8 @@ class Member(RuleBasedStateMachine):
         """Or is told of again, as what it is."""
         _, scope = self.open.get((member, key), (0, scope))
         assert self.state.writing((member, key), scope) == self.epoch
+        if (member, key) not in self.open:
+            self.heard_at[member, key] = self.position if self.is_joined and self.now_s < self.until_s else -1
         self.open[member, key] = self.now_s, scope
 
     @precondition(lambda self: self.open)
@@ -103,7 +106,6 @@ class Member(RuleBasedStateMachine):
     def write_is_committed(self, data: st.DataObject) -> None:
         intent = data.draw(st.sampled_from(sorted(self.open)))
         self.log += 1
-        self.announced = self.log
         self.state.written(intent, self.log, self.log)
         self.rise(self.open.pop(intent)[1])
 
@@ -124,34 +126,40 @@ class Member(RuleBasedStateMachine):
             self.state.tended(intent, self.log)
             del self.open[intent]
             self.rise(EVERYTHING)
-            self.announced = max(self.announced, self.log)
+            self.unannounced.clear()
 
     @rule()
     def memory_catches_up(self) -> None:
         self.position = self.log
         self.state.moved()
 
-    @precondition(lambda self: self.is_joined and self.now_s < self.until_s and not self.open)
+    @precondition(lambda self: self.is_joined and self.now_s < self.until_s)
     @rule()
     def somebody_writes_unannounced(self) -> None:
+        """Found at once if no write is open, else when those are over that may have written it."""
         self.log += 1
         self.position = self.log
+        self.unannounced.append(self.log)
         self.state.moved()
-        self.alarm = True
-        assert self.state.alarm_reason
+        assert self.open or self.state.alarm_reason
 
     @rule()
     def history_is_another(self) -> None:
         self.state.forget_history()
+        self.unannounced.clear()
+        self.heard_at = dict.fromkeys(self.heard_at, -1)
         self.epoch, self.is_joined, self.until_s = None, False, NEVER
         self.floor = -1
         self.floors = dict.fromkeys(TABLES, -1)
-        self.log = self.position = self.announced = max(0, self.log - 1)
+        self.log = self.position = max(0, self.log - 1)
 
     @invariant()
     def answers_by_the_rule_alone(self) -> None:
         if not hasattr(self, "state"):
             return
+        if self.unannounced and self.is_joined and self.now_s < self.until_s:
+            lowest = self.unannounced[0]
+            self.alarm |= self.position >= lowest and all(self.heard_at[one] >= lowest for one in self.open)
         has_lease = self.is_joined and not self.open and not self.alarm and self.position >= self.floor
         has_time = self.now_s < self.until_s
         of_tables = {
@@ -201,3 +209,54 @@ def test_the_end_of_an_unknown_write_is_one_of_everything() -> None:
     state = leased([0])
     state.written(("b", 7), 1, 1)
     assert not state.answers_table(TABLES[0])
+
+
+def test_a_write_that_goes_on_in_another_history_is_no_unannounced_one() -> None:
+    """Memory had the number of its event before, in the other history."""
+    position = [5]
+    state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position[0])
+    state.joining(1)
+    state.joined(1, 5)
+    state.renewed(1, 1.0)
+    state.writing(("b", 1))
+    state.forget_history()
+    state.writing(("b", 2))
+    position[0] = 4
+    state.joining(2)
+    state.joined(2, 4)
+    state.renewed(2, 1.0)
+    position[0] = 5
+    state.moved()
+    assert not state.alarm_reason
+    state.written(("b", 2), 5, 5)
+    state.abandoned(("b", 1))
+    state.moved()
+    assert not state.alarm_reason and state.deadline_s > 1.0
+
+
+def test_an_unannounced_event_is_found_while_members_write_without_a_pause() -> None:
+    """A write that is heard of when memory has the event already cannot be the one that wrote it."""
+    position = [0]
+    state = leased(position)
+    written = table_number(TABLES[1])
+    state.writing(("b", 1), frozenset({written}))
+    position[0] = 1
+    state.moved()
+    assert not state.alarm_reason, "it may be the event of the open write"
+    state.writing(("c", 1), frozenset({written}))
+    state.written(("b", 1), 2, 2)
+    position[0] = 2
+    state.moved()
+    assert state.alarm_reason
+    assert not state.answers_table(TABLES[0])
+
+
+def test_what_is_known_of_events_does_not_grow_after_an_alarm() -> None:
+    position = [1]
+    state = leased(position)
+    state.moved()
+    assert state.alarm_reason
+    for event_id in range(2, 5_002):
+        state.writing(("b", event_id), EVERYTHING)
+        state.written(("b", event_id), event_id, event_id)
+    assert len(state._accounted) < 10

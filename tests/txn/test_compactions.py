@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from sqlalchemy import insert, update
 
+from hms_cache.config import Settings
+from hms_cache.config.sections import CompactionSettings
+from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.compactions.queue import to_counted_map
+from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import (
     COMPACTION_METRICS_CACHE,
     COMPACTION_QUEUE,
@@ -14,6 +18,7 @@ from hms_cache.store.schema import (
     TAB_COL_STATS,
     TXN_COMPONENTS,
 )
+from hms_cache.store.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
     CompactionInfoStruct,
@@ -342,6 +347,21 @@ def test_after_repeated_failures_nothing_is_initiated_for_a_while(client: TxnCli
     assert client.store.initiate_compactions("here") == []
     client.change(update(H).values(CC_ENQUEUE_TIME=0))
     assert len(client.store.initiate_compactions("here")) == 1
+
+
+def test_failures_are_kept_as_long_as_they_count(initialized_database: Database) -> None:
+    """As in Hive (PurgeCompactionHistoryFunction): else a table that fails each time would be compacted for ever."""
+    settings = Settings(compactions=CompactionSettings(max_failed=5, history_failed=1))
+    client = TxnClient(TxnStore(initialized_database, MessageBuilder(), settings), initialized_database)
+    client.make_table()
+    write_times(client, 11)
+    for _ in range(5):
+        assert client.store.initiate_compactions("here")
+        entry = take(client)
+        assert entry is not None
+        client.store.mark_failed(entry)
+        client.store.keep_compactions()
+    assert client.store.initiate_compactions("here") == []
 
 
 def test_cleanup_only(client: TxnClient) -> None:

@@ -25,6 +25,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     TxnOpenException,
     UnlockRequest,
 )
+from hms_cache.wire.codec import decode_struct, encode_struct
 from tests.txn.client import TxnClient, component, write_component
 
 
@@ -313,3 +314,18 @@ def test_show_locks_selects(client: TxnClient) -> None:
     assert shown(txnid=txn_id) == shown(dbname="D") == of_txn
     assert shown(dbname="d", tablename="t", partname="P=1") == of_txn[:1]
     assert shown(dbname="x") == []
+
+
+def test_a_client_that_does_not_say_whether_its_table_is_transactional(client: TxnClient) -> None:
+    """As Hive Streaming: what it writes is noted. Else its aborted writes would count as committed one day."""
+    write = component(LockType.SHARED_READ, operation=DataOperationType.INSERT, transactional=None)
+    txn_id = client.open()
+    write_id = client.allocate([txn_id])[txn_id]
+    request = LockRequest(component=[write], txnid=txn_id, user="u", hostname="h")
+    client.store.lock(decode_struct(LockRequest, encode_struct(request)))
+    assert client.rows(TXN_COMPONENTS, "TC_TXNID", "TC_TABLE", "TC_WRITEID") == [(txn_id, "t", write_id)]
+    client.abort(txn_id)
+    client.open()
+    client.age(10_000)
+    client.store.clean()
+    assert client.valid("d.t")[0].invalid == (write_id,)

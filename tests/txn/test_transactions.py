@@ -380,6 +380,19 @@ def test_aborting_a_replicated_transaction_here_breaks_replication(client: TxnCl
     assert client.count(REPL_TXN_MAP) == 0
 
 
+def test_what_replication_aborts_says_so(client: TxnClient) -> None:
+    """Its clients send no reason, as the server knows it by the type (Hive 4.0.1, AbortTxnFunction)."""
+    replicated(client, [101, 102])
+    request = OpenTxnRequest(1, "u", "h", replPolicy="p")
+    (own,) = client.store.open_txns(request).txn_ids
+    client.store.abort_txn(AbortTxnRequest(101, replPolicy="p", txn_type=TxnType.REPL_CREATED))
+    client.store.abort_txn(AbortTxnRequest(102, replPolicy="p"))  # from Hive 3, which knows no types
+    client.store.abort_txn(AbortTxnRequest(own, replPolicy="p", txn_type=TxnType.DEFAULT))
+    replayed, itself = (f"Replication:{kind} replication transaction abort" for kind in ("replayed", "default"))
+    reasons = [txn.metaInfo for txn in client.store.get_open_txns_info().open_txns]
+    assert reasons == [replayed, replayed, itself]
+
+
 # Limits
 
 

@@ -9,12 +9,14 @@ from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
 from hms_cache.store.write_ids.valid_write_ids import WriteIdState, write_id_states
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
+    CompactionType,
     GetValidWriteIdsRequest,
     MaxAllocatedTableWriteIdRequest,
     MetaException,
     OpenTxnRequest,
     ReplTblWriteIdStateRequest,
     SeedTableWriteIdsRequest,
+    ShowCompactRequest,
     TxnToWriteId,
     TxnType,
 )
@@ -180,6 +182,21 @@ def test_the_state_of_a_replicated_table(client: TxnClient) -> None:
     assert client.allocate([txn_id]) == {txn_id: 10}
     client.store.repl_tbl_writeid_state(request)
     assert client.store.get_open_txns().txn_high_water_mark == txn_id
+
+
+@pytest.mark.parametrize("partitions", [None, [], ["P=1", "p=2", "p=1"]], ids=str)
+def test_what_the_source_aborted_is_to_be_compacted(client: TxnClient, partitions: list[str] | None) -> None:
+    """As in Hive 3.1 and 4.0 (`replTableWriteIdState`): no write of this catalog leads to a compaction."""
+    fields = {"user": "u", "hostName": "h", "dbName": "D", "tableName": "T", "partNames": partitions}
+    for _ in range(2):
+        client.store.repl_tbl_writeid_state(ReplTblWriteIdStateRequest(validWriteIdlist="d.t:9:3::5", **fields))
+    fields["tableName"] = "clean"
+    client.store.repl_tbl_writeid_state(ReplTblWriteIdStateRequest(validWriteIdlist="d.clean:9:3::", **fields))
+    asked = client.store.show_compact(ShowCompactRequest(order="CC_ID")).compacts
+    expected = [None] if partitions is None else sorted(set(map(str.lower, partitions)))
+    assert [(one.dbname, one.tablename, one.partitionname) for one in asked] == [("d", "t", one) for one in expected]
+    assert {(one.type, one.state) for one in asked} <= {(CompactionType.MAJOR, "initiated")}
+    assert [one.id for one in asked] == list(range(1, len(asked) + 1))
 
 
 def test_replicated_allocation_takes_the_sources_ids(client: TxnClient) -> None:

@@ -162,7 +162,7 @@ class CompactionSettings(Section):
     )
     history_failed: int = hive_setting(
         3,
-        "Number of failed compactions to keep for each table or partition.",
+        "Number of failed compactions to keep for each table or partition; at least as many as `max_failed`.",
         "compactor.history.retention.failed",
         before="hive.",
         unit="compactions",

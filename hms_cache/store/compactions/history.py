@@ -234,7 +234,8 @@ def purge_history(connection: Connection, context: TxnContext) -> int:
     settings = context.compactions
     limits = {
         SUCCEEDED: settings.history_succeeded,
-        FAILED: settings.history_failed,
+        # Those that count for whether there shall be another one stay.
+        FAILED: max(settings.history_failed, settings.max_failed),
         DID_NOT_INITIATE: settings.history_did_not_initiate,
         REFUSED: settings.history_refused,
         ABORTED: settings.history_refused,

@@ -44,6 +44,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionInfoStruct,
     CompactionRequest,
     CompactionResponse,
+    CompactionType,
     FindNextCompactRequest,
     MetaException,
 )
@@ -79,10 +80,7 @@ def compact(connection: Connection, context: TxnContext, request: CompactionRequ
             Q.CQ_DATABASE == database,
             Q.CQ_TABLE == table,
             same_text(Q.CQ_PARTITION, partition),
-            or_(
-                Q.CQ_STATE.in_([INITIATED, WORKING]),
-                and_(Q.CQ_STATE == READY_FOR_CLEANING, Q.CQ_HIGHEST_WRITE_ID == highest),
-            ),
+            _covers(highest),
         )
         .limit(1)
     ).first()
@@ -96,6 +94,42 @@ def compact(connection: Connection, context: TxnContext, request: CompactionRequ
         )
     compaction_id = enqueue(connection, request, database, table, partition, CQ_STATE=INITIATED, CQ_TYPE=type_code)
     return CompactionResponse(id=compaction_id, state="initiated", accepted=True)
+
+
+def compact_replicated(
+    connection: Connection, context: TxnContext, database: str, table: str, partitions: Sequence[str] | None
+) -> None:
+    """Ask for major compactions of a replicated table, or of these partitions, to get rid of what the source aborted.
+
+    Accepted or not as in `compact`; a few statements, however many there are.
+    """
+    database, table = plain_database(database), plain_table(table)
+    hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
+    highest = compactable_write_id(connection, context, database, table)
+    known = connection.execute(
+        select(Q.CQ_PARTITION).where(Q.CQ_DATABASE == database, Q.CQ_TABLE == table, _covers(highest))
+    )
+    scheduled = set(known.scalars())
+    wanted = [None] if partitions is None else dict.fromkeys(plain_partition(name) for name in partitions)
+    request = CompactionRequest(dbname=database, tablename=table, type=CompactionType.MAJOR)
+    new = [partition for partition in wanted if partition not in scheduled]
+    if not new:
+        return
+    first, now = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(new)), read_now_ms(connection)
+    waiting = {"CQ_STATE": INITIATED, "CQ_TYPE": code_of_type(request.type), "CQ_ENQUEUE_TIME": now}
+    _insert_rows(
+        connection,
+        [
+            {**_queue_row(first + number, request, database, table, partition), **waiting}
+            for number, partition in enumerate(new)
+        ],
+    )
+
+
+def _covers(highest_write_id: int) -> ColumnElement[bool]:
+    """Entries beside which no other one of the same table or partition is accepted."""
+    is_cleaned = and_(Q.CQ_STATE == READY_FOR_CLEANING, Q.CQ_HIGHEST_WRITE_ID == highest_write_id)
+    return or_(Q.CQ_STATE.in_([INITIATED, WORKING]), is_cleaned)
 
 
 def enqueue(
@@ -182,6 +216,10 @@ def submit_all_for_cleanup(
         }
         for number, request in enumerate(requests)
     ]
+    _insert_rows(connection, rows)
+
+
+def _insert_rows(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
     for start in range(0, len(rows), _ROWS_IN_A_STATEMENT):
         connection.execute(insert(COMPACTION_QUEUE), rows[start : start + _ROWS_IN_A_STATEMENT])
 

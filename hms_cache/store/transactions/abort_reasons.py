@@ -5,6 +5,8 @@ from __future__ import annotations
 ABORTED_BY_WRITE_CONFLICT = 50003
 ABORTED_BY_TIME_OUT = 50004
 ABORTED_BY_ROLLBACK = 50005
+ABORTED_BY_REPLICATION_ITSELF = 51000
+ABORTED_AS_REPLAYED = 51001
 ABORTED_AS_REPLICATED_WRITE_ID = 51002
 
 _TEXTS = {
@@ -17,8 +19,8 @@ _TEXTS = {
     50006: "compaction transaction abort",
     50007: "msck transaction abort",
     50008: "managed migration transaction abort",
-    51000: "Replication:default replication transaction abort",
-    51001: "Replication:replayed replication transaction abort",
+    ABORTED_BY_REPLICATION_ITSELF: "Replication:default replication transaction abort",
+    ABORTED_AS_REPLAYED: "Replication:replayed replication transaction abort",
     ABORTED_AS_REPLICATED_WRITE_ID: (
         "Replication:abort of allocated txns for referring mapped write ids as aborted ones"
     ),

@@ -20,7 +20,11 @@ from hms_cache.store.schema import (
     TXN_TO_WRITE_ID,
     TXNS,
 )
-from hms_cache.store.transactions.abort_reasons import reason_text
+from hms_cache.store.transactions.abort_reasons import (
+    ABORTED_AS_REPLAYED,
+    ABORTED_BY_REPLICATION_ITSELF,
+    reason_text,
+)
 from hms_cache.store.transactions.codes import TXN_ABORTED, TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.errors import not_open_error
@@ -51,7 +55,16 @@ def abort_txn(transaction: WriteTransaction, context: TxnContext, request: Abort
         return
     if row is None or row.TXN_STATE != TXN_OPEN:
         raise not_open_error(txn_id, None if row is None else row.TXN_STATE)
-    abort_open_txns(transaction, context, [txn_id], request.errorCode, is_replayed=replayed)
+    abort_open_txns(transaction, context, [txn_id], _error_code(request, replayed=replayed), is_replayed=replayed)
+
+
+def _error_code(request: AbortTxnRequest, *, replayed: bool) -> int | None:
+    """The client's, but for replication's own aborts, for which its clients send none."""
+    if replayed:
+        return ABORTED_AS_REPLAYED
+    if request.replPolicy and request.txn_type == TxnType.DEFAULT:
+        return ABORTED_BY_REPLICATION_ITSELF
+    return request.errorCode
 
 
 def abort_txns(transaction: WriteTransaction, context: TxnContext, request: AbortTxnsRequest) -> list[int]:

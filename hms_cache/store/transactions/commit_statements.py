@@ -35,6 +35,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from hms_cache.store.engine.direct_statements import Direct, DirectQuery, Statement, row_count, takes_direct_statements
 from hms_cache.store.engine.log_writes import TAKING_EVENT_IDS
+from hms_cache.store.engine.read_plans import Question, ask_together
 from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
@@ -127,6 +128,12 @@ def mark_committed(
         else:
             marked, *_ = transaction.execute_directly(statements)
         return _committing_txn(txn_id, marked.last_id) if marked.rows else None
+    if is_postgresql(connection):
+        # A statement that waits for the row sees all else as it was before: what a call of the same transaction, that
+        # held the row meanwhile, has noted is seen by the next statement only. Both go together.
+        locking = Question(_LOCK_ONE, values)
+        _, marked = ask_together(connection, [locking, Question(_marking_on_postgresql(levels, ids), values)])
+        return _committing_txn(txn_id, int(marked[0][0])) if marked else None
     row = connection.execute(_marking(levels, ids), values).first()
     return None if row is None else _committing_txn(txn_id, int(row[0]))
 
@@ -232,6 +239,14 @@ def _facts_number(txn_id: ColumnElement[int], use_levels: bool, use_write_ids: b
 @lru_cache
 def _marking(use_levels: bool, use_write_ids: bool) -> Any:
     return _to_be_marked().returning(_facts_number(_TXN_ID, use_levels, use_write_ids))
+
+
+@lru_cache
+def _marking_on_postgresql(use_levels: bool, use_write_ids: bool) -> DirectQuery:
+    return DirectQuery(_marking(use_levels, use_write_ids))
+
+
+_LOCK_ONE: Final = DirectQuery(select(T.TXN_ID).where(T.TXN_ID == _TXN_ID).with_for_update())
 
 
 @lru_cache

@@ -324,7 +324,9 @@ def _append_events(
     transaction: WriteTransaction, context: TxnContext, request: CommitTxnRequest, txn: CommittingTxn
 ) -> None:
     is_hives_own_replication = bool(request.replPolicy) and request.txn_type == TxnType.DEFAULT
-    if txn.txn_type != TxnType.READ_ONLY and not is_hives_own_replication:
+    is_logged = txn.txn_type != TxnType.READ_ONLY and not is_hives_own_replication
+    # Without an event nobody would know that a parameter of a table is another one.
+    if is_logged or request.keyValue is not None:
         transaction.append_event(context.messages.build_commit_transaction(txn.txn_id))
     if txn.notes_next_txn:
         _finish_compaction(transaction, context, txn)

@@ -503,10 +503,11 @@ def seed_write_id(connection: Connection, request: SeedTableWriteIdsRequest) -> 
 
 def repl_tbl_writeid_state(
     transaction: WriteTransaction, context: TxnContext, request: ReplTblWriteIdStateRequest
-) -> None:
+) -> bool:
     """Set a replicated table's write ids as they are at its source; nothing to do when it has any.
 
-    Ids that are open or aborted there become ids of aborted transactions here. Raises MetaException.
+    Ids that are open or aborted there become ids of aborted transactions here; whether there are any. Raises
+    MetaException.
     """
     connection = transaction.connection
     database, table = plain_database(request.dbName), plain_table(request.tableName)
@@ -516,7 +517,7 @@ def repl_tbl_writeid_state(
         raise MetaException(f"Invalid write-id list: {error}") from error
     is_own = (N.NWI_DATABASE == database) & (N.NWI_TABLE == table)
     if source.is_no_list or connection.execute(select(N.NWI_NEXT).where(is_own).with_for_update()).first():
-        return
+        return False
     check_seeded_id("write id of the source", source.high_watermark)
     invalid = sorted({write_id for write_id in source.invalid if write_id <= source.high_watermark})
     if len(invalid) > (most := input_limits().request_transactions):
@@ -530,3 +531,4 @@ def repl_tbl_writeid_state(
         _insert(connection, database, table, dict(zip(txn_ids, batch, strict=True)))
         abort_open_txns(transaction, context, txn_ids, ABORTED_AS_REPLICATED_WRITE_ID)
     _begin(connection, database, table, source.high_watermark + 1)
+    return bool(invalid)

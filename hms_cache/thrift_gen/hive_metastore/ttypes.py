@@ -5732,7 +5732,7 @@ class LockComponent(TBase):
     )
 
 
-    def __init__(self, type=None, level=None, dbname=None, tablename=None, partitionname=None, operationType=    5, isTransactional=False, isDynamicPartitionWrite=False, catName="hive",):
+    def __init__(self, type=None, level=None, dbname=None, tablename=None, partitionname=None, operationType=    5, isTransactional=None, isDynamicPartitionWrite=False, catName="hive",):
         self.type = type
         self.level = level
         self.dbname = dbname
@@ -10520,7 +10520,7 @@ LockComponent.thrift_spec = (
     (4, TType.STRING, 'tablename', 'UTF8', None, ),  # 4
     (5, TType.STRING, 'partitionname', 'UTF8', None, ),  # 5
     (6, TType.I32, 'operationType', None,     5, ),  # 6
-    (7, TType.BOOL, 'isTransactional', None, False, ),  # 7
+    (7, TType.BOOL, 'isTransactional', None, None, ),  # 7
     (8, TType.BOOL, 'isDynamicPartitionWrite', None, False, ),  # 8
     (9, TType.STRING, 'catName', 'UTF8', "hive", ),  # 9
 )

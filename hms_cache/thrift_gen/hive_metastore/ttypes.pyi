@@ -1657,7 +1657,7 @@ class LockComponent(TBase):
     tablename: str | None
     partitionname: str | None
     operationType: int
-    isTransactional: bool
+    isTransactional: bool | None
     isDynamicPartitionWrite: bool
     catName: str
     def __init__(self, type: int | None = ..., level: int | None = ..., dbname: str | None = ..., tablename: str | None = ..., partitionname: str | None = ..., operationType: int | None = ..., isTransactional: bool | None = ..., isDynamicPartitionWrite: bool | None = ..., catName: str | None = ...) -> None: ...
