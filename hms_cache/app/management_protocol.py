@@ -100,6 +100,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             """Whether a stranger's, under limits of time."""
             self._listens_from: str | None = None
             """The address that it is counted under as a listener."""
+            self._is_lost = False
             self.app_state = {**self.app_state, "become_listener": self._become_listener}
             self._header_timer: asyncio.TimerHandle | None = None
             self._reader_timer: asyncio.TimerHandle | None = None
@@ -121,6 +122,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
+            self._is_lost = True
             self._cancel("_header_timer")
             self._cancel("_reader_timer")
             self._is_watched = False
@@ -139,9 +141,12 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
 
         def _become_listener(self) -> bool:
             """The connection gives its place back and takes one of the listeners, for as long as it lives; False: all
-            are taken."""
+            are taken, or the client has gone while its place in the log was looked for: nobody would give that back.
+            """
             if self._listens_from is not None:
                 return True
+            if self._is_lost:
+                return False
             address = self.client[0] if self.client is not None else ""
             if not limits.admit_listener(address):
                 return False
