@@ -14,6 +14,8 @@ from typing import Any
 from h11 import LocalProtocolError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from hms_cache.config.secrets import redacted
+from hms_cache.server.faults import MAX_LOGGED_TEXT, first_of_its_kind
 from hms_cache.server.shares import Turns
 from hms_cache.server.transports.tls import TlsPort
 
@@ -78,14 +80,29 @@ class _CountingLog:
 
     def error(self, *arguments: Any, **options: Any) -> None:
         """A body that turns out to be malformed while the answer is on its way fails in the answer's sending: that is
-        the client's doing, too, and would write a whole traceback."""
-        if isinstance(options.get("exc_info"), LocalProtocolError):
+        the client's doing, too, and would write a whole traceback. A defect writes one once, and then a line each time:
+        a client may know how to repeat it."""
+        error = options.pop("exc_info", None)
+        if isinstance(error, LocalProtocolError):
             self._limits.bad_requests += 1
+        elif isinstance(error, BaseException):
+            text = f"{type(error).__name__}: {redacted(str(error))[:MAX_LOGGED_TEXT]}"
+            traced = first_of_its_kind(f"management port: {_place_of(error)}", error)
+            self._logger.error("internal error of the management port: %r", text, exc_info=traced)
         else:
             self._logger.error(*arguments, **options)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._logger, name)
+
+
+def _place_of(error: BaseException) -> str:
+    """Its type, and where it was raised."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else ""
+    return f"{type(error).__name__} {where}"
 
 
 def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
@@ -100,6 +117,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             """Whether a stranger's, under limits of time."""
             self._listens_from: str | None = None
             """The address that it is counted under as a listener."""
+            self._is_lost = False
             self.app_state = {**self.app_state, "become_listener": self._become_listener}
             self._header_timer: asyncio.TimerHandle | None = None
             self._reader_timer: asyncio.TimerHandle | None = None
@@ -121,6 +139,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
 
         def connection_lost(self, exc: Exception | None) -> None:
             super().connection_lost(exc)
+            self._is_lost = True
             self._cancel("_header_timer")
             self._cancel("_reader_timer")
             self._is_watched = False
@@ -139,9 +158,12 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
 
         def _become_listener(self) -> bool:
             """The connection gives its place back and takes one of the listeners, for as long as it lives; False: all
-            are taken."""
+            are taken, or the client has gone while its place in the log was looked for: nobody would give that back.
+            """
             if self._listens_from is not None:
                 return True
+            if self._is_lost:
+                return False
             address = self.client[0] if self.client is not None else ""
             if not limits.admit_listener(address):
                 return False

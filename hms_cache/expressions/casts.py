@@ -18,8 +18,9 @@ from hms_cache.expressions.key_types import (
 )
 
 _EXACT_IN_FLOAT = 1 << 24
-_DECIMAL_PARAMETERS = re.compile(r"decimal\(\s*([0-9]+)\s*,\s*([0-9]+)\s*\)")
-_LENGTH = re.compile(r"\(\s*([0-9]+)\s*\)")
+_DECIMAL_PARAMETERS = re.compile(r"decimal\(\s*([0-9]{1,10})\s*,\s*([0-9]{1,10})\s*\)")
+_LENGTH = re.compile(r"\(\s*([0-9]{1,10})\s*\)")
+"""No type of Hive has longer numbers; those that clients write may be of any length."""
 
 
 def common_kind(left: KeyKind, right: KeyKind) -> KeyKind | None:
@@ -106,5 +107,11 @@ def _fitting_decimal(value: Decimal, type_name: str) -> Decimal | Undecided:
     if parameters is None:
         return value
     precision, scale = int(parameters[1]), int(parameters[2])
-    fits = abs(value) < Decimal(10) ** (precision - scale) and value == round(value, scale)
-    return value if fits else UNDECIDED
+    # By its digits: arithmetic would round to 28, and fail where they are not enough.
+    _, digits, exponent = value.as_tuple()
+    text = "".join(map(str, digits))
+    significant = text.rstrip("0")
+    if not significant:
+        return value
+    last = int(exponent) + len(text) - len(significant)
+    return value if value.adjusted() < precision - scale and last >= -scale else UNDECIDED

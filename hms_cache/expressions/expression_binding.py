@@ -24,6 +24,8 @@ from hms_cache.expressions.casts import cast_value, common_kind, widen
 from hms_cache.expressions.connectives import Binder, conjunction, disjunction
 from hms_cache.expressions.key_types import (
     DEFAULT_PARTITION_NAME,
+    MAX_LONG,
+    MIN_LONG,
     KeyKind,
     KeyValue,
     PartitionKey,
@@ -241,7 +243,7 @@ def _typed_constant(kind: KeyKind, value: object) -> KeyValue | nodes.Undecided:
         return value
     if isinstance(value, bool):
         return nodes.UNDECIDED
-    if kind is KeyKind.INTEGER and isinstance(value, int):
+    if kind is KeyKind.INTEGER and isinstance(value, int) and MIN_LONG <= value <= MAX_LONG:
         return value
     if kind in (KeyKind.FLOAT, KeyKind.DOUBLE) and isinstance(value, float) and value == value:
         return value

@@ -480,19 +480,27 @@ def _local_date_time(reader: KryoReader, known: KryoClass) -> Value:
     return KryoObject("java.time.LocalDateTime", {"date": date, "time": [*parts, nanosecond]})
 
 
+_MOST_NUMBER_BYTES = 64
+"""Of one number. Hive's end at 38 digits. Python makes a decimal of one in the square of its length, in one go: of a
+megabyte in more than a minute, in which nobody else is answered."""
+
+
 def _big_integer(reader: KryoReader, _known: KryoClass | None = None) -> int:
     length = reader.positive()
     if length == 0:
         raise KryoError("a number is null")
+    if length - 1 > _MOST_NUMBER_BYTES:
+        raise KryoError("a number is too long")
     return int.from_bytes(reader.take(length - 1), "big", signed=True)
 
 
 def _big_decimal(reader: KryoReader, _known: KryoClass) -> Decimal:
     unscaled = _big_integer(reader)
     scale = reader.signed()
-    if abs(scale) > 1_000 or abs(unscaled) >= 1 << 512:
+    if abs(scale) > 1_000:
         raise KryoError("a decimal is too long")
-    return Decimal(unscaled).scaleb(-scale)
+    sign, digits, _ = Decimal(unscaled).as_tuple()
+    return Decimal((sign, digits, -scale))  # exact: arithmetic would round to 28 digits
 
 
 def _calendar(reader: KryoReader, known: KryoClass) -> KryoObject:

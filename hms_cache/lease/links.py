@@ -67,6 +67,18 @@ class Link(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def abort(self) -> None:
+        """At once, whatever was sent."""
+        self._is_closed = True
+        if self._transport is not None:
+            self._transport.abort()
+
+    @property
+    def address(self) -> str:
+        """Of the other side; empty when the system does not tell."""
+        name = self._transport.get_extra_info("peername") if self._transport is not None else None
+        return str(name[0]) if isinstance(name, tuple) and name else ""
+
     # asyncio.Protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:

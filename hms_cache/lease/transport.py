@@ -41,6 +41,12 @@ MOST_QUEUED: Final = 1_000
 MOST_CONNECTIONS: Final = 256
 """Members that may call at once; a set has a handful."""
 
+MOST_STRANGERS: Final = 64
+"""Connections that have not proved themselves; beyond them the oldest makes way. They take no place of a member's."""
+
+MOST_LOGGED_ADDRESSES: Final = 256
+"""Addresses whose first refusal is logged; all are counted."""
+
 _RECONNECT_S: Final = 0.1
 
 
@@ -80,6 +86,10 @@ class Transport:
         self._peers: dict[str, _Peer] = {}
         self._server: asyncio.Server | None = None
         self._called: set[asyncio.Task[None]] = set()
+        self._strangers: dict[asyncio.Task[None], Link] = {}
+        """Of `_called`, those in their handshake, the oldest first."""
+        self._logged: set[str] = set()
+        """Addresses whose refusal was logged."""
         self.counts: Counter[str] = Counter()
         """sent, received, dropped (messages), refused (connections)."""
 
@@ -207,15 +217,28 @@ class Transport:
         task = self._loop.create_task(self._serve(link))
         self._called.add(task)
         task.add_done_callback(self._called.discard)
+        if len(self._strangers) >= MOST_STRANGERS:
+            oldest = next(iter(self._strangers))
+            self._strangers.pop(oldest).abort()
+            oldest.cancel()
+            self.counts["refused"] += 1
+        self._strangers[task] = link
+        task.add_done_callback(self._introduced)
         return link
 
+    def _introduced(self, task: asyncio.Task[None]) -> None:
+        self._strangers.pop(task, None)
+
     async def _serve(self, link: Link) -> None:
+        task = asyncio.current_task()
+        assert task is not None, "it runs as one"
         try:
-            if len(self._called) > MOST_CONNECTIONS:
-                self.counts["refused"] += 1
-                return
             async with asyncio.timeout(HANDSHAKE_S):
                 member, channel = await self._welcome(link)
+            self._introduced(task)
+            if len(self._called) - len(self._strangers) > MOST_CONNECTIONS:
+                self.counts["refused"] += 1
+                return
 
             def answer(body: bytes) -> None:
                 self.counts["received"] += 1
@@ -227,12 +250,22 @@ class Transport:
             if (error := await link.lost) is not None:
                 raise error
         except BadFrameError as error:
-            self.counts["refused"] += 1
-            _log.warning("a connection that is no member's is closed: %s", error)
+            self._refused(link.address, error)
         except (OSError, TimeoutError, asyncio.IncompleteReadError, UnicodeDecodeError) as error:
             _log.debug("a member's connection has ended: %s", error)
         finally:
             link.close()
+
+    def _refused(self, address: str, error: BadFrameError) -> None:
+        """Whoever reaches the port can be refused as often as it likes: it gets one line."""
+        self.counts["refused"] += 1
+        if address not in self._logged and len(self._logged) < MOST_LOGGED_ADDRESSES:
+            self._logged.add(address)
+            _log.warning(
+                "a connection from %s that is no member's is closed: %s (others from there are only counted)",
+                address,
+                error,
+            )
 
     async def _welcome(self, link: Link) -> tuple[str, Channel]:
         """The called side of the handshake."""

@@ -57,7 +57,7 @@ def application_exception(method_name: str, error: Exception) -> TApplicationExc
     if isinstance(error, TException):
         return TApplicationException(TApplicationException.INTERNAL_ERROR, f"{method_name}: {text}")
     told = redacted(text)
-    logged = _trace(f"{method_name} {type(error).__name__}", error)
+    logged = first_of_its_kind(f"{method_name} {type(error).__name__}", error)
     _log.error("internal error in %s: %r", method_name, told[:MAX_LOGGED_TEXT], exc_info=logged)
     return TApplicationException(
         TApplicationException.INTERNAL_ERROR,
@@ -65,8 +65,9 @@ def application_exception(method_name: str, error: Exception) -> TApplicationExc
     )
 
 
-def _trace(kind: str, error: Exception) -> Exception | None:
-    """The error for the first of its kind: a client that repeats its mistake must not fill the log with traces."""
+def first_of_its_kind(kind: str, error: BaseException) -> BaseException | None:
+    """The error, to be logged with its trace, if none of this kind was: a client that repeats its mistake must not fill
+    the log with traces."""
     if kind in _logged_traces or len(_logged_traces) >= MAX_LOGGED_TRACES:
         return None
     _logged_traces.add(kind)
@@ -97,7 +98,7 @@ def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
         return error
     text = f"{method.name} needs a value that the request does not have; absent are: {', '.join(absent)}"
     # With the trace: should the value have been optional, this is a defect.
-    _log.warning(text, exc_info=_trace(text, error))
+    _log.warning(text, exc_info=first_of_its_kind(text, error))
     fault: Exception = TApplicationException(TApplicationException.PROTOCOL_ERROR, text)
     return fault
 

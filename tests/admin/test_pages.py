@@ -210,6 +210,23 @@ def test_files_and_blocks_come_from_statistics(changing: Running) -> None:
     assert found["bytes"] == 2048 + 400 + 3 * 500 + 5 * 150
 
 
+@pytest.mark.parametrize("number", ["9" * 5_000, "9" * 4_000, "9" * 400, "9" * 19, "-1", "x", "\u0663", ""])
+def test_statistics_of_any_text_leave_the_page_whole(changing: Running, number: str) -> None:
+    """Clients write these parameters, too."""
+    told = {"numFiles": number, "totalSize": number}
+    plain = new_table("odd")
+    plain.tableType, plain.parameters = "EXTERNAL_TABLE", {"EXTERNAL": "TRUE", **told}
+    changing.client.create_table(plain)
+    changing.client.create_table(new_table("odds", keys=("ds",)))
+    partition = new_partition("1")
+    partition.tableName, partition.parameters = "odds", told
+    changing.client.add_partitions([partition])
+    for name in ("odd", "odds"):
+        assert changing.command("warm", f"database=shop&table={name}")[0]["ok"]
+        assert changing.json(f"/table/shop.{name}")["impala"]["files"] == 0
+        assert "Impala" in as_html(changing, f"/table/shop.{name}")
+
+
 def test_operations_tell_who_did_what(changing: Running) -> None:
     changing.command("flush", "database=shop&table=plain")
     changing.ask("/table/shop.sales/compare", TOKEN, post=True)

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import contextlib
 import http.client
 import itertools
 import logging
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from starlette.routing import Route
+from starlette.types import Message, Scope
 
 from hms_cache.admin.application import build_application
 from hms_cache.admin.commands.routes import COMMANDS
 from hms_cache.admin.guard import is_allowed_host
+from hms_cache.admin.history import History
 from hms_cache.admin.siblings import Siblings
+from hms_cache.server import faults
 from tests.admin.running import TOKEN, Running
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
@@ -197,6 +203,65 @@ def _is_closed(connection: socket.socket) -> bool:
         return connection.recv(1) == b""
     except OSError:
         return True
+
+
+NUMBERS = ("1" * 5_000, "9" * 30, "9" * 19, "-1", "1e400", "nan", "\u0663", "\x00", "\ud800", "")
+PARAMETERS = (
+    *("worker", "sample", "seed", "event_id", "wait_s", "lock_id", "after", "format", "messages", "force"),
+    *("catalog", "database", "table", "partition"),
+)
+
+
+def test_no_value_of_a_parameter_makes_a_request_fail_inside(running: Running) -> None:
+    """Asked of the application of one worker among two, since some parameters are of those only."""
+    application = build_application(running.sources, running.probe, running.history, Siblings(0, 2))
+
+    async def ask(method: str, path: str, query: str) -> int:
+        statuses: list[int] = []
+
+        async def receive() -> Message:
+            await asyncio.sleep(0 if statuses else 0.01)
+            return {"type": "http.disconnect" if statuses else "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            statuses.extend([message["status"]] if "status" in message else [])
+
+        headers = [(b"host", b"localhost"), (b"authorization", f"Bearer {TOKEN}".encode())]
+        scope: Scope = {"type": "http", "method": method, "path": path, "query_string": query.encode()}
+        scope |= {"headers": headers, "client": ("127.0.0.1", 1), "http_version": "1.1", "scheme": "http"}
+        with contextlib.suppress(Exception):  # uvicorn would log it
+            await application(scope, receive, send)
+        return statuses[0]
+
+    async def ask_all() -> None:
+        for path, methods in routes(running):
+            if path.startswith(("/events/pause", "/events/resume", "/events/resync")):
+                continue
+            for name, value in itertools.product(PARAMETERS, NUMBERS):
+                query = urlencode({"database": "d", "table": "t", name: value}, errors="surrogatepass")
+                status = await ask("POST" if "POST" in methods else "GET", path, query)
+                assert status != 500, f"{path}?{query[:200]}"
+
+    asyncio.run(ask_all())
+
+
+def test_a_defect_writes_its_trace_once(
+    running: Running, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: History) -> None:
+        raise RuntimeError("a defect\nof ours")
+
+    monkeypatch.setattr(faults, "_logged_traces", set())
+    monkeypatch.setattr(History, "samples", fail)
+    with caplog.at_level(logging.ERROR):
+        for number in range(1, 4):
+            assert running.ask("/events")[0] == 500
+            records: list[logging.LogRecord] = []
+            while len(records) < number:  # a line is written after the answer
+                assert running.ask("/livez")[0] == 200
+                records = [record for record in caplog.records if record.name.startswith("uvicorn")]
+    assert [bool(record.exc_info) for record in records] == [True, False, False]
+    assert all("a defect\\nof ours" in record.getMessage() for record in records)
 
 
 def test_secrets_are_masked_in_any_answer(tmp_path: Path) -> None:

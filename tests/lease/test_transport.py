@@ -162,6 +162,34 @@ def test_who_cannot_introduce_itself_is_closed_in_time(
     assert {sender for sender, _ in b.messages} == {"a"}
 
 
+def test_strangers_take_no_place_of_a_members(make: Make) -> None:
+    """More connections than members may have, that say nothing, or all but the last word: a member comes in at once."""
+    a, b = make("a"), make("b")
+    with ExitStack() as stack:
+        held = []
+        for number in range(transport_module.MOST_CONNECTIONS + 10):
+            connection = stack.enter_context(connect(b))
+            if number % 2:
+                connection.sendall(challenge() + b"x".ljust(64))
+                connection.recv(CHALLENGE_BYTES + 64 + PROOF_BYTES)
+            held.append(connection)
+        a.meets(b)
+        a.is_heard_by(b, 1)
+        assert is_closed(held[0]), "the oldest has made way"
+        assert len(b.transport._called) <= transport_module.MOST_STRANGERS + 1
+
+
+def test_who_is_refused_again_and_again_writes_one_line(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    b = make("b")
+    for _ in range(20):
+        connection, _ = introduce(b, secret=b"another secret, as long")
+        with connection:
+            assert is_closed(connection)
+    wait_until(lambda: b.transport.counts["refused"] == 20)
+    lines = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert len(lines) == 1 and "127.0.0.1" in lines[0]
+
+
 def test_a_word_of_another_version_is_answered_with_nothing(make: Make) -> None:
     """No acknowledgement: the member that said it waits for the lease. The connection stays."""
     a, b = make("a"), make("b")

@@ -15,6 +15,9 @@ from hms_cache.notifications.poller import Poller
 from hms_cache.store.snapshots import StoreReads
 from hms_cache.values import frozen
 
+_MOST_DIGITS = 18
+"""As many as each 64-bit number may have."""
+
 
 class CommandError(HmsCacheError):
     """The command cannot be carried out as it was given."""
@@ -101,6 +104,8 @@ def whole_number(parameters: Mapping[str, str], name: str) -> int | None:
     text = parameters.get(name, "")
     if not text:
         return None
-    if not text.isascii() or not text.isdigit():
-        raise CommandError(f"{name} must be a number of 0 or more, not {text!r}")
+    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS:
+        raise CommandError(
+            f"{name} must be a number of 0 or more with at most {_MOST_DIGITS} digits, not {text[:80]!r}"
+        )
     return int(text)

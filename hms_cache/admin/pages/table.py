@@ -28,6 +28,9 @@ IMPALA_BLOCK_BYTES = 150
 #: The default block of HDFS, which the number of blocks is estimated with.
 _BLOCK_BYTES = 128 * 1024 * 1024
 
+#: Of a number of files or bytes, as many as each 64-bit number may have.
+_MOST_DIGITS = 18
+
 #: Partitions whose parameters are read for the number of files; of more, as many evenly spread ones stand for all.
 _MOST_DECODED = 1_000
 
@@ -186,7 +189,8 @@ def _files_and_blocks(parameters: Iterable[Mapping[str, str]]) -> tuple[int, int
 
 
 def _whole(text: str | None) -> int:
-    return int(text) if text and text.isascii() and text.isdigit() else 0
+    """0 for what counts nothing: clients set these parameters, too, to whatever they like."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0
 
 
 def _sized(partitions: int, columns: int, files: int, blocks: int, looked_at: int) -> ImpalaSize:

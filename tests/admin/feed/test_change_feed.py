@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -231,6 +232,23 @@ def test_places_of_listeners_are_their_own(running: Running) -> None:
         assert running.ask("/livez")[0] == 200
     with closing(Listener(running)) as listener:
         assert listener.status == 200
+
+
+def test_who_leaves_while_its_place_in_the_log_is_looked_for_takes_no_place(running: Running) -> None:
+    """A connection that is closed before the answer: the database is asked meanwhile, and the answer is nobody's."""
+    assert running.service.management_address is not None
+    for _ in range(20):
+        with socket.create_connection(running.service.management_address, timeout=30) as left:
+            left.sendall(b"GET /changes HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    for _ in range(2):  # places in the log are looked for in turn: those of who left before these
+        with closing(Listener(running)) as listener:
+            assert listener.status in (200, 503)
+    for _ in range(1000):
+        if not running.sources.metrics.registry.get_sample_value("hms_cache_change_feed_listeners"):
+            break
+        assert running.ask("/livez")[0] == 200
+    else:
+        raise AssertionError("somebody who has left is still counted")
 
 
 def test_heartbeats_carry_the_place(running: Running) -> None:
