@@ -38,6 +38,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
     PrincipalType,
+    TxnType,
     UnknownTableException,
 )
 
@@ -200,7 +201,7 @@ def _check_owner(call: Call, decisions: Decisions, arguments: Any) -> None:
     """Of the transactions and locks that a request names. Raises AccessDenied."""
     user = call.session.user
     is_service: bool | None = None
-    if call.method in ownership.TAKING:
+    if call.method in ownership.TAKING or call.method in ownership.RUN_BY:
         is_service = decisions.allow(Action.SERVICE, METASTORE)
         if is_service:
             return
@@ -231,7 +232,9 @@ def _order(one: SecuredObject) -> tuple[str, ...]:
 
 
 def _replicates(arguments: Any) -> bool:
-    requests = (getattr(arguments, field[2]) for field in arguments.thrift_spec if field is not None)
+    requests = [getattr(arguments, field[2]) for field in arguments.thrift_spec if field is not None]
+    if any(getattr(request, "txn_type", None) == TxnType.REPL_CREATED for request in requests):
+        return True  # such transactions live for days without a heartbeat
     return any(getattr(request, field, None) for request in requests for field in _REPLICATION_FIELDS)
 
 
