@@ -22,6 +22,7 @@ from hms_cache.server.authorization.answers import (
     secured,
 )
 from hms_cache.server.authorization.events import shown_events
+from hms_cache.server.authorization.grantees import tell_only_own
 from hms_cache.server.authorization.objects import objects_of
 from hms_cache.server.authorization.rules import CHANGES_GRANTS, RULES, WITHOUT_CATALOGS, Rule, Way
 from hms_cache.server.calls import Call, HandlerFunction
@@ -130,6 +131,7 @@ class Guard:
             self._require(call, decisions, need)
         if rule.way is not Way.METASTORE and ownership.names_owned(method, arguments):
             _check_owner(call, decisions, arguments)
+        tell_only_own(method, arguments, call.session.user, decisions)
         if rule.way is Way.GRANTS:
             _check_grants(decisions, method, arguments, call.session)
         if rule.way is not Way.OPEN and not decisions.has_any:
