@@ -10,6 +10,7 @@ from typing import Any
 from hms_cache.authorization.decisions import Action, Decisions, SecuredObject
 from hms_cache.cache.encoded_tables import EncodedTables
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.authorization.view_sources import without_hidden_sources
 from hms_cache.server.handlers.names import database_name, optional_database_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -39,6 +40,11 @@ def readable_tables(decisions: Decisions, tables: list[Table]) -> list[Table]:
     return tables if all(may) else [table for table, shown in zip(list(tables), may, strict=True) if shown]
 
 
+def readable_names(decisions: Decisions, database: DatabaseName, names: list[str]) -> list[str]:
+    """Those of the tables in the database that may be read."""
+    return list(compress(names, _readable(decisions, [secured(*database, name) for name in names])))
+
+
 def _readable(decisions: Decisions, objects: Sequence[SecuredObject]) -> list[bool]:
     decisions.prepare([(Action.READ, one) for one in objects])
     return [decisions.allow(Action.READ, one) for one in objects]
@@ -53,8 +59,7 @@ def _names_of_tables(argument: str) -> Filter:
     """Of a list of names in the database that an argument names."""
 
     def shown(decisions: Decisions, arguments: Any, names: list[str]) -> list[str]:
-        catalog, database = database_name(getattr(arguments, argument))
-        return list(compress(names, _readable(decisions, [secured(catalog, database, name) for name in names])))
+        return readable_names(decisions, database_name(getattr(arguments, argument)), names)
 
     return shown
 

@@ -18,6 +18,7 @@ from hms_cache.server.authorization.answers import (
     EMPTY,
     FILTERS,
     check_named_database,
+    readable_names,
     readable_tables,
     secured,
 )
@@ -140,7 +141,11 @@ class Guard:
             _check_database(decisions, method, arguments)
             if (empty := EMPTY.get(method)) is not None and not _is_shown(decisions, method, arguments):
                 return empty(arguments)
-            call = replace(call, only_readable=lambda tables: readable_tables(decisions, tables))
+            call = replace(
+                call,
+                only_readable=lambda tables: readable_tables(decisions, tables),
+                readable_names=lambda database, names: readable_names(decisions, database, names),
+            )
         if rule.way is Way.EVENTS and not decisions.allow(Action.SERVICE, METASTORE):
             return shown_events(
                 decisions, arguments.rqst, lambda asked: function(call, methods.get_next_notification_args(asked))
