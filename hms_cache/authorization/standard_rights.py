@@ -17,6 +17,10 @@ ADMIN = "admin"
 OWNER = "OWNER"
 """The word of a right for owning the object."""
 
+SHARED = "SHARED"
+"""The word of a right for a database that belongs to the role `public`: everybody makes tables in it, and nobody is its
+owner otherwise."""
+
 COLUMN = "COLUMN"
 """The word of a right for a grant on one of the table's columns, of whichever kind."""
 
@@ -47,7 +51,7 @@ class Right(NamedTuple):
     """What a user has on an object, itself or by a role."""
 
     word: str
-    """A privilege in upper case, OWNER or COLUMN."""
+    """A privilege in upper case, OWNER, SHARED or COLUMN."""
     of: SecuredObject
     """METASTORE: global."""
     grantable: bool
@@ -68,6 +72,9 @@ class GrantSource(Protocol):
     def rights(self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> Rights:
         """Of the user and of these groups: global rights and, of a table, those on it and on its database; of a
         database, on it and on all of its tables; of the metastore, everywhere. Raises what its database raises."""
+
+    def has_tables_of_others(self, user: str, database: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> bool:
+        """Whether a table in the database is owned by none of the user, its roles and these groups."""
 
 
 class StandardJudge:
@@ -112,16 +119,25 @@ class StandardJudge:
         if action is Action.MANAGE or of.catalog is None:
             return False
         database = of._replace(table=None)
-        owns_database = of.database is not None and Right(OWNER, database, True) in found.rights
-        if action is Action.CREATE:
-            return owns_database
-        if action is Action.ALTER and of.table is not None and of not in found.tables:
-            return owns_database  # a name to which a table is renamed
+        if of.table is None and action in (Action.CREATE, Action.ALTER, Action.DROP):
+            return action is Action.DROP and self._may_drop(of, found)
+        if action is Action.CREATE or (action is Action.ALTER and of not in found.tables):
+            # Of a new table, or a name to which one is renamed.
+            return not found.rights.isdisjoint(Right(word, database, True) for word in (OWNER, SHARED))
         words = _WORDS[action]
         return any(
             right.word in words and (right.of == of or (right.word != OWNER and right.of in (database, METASTORE)))
             for right in found.rights
         )
+
+    def _may_drop(self, database: SecuredObject, found: Rights) -> bool:
+        """With all in it: whoever owns a database and not each of its tables drops neither.
+
+        Databases are changed by administrators alone, and functions, which are code that everybody's queries run.
+        """
+        if Right(OWNER, database, True) not in found.rights:
+            return False
+        return not self._source.has_tables_of_others(self._user.name, database, self._groups())
 
     def show(self, what: SecuredObject) -> bool:
         """Something in it, or it itself, is owned or granted; the default database and catalog to everybody."""
@@ -134,13 +150,18 @@ class StandardJudge:
         return any(right.of == METASTORE or right.of[:place] == what[:place] for right in found.rights)
 
     def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
-        """Administrators and owners may; others grant what they have with the grant option."""
+        """Administrators and owners of tables may; others grant what they have with the grant option.
+
+        What is granted on a database counts for the tables of others in it, so to own it is not enough.
+        """
         found = self._around(of, existing=True)
         if ADMIN in found.roles:
             return True
         if of.catalog is None:
             return False
-        words = {OWNER} if privilege is None else {OWNER, privilege.upper()}
+        words = set() if of.table is None else {OWNER}
+        if privilege is not None:
+            words.add(privilege.upper())
         return any(right.word in words and right.grantable and right.of == of for right in found.rights)
 
     def _around(self, of: SecuredObject, *, existing: bool = False) -> Rights:

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from hms_cache.authorization.decisions import Action, Decisions, Question, SecuredObject
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
-from hms_cache.metadata.object_names import table_name
+from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.notifications import events as ev
+from hms_cache.notifications import tjson
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.messages import MessageError, decode_message
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 Needed = tuple[Question, ...] | None
 """What must be allowed for an event to be shown. Empty: it is shown to all; None: to nobody."""
@@ -31,6 +33,10 @@ def questions_of(row: ev.NotificationRow) -> Needed:
     if scope.everything or scope.all_transactions:
         return None
     tables = {*scope.tables, *scope.partitions}
+    try:
+        tables |= _sources_of_views(row)
+    except (MessageError, tjson.TJsonError):
+        return None
     if row.database and row.table:
         tables.add(table_name(row.catalog, row.database, row.table))
     databases = {(one[0], one[1]) for one in (*scope.databases, *scope.whole_databases, *scope.functions)}
@@ -40,6 +46,36 @@ def questions_of(row: ev.NotificationRow) -> Needed:
     needed += [(None, SecuredObject(*one)) for one in sorted(databases)]
     needed += [(None, SecuredObject(one)) for one in sorted({*scope.catalogs, *scope.whole_catalogs})]
     return tuple(needed) or None
+
+
+_CREATION_METADATA = ('16":{"rec', '16\\":{\\"rec')
+"""How the field `Table.creationMetadata` begins in the image of a table, alone and within a message."""
+
+
+def _sources_of_views(row: ev.NotificationRow) -> set[TableName]:
+    """What the materialized views in an event's message are made from: it has these tables, whole.
+
+    Raises MessageError, TJsonError.
+    """
+    text = row.message or ""
+    if text.startswith("{") and not any(mark in text for mark in _CREATION_METADATA):
+        return set()
+    found = set()
+    for image in decode_message(row.message, row.message_format).values():
+        if not isinstance(image, str) or _CREATION_METADATA[0] not in image:
+            continue
+        metadata = tjson.read_struct(image, Table).creationMetadata
+        if metadata is None:
+            continue
+        own = metadata.catName or row.catalog
+        for full_name in metadata.tablesUsed or ():
+            *marked, database, table = ["", *full_name.split(".")][-3:]
+            found.add(table_name(next(filter(None, marked), own), database, table))
+        for source in metadata.sourceTables or ():
+            if source.table is not None:
+                for catalog in {own, source.table.catName or own}:
+                    found.add(table_name(catalog, source.table.dbName or "", source.table.tableName or ""))
+    return found
 
 
 def visible(decisions: Decisions, events: Sequence[Needed]) -> list[bool]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from hms_cache.call_context import for_write
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.metadata import MetadataReads
@@ -44,6 +45,9 @@ class Call:
     """To be called when the answer comes from what no event tells of, such as a file: it must not be kept."""
     only_readable: Callable[[list[Table]], list[Table]] = _every_table
     """Of tables that were found by a pattern, those that the client may know of."""
+    readable_names: Callable[[DatabaseName, list[str]], list[str]] | None = None
+    """The same for names in one database, to be asked before a limit is applied: what is missing below it would tell of
+    the others. None: all."""
 
 
 HandlerFunction = Callable[[Call, Any], Any]

@@ -81,7 +81,9 @@ class Reference:
         service = any("service" in g["actions"] for g in self.of(user))
         whole = any(service if a == "service" else self.may(user, a, None, None, None) for a in actions)
         if way == "transaction":
-            return service or (method == "abort_txn" and arguments.rqst.replPolicy is None)
+            request = arguments.rqst
+            replays = request.replPolicy is not None or request.txn_type == t.TxnType.REPL_CREATED
+            return service or (method == "abort_txn" and not replays)
         if way in ("own_grants", "grants", "metastore"):
             return whole
         if way == "lock":

@@ -464,3 +464,28 @@ def test_who_may_not_is_refused_alone_in_a_transaction_that_calls_share(
         assert states == [t.LockState.ACQUIRED, t.LockState.ACQUIRED, t.LockState.WAITING]
         with pytest.raises(TApplicationException, match="Permission denied: user ann may not"):
             answers[2].result(PATIENCE_S)
+
+
+def test_a_limit_tells_nothing_of_tables_that_are_not_shown(world: World) -> None:
+    """What is missing below it would tell whether a filter or a pattern meets one of them."""
+    hidden = table("open", "a_first")
+    hidden.parameters = {"budget": "7"}
+    shown = table("open", "pub_last")
+    shown.parameters = {"budget": "7"}
+    for one in (hidden, shown):
+        world.root.call("create_table", tbl=one)
+    ann = world.link("ann")
+
+    def names(link: Link, most: int) -> tuple[list[str], list[str]]:
+        text = 'hive_filter_field_params__budget = "7"'
+        request = t.GetTablesExtRequest(
+            catalog="hive", database="open", tableNamePattern="*", requestedFields=0, limit=most
+        )
+        return (
+            link.call("get_table_names_by_filter", dbname="open", filter=text, max_tables=most),
+            [one.tblName for one in link.call("get_tables_ext", req=request)],
+        )
+
+    assert names(world.root, 1) == (["a_first"], ["a_first"])
+    assert names(ann, 1) == (["pub_last"], ["pub"])
+    assert names(ann, 2) == (["pub_last"], ["pub", "pub_last"])

@@ -206,6 +206,75 @@ def test_who_may_grant(world: World) -> None:
     assert world.sees(bob, "other")
 
 
+DATABASE = {"objectType": t.HiveObjectType.DATABASE, "objectName": None}
+
+
+def test_who_owns_a_database_gives_itself_no_right_on_tables_of_others(world: World) -> None:
+    """`default` belongs to the role public: otherwise everybody could read and change everything in it."""
+    root, ann, eve = world.root, world.ann, world.eve
+    root.call("create_table", tbl=table("default", "private"))
+    for link, user, name in ((ann, "ann", "open"), (eve, "eve", "default")):
+        for word in ("SELECT", "INSERT", "DELETE", "ALL"):
+            given = bag(word, user, **DATABASE, dbName=name)
+            assert "may not change grants" in outcome(link, "grant_privileges", privileges=given)[1]
+            request = t.GrantRevokePrivilegeRequest(t.GrantRevokeType.GRANT, given, False)
+            assert "may not change grants" in outcome(link, "grant_revoke_privileges", request=request)[1]
+        root.call("grant_privileges", privileges=bag("SELECT", "bob", **DATABASE, dbName=name))
+        given = bag("SELECT", "bob", **DATABASE, dbName=name)
+        assert "may not change grants" in outcome(link, "revoke_privileges", privileges=given)[1]
+    assert not world.sees(ann, "other")
+    assert isinstance(outcome(eve, "get_table", dbname="default", tbl_name="private"), tuple)
+    # With the grant option it is theirs to give.
+    root.call("grant_privileges", privileges=bag("SELECT", "ann", **DATABASE, option=True))
+    ann.call("grant_privileges", privileges=bag("SELECT", "eve", **DATABASE))
+    assert world.sees(ann, "other") and world.sees(eve, "other")
+    assert "may not change grants" in outcome(ann, "grant_privileges", privileges=bag("INSERT", "eve", **DATABASE))[1]
+
+
+def test_functions_and_databases_are_changed_by_administrators(world: World) -> None:
+    """As in Hive: a function is code that runs in everybody's queries, and `default` is everybody's."""
+    root, ann, eve = world.root, world.ann, world.eve
+
+    def function(name: str, of: str, jar: str) -> t.Function:
+        kind = t.FunctionType.JAVA
+        resources = [t.ResourceUri(t.ResourceType.JAR, jar)]
+        return t.Function(name, of, "com.example.F", "root", t.PrincipalType.USER, 1, kind, resources)
+
+    for link, name in ((ann, "open"), (eve, "default")):
+        assert "may not create" in outcome(link, "create_function", func=function("f", name, "file:///evil.jar"))[1]
+        root.call("create_function", func=function("f", name, "file:///good.jar"))
+        changed = {"dbName": name, "funcName": "f", "newFunc": function("f", name, "file:///evil.jar")}
+        assert "may not alter" in outcome(link, "alter_function", **changed)[1]
+        made = link.call("get_database", name=name)
+        made.ownerName, made.ownerType, made.parameters = "eve", t.PrincipalType.USER, {"a": "b"}
+        assert "may not alter" in outcome(link, "alter_database", dbname=name, db=made)[1]
+        assert root.call("get_function", dbName=name, funcName="f").resourceUris[0].uri == "file:///good.jar"
+        root.call("alter_function", **changed)
+    assert "may not drop" in outcome(eve, "drop_function", dbName="default", funcName="f")[1]
+    # Whoever may drop the database may drop what is in it.
+    assert "may not drop" in outcome(ann, "drop_function", dbName="open", funcName="f")[1]
+    root.call("drop_table", dbname="open", name="other", deleteData=False)
+    ann.call("drop_function", dbName="open", funcName="f")
+
+
+@pytest.mark.parametrize("method", ["drop_database", "drop_database_req"])
+def test_who_drops_a_database_with_all_in_it_may_drop_all_in_it(world: World, method: str) -> None:
+    """As in Hive, whose DROP DATABASE CASCADE asks for each table."""
+
+    def dropped(link: Link, name: str) -> Any:
+        if method == "drop_database":
+            return outcome(link, method, name=name, deleteData=True, cascade=True)
+        request = t.DropDatabaseRequest(name, ignoreUnknownDb=False, deleteData=True, cascade=True)
+        return outcome(link, method, req=request)
+
+    found = dropped(world.ann, "open")
+    assert "may not drop" in found[1] and "other" not in found[1]
+    assert world.root.call("get_all_tables", db_name="open") == ["hers", "other"]
+    world.root.call("drop_table", dbname="open", name="other", deleteData=False)
+    assert not isinstance(dropped(world.ann, "open"), tuple)
+    assert world.root.call("get_all_databases") == ["default"]
+
+
 def test_services_are_those_of_the_setting(world: World) -> None:
     request = t.NotificationEventRequest(lastEvent=0)
     assert world.link("hs2").call("get_next_notification", rqst=request).events

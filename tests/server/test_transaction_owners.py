@@ -11,7 +11,7 @@ from hms_cache.server.authorization.ownership import names_owned
 from hms_cache.server.authorization.rules import RULES, Way
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from hms_cache.wire import METHODS
-from tests.server.conftest import Link, Serve
+from tests.server.conftest import Link, Serve, table
 from tests.server.test_authorization import POLICY, ROOT, World, outcome
 
 DIRTY = POLICY.replace('users = ["eve"]', 'users = ["eve", "mallory"]')
@@ -90,6 +90,42 @@ def test_a_request_cannot_give_another_name(world: World) -> None:
     assert "No such" in outcome(eve, "abort_txn", rqst=t.AbortTxnRequest(theirs))[1]
     assert "No such" in outcome(eve, "unlock", rqst=t.UnlockRequest(lock.lockid))[1]
     mallory.call("abort_txn", rqst=t.AbortTxnRequest(theirs))
+
+
+@pytest.mark.parametrize("method", ["compact", "compact2"])
+def test_a_compaction_is_run_as_nobody_else(world: World, method: str) -> None:
+    """A worker runs it under the name in the queue, on files at a location that the table's owner chose."""
+
+    def queued(table: str, link: Link, runas: str | None) -> str | None:
+        request = t.CompactionRequest("open", table, type=t.CompactionType.MAJOR, runas=runas)
+        link.call(method, rqst=request)
+        shown = world.link("root").call("show_compact", rqst=t.ShowCompactRequest()).compacts
+        [found] = [one for one in shown if one.tablename == table]
+        return found.runAs
+
+    policy = DIRTY.replace('actions = ["service"]', 'actions = ["service", "alter"]\ndatabases = ["*"]')
+    world.allow(policy.replace('actions = ["write"]', 'actions = ["write", "alter"]'))
+    for number, (user, given, kept) in enumerate(
+        [("eve", "hdfs", "eve"), ("eve", "eve", "eve"), ("eve", None, None), ("hs2", "hdfs", "hdfs")]
+    ):
+        made = table("open", f"compacted{number}")
+        world.link("root").call("create_table", tbl=made)
+        assert queued(made.tableName, world.link(user), given) == kept, (user, given)
+
+
+@pytest.mark.parametrize("method", ["open_txns", "commit_txn", "abort_txn"])
+def test_transactions_of_replication_are_for_services(world: World, method: str) -> None:
+    """They live for days without a heartbeat, and hold up compactions of all tables meanwhile."""
+    mallory = world.link("mallory")
+    own = open_one(mallory, "mallory")
+    requests = {
+        "open_txns": t.OpenTxnRequest(1, "mallory", "h", txn_type=t.TxnType.REPL_CREATED),
+        "commit_txn": t.CommitTxnRequest(own, txn_type=t.TxnType.REPL_CREATED),
+        "abort_txn": t.AbortTxnRequest(own, txn_type=t.TxnType.REPL_CREATED),
+    }
+    found = outcome(mallory, method, rqst=requests[method])
+    assert isinstance(found, tuple) and "Permission denied" in found[1]
+    mallory.call("commit_txn", rqst=t.CommitTxnRequest(own))
 
 
 def test_services_act_for_users(world: World) -> None:

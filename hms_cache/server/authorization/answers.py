@@ -10,6 +10,8 @@ from typing import Any
 from hms_cache.authorization.decisions import Action, Decisions, SecuredObject
 from hms_cache.cache.encoded_tables import EncodedTables
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
+from hms_cache.metadata.object_names import DatabaseName
+from hms_cache.server.authorization.view_sources import without_hidden_sources
 from hms_cache.server.handlers.names import database_name, optional_database_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetFunctionsResponse,
@@ -34,8 +36,13 @@ def secured(catalog: str | None, database: str | None = None, table: str | None 
 def readable_tables(decisions: Decisions, tables: list[Table]) -> list[Table]:
     """Those of them that may be read: the same list if all may."""
     frozen = tables.frozen if isinstance(tables, EncodedTables) and tables.is_encoded else tables
-    may = _readable(decisions, [secured(table.catName, table.dbName, table.tableName) for table in frozen])
+    may = _readable(decisions, [_of_table(table) for table in frozen])
     return tables if all(may) else [table for table, shown in zip(list(tables), may, strict=True) if shown]
+
+
+def readable_names(decisions: Decisions, database: DatabaseName, names: list[str]) -> list[str]:
+    """Those of the tables in the database that may be read."""
+    return list(compress(names, _readable(decisions, [secured(*database, name) for name in names])))
 
 
 def _readable(decisions: Decisions, objects: Sequence[SecuredObject]) -> list[bool]:
@@ -52,14 +59,33 @@ def _names_of_tables(argument: str) -> Filter:
     """Of a list of names in the database that an argument names."""
 
     def shown(decisions: Decisions, arguments: Any, names: list[str]) -> list[str]:
-        catalog, database = database_name(getattr(arguments, argument))
-        return list(compress(names, _readable(decisions, [secured(catalog, database, name) for name in names])))
+        return readable_names(decisions, database_name(getattr(arguments, argument)), names)
 
     return shown
 
 
+def _of_table(table: Table) -> SecuredObject:
+    return secured(table.catName, table.dbName, table.tableName)
+
+
 def _tables(decisions: Decisions, arguments: Any, tables: list[Table]) -> list[Table]:
-    return readable_tables(decisions, tables)
+    return without_hidden_sources(decisions, readable_tables(decisions, tables), _of_table)
+
+
+def _tables_of_result(decisions: Decisions, arguments: Any, answer: Any) -> Any:
+    """`Call.only_readable` has looked at the tables themselves: an error may come of a single one."""
+    if answer.tables:
+        answer.tables = without_hidden_sources(decisions, answer.tables, _of_table)
+    return answer
+
+
+def _table(decisions: Decisions, arguments: Any, table: Table) -> Table:
+    return without_hidden_sources(decisions, [table], _of_table)[0]
+
+
+def _table_of_result(decisions: Decisions, arguments: Any, answer: Any) -> Any:
+    answer.table = _table(decisions, arguments, answer.table)
+    return answer
 
 
 def _extended_tables(decisions: Decisions, arguments: Any, found: list[Any]) -> list[Any]:
@@ -125,10 +151,12 @@ FILTERS: Mapping[str, Filter] = MappingProxyType(
         "get_functions": _as_it_is,
         "get_functions_req": _as_it_is,
         "get_materialized_views_for_rewriting": _names_of_tables("db_name"),
+        "get_table": _table,
         "get_table_meta": _table_meta,
         "get_table_names_by_filter": _names_of_tables("dbname"),
         "get_table_objects_by_name": _tables,
-        "get_table_objects_by_name_req": _as_it_is,  # `Call.only_readable`: an error may come of a single table
+        "get_table_objects_by_name_req": _tables_of_result,
+        "get_table_req": _table_of_result,
         "get_tables": _names_of_tables("db_name"),
         "get_tables_by_type": _names_of_tables("db_name"),
         "get_tables_ext": _extended_tables,

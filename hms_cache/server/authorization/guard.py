@@ -18,10 +18,12 @@ from hms_cache.server.authorization.answers import (
     EMPTY,
     FILTERS,
     check_named_database,
+    readable_names,
     readable_tables,
     secured,
 )
 from hms_cache.server.authorization.events import shown_events
+from hms_cache.server.authorization.grantees import tell_only_own
 from hms_cache.server.authorization.objects import objects_of
 from hms_cache.server.authorization.rules import CHANGES_GRANTS, RULES, WITHOUT_CATALOGS, Rule, Way
 from hms_cache.server.calls import Call, HandlerFunction
@@ -38,6 +40,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
     PrincipalType,
+    TxnType,
     UnknownTableException,
 )
 
@@ -129,6 +132,7 @@ class Guard:
             self._require(call, decisions, need)
         if rule.way is not Way.METASTORE and ownership.names_owned(method, arguments):
             _check_owner(call, decisions, arguments)
+        tell_only_own(method, arguments, call.session.user, decisions)
         if rule.way is Way.GRANTS:
             _check_grants(decisions, method, arguments, call.session)
         if rule.way is not Way.OPEN and not decisions.has_any:
@@ -137,7 +141,11 @@ class Guard:
             _check_database(decisions, method, arguments)
             if (empty := EMPTY.get(method)) is not None and not _is_shown(decisions, method, arguments):
                 return empty(arguments)
-            call = replace(call, only_readable=lambda tables: readable_tables(decisions, tables))
+            call = replace(
+                call,
+                only_readable=lambda tables: readable_tables(decisions, tables),
+                readable_names=lambda database, names: readable_names(decisions, database, names),
+            )
         if rule.way is Way.EVENTS and not decisions.allow(Action.SERVICE, METASTORE):
             return shown_events(
                 decisions, arguments.rqst, lambda asked: function(call, methods.get_next_notification_args(asked))
@@ -200,7 +208,7 @@ def _check_owner(call: Call, decisions: Decisions, arguments: Any) -> None:
     """Of the transactions and locks that a request names. Raises AccessDenied."""
     user = call.session.user
     is_service: bool | None = None
-    if call.method in ownership.TAKING:
+    if call.method in ownership.TAKING or call.method in ownership.RUN_BY:
         is_service = decisions.allow(Action.SERVICE, METASTORE)
         if is_service:
             return
@@ -231,7 +239,9 @@ def _order(one: SecuredObject) -> tuple[str, ...]:
 
 
 def _replicates(arguments: Any) -> bool:
-    requests = (getattr(arguments, field[2]) for field in arguments.thrift_spec if field is not None)
+    requests = [getattr(arguments, field[2]) for field in arguments.thrift_spec if field is not None]
+    if any(getattr(request, "txn_type", None) == TxnType.REPL_CREATED for request in requests):
+        return True  # such transactions live for days without a heartbeat
     return any(getattr(request, field, None) for request in requests for field in _REPLICATION_FIELDS)
 
 

@@ -19,17 +19,21 @@ _LOCK_FIELD = "lockid"
 _RANGE_METHOD = "heartbeat_txn_range"
 TAKING = frozenset({"open_txns", "lock"})
 """Methods whose requests say for whom."""
+RUN_BY = frozenset({"compact", "compact2"})
+"""Methods whose requests may say as whom a service is to work later."""
 
 
 def names_owned(method: str, arguments: Any) -> bool:
     """Whether a request is about transactions or locks at all."""
-    return method in TAKING or method == _RANGE_METHOD or any(_ids(arguments))
+    return method in TAKING or method in RUN_BY or method == _RANGE_METHOD or any(_ids(arguments))
 
 
 def claim(method: str, arguments: Any, user: str) -> None:
-    """Makes the user of the session the owner of what the request opens or takes."""
+    """Makes the user of the session the owner of what the request opens or takes, and whom it asks to be run as."""
     if method in TAKING:
         arguments.rqst.user = user
+    elif method in RUN_BY and arguments.rqst.runas:
+        arguments.rqst.runas = user
 
 
 def foreign(method: str, arguments: Any, user: str, transactions: TxnStore) -> Exception | None:

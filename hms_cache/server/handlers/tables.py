@@ -181,12 +181,16 @@ def get_table_names_by_filter(call: Call, arguments: methods.get_table_names_by_
     if arguments.filter is None:
         raise InvalidOperationException(f"{arguments.dbname} cannot apply null filter")
     limit = -1 if arguments.max_tables is None else arguments.max_tables
+    name = DatabaseName(catalog, database)
+    # Names that are not shown do not count.
+    of_store = limit if call.readable_names is None else -1
     try:
-        return call.stores.reads.tables.get_table_names_by_filter(
-            DatabaseName(catalog, database), arguments.filter, limit
-        )
+        names = call.stores.reads.tables.get_table_names_by_filter(name, arguments.filter, of_store)
     except UnknownDBException:
         return []
+    if call.readable_names is not None:
+        names = call.readable_names(name, names)
+    return names if limit < 0 else names[:limit]
 
 
 @handlers.read("get_tables_ext")
@@ -195,6 +199,8 @@ def get_tables_ext(call: Call, arguments: methods.get_tables_ext_args) -> list[E
     request = arguments.req
     name = database_name(request.database, request.catalog)
     names = call.stores.reads.tables.get_table_names(name, request.tableNamePattern)
+    if call.readable_names is not None:
+        names = call.readable_names(name, names)
     if request.limit and request.limit > 0:
         names = names[: request.limit]
     translation = call.stores.auxiliary.translation

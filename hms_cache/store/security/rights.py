@@ -10,13 +10,14 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, String, cast, literal_column, select, union_all
 
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, SecuredObject
-from hms_cache.authorization.standard_rights import COLUMN, GLOBAL_ONLY, OWNER, Right, Rights
+from hms_cache.authorization.standard_rights import COLUMN, GLOBAL_ONLY, OWNER, SHARED, Right, Rights
 from hms_cache.store.contract.partitions import Grantee
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.privileges import roles_of
 from hms_cache.store.schema import DBS, TBLS
 from hms_cache.store.security.privilege_levels import DATABASE, GLOBAL, TABLE, TABLE_COLUMN, Level
+from hms_cache.store.security.roles import PUBLIC
 
 _NAME = String(767)
 _NO_NAME: ColumnElement[str] = literal_column("''")
@@ -30,10 +31,35 @@ class GrantedRights(PartOfStore):
         """The user's rights; grants on partitions are none of SQL-standard authorization."""
         return run_read(self._database, lambda connection: _rights(connection, user, within, groups))
 
+    def has_tables_of_others(self, user: str, database: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> bool:
+        """Whether a table in the database is owned by none of the user, its roles and these groups."""
+        return run_read(self._database, lambda connection: _has_others(connection, user, database, groups))
+
+
+def _has_others(connection: Connection, user: str, database: SecuredObject, groups: frozenset[str]) -> bool:
+    of_kind = _own_names(user, _roles(connection, user, groups), groups)
+    owners = (
+        select(TBLS.c.OWNER, TBLS.c.OWNER_TYPE)
+        .select_from(_OF_TABLES)
+        .where(DBS.c.CTLG_NAME == database.catalog, DBS.c.NAME == database.database)
+        .distinct()
+    )
+    return any(owner not in of_kind.get(kind, ()) for owner, kind in connection.execute(owners))
+
+
+def _roles(connection: Connection, user: str, groups: frozenset[str]) -> frozenset[str]:
+    return frozenset(roles_of(connection, Grantee(user, tuple(sorted(groups)))))
+
+
+def _own_names(user: str, roles: frozenset[str], groups: frozenset[str]) -> dict[str | None, frozenset[str]]:
+    """By kind of principal: the names that are the user's."""
+    own = frozenset({user})
+    return {None: own, "USER": own, "ROLE": roles, "GROUP": groups}
+
 
 def _rights(connection: Connection, user: str, within: SecuredObject, groups: frozenset[str]) -> Rights:
-    roles = frozenset(roles_of(connection, Grantee(user, tuple(sorted(groups)))))
-    of_kind = {None: {user}, "USER": {user}, "ROLE": roles, "GROUP": groups}
+    roles = _roles(connection, user, groups)
+    of_kind = _own_names(user, roles, groups)
     names = sorted({user} | roles | groups)
     rights: set[Right] = set()
     tables: set[SecuredObject] = set()
@@ -45,6 +71,8 @@ def _rights(connection: Connection, user: str, within: SecuredObject, groups: fr
         if of.table is not None:
             tables.add(of)
         if principal in of_kind.get(kind, ()):
+            if word == OWNER and of.table is None and (principal, kind) == (PUBLIC, "ROLE"):
+                word = SHARED
             rights.update(Right(one, of, bool(grantable)) for one in _words(word))
     return Rights(roles, frozenset(rights), frozenset(tables))
 

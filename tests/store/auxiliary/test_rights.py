@@ -66,6 +66,9 @@ def test_rights_as_a_model_sees_them(world: World) -> None:
         if ("admin", ROLE) in mine:
             return True
         owns = owners.get((of.table, of.database or "")) in mine
+        if of.table is None and action in (Action.ALTER, Action.DROP, Action.CREATE):
+            every = all(owner in mine for (_, database), owner in owners.items() if database == of.database)
+            return action is Action.DROP and every
         if action in (Action.ALTER, Action.DROP):
             return owns
         if action is Action.CREATE:

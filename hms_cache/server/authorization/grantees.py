@@ -1,0 +1,42 @@
+"""Whose grants reads of partitions tell: those of the user who asks.
+
+Such a read may name any user and any groups, and is answered with their privileges and roles along with the partitions.
+What of this is somebody else's is for who may manage the metastore, as `list_privileges` and `list_roles` are. Clients
+of Hive and Spark name themselves, with the groups that they claim to be in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from hms_cache.authorization.decisions import METASTORE, Action, Decisions
+
+_POSITIONAL = (None, "user_name", "group_names")
+GRANTEES: Mapping[str, tuple[str | None, str, str]] = MappingProxyType(
+    {
+        "get_partition_with_auth": _POSITIONAL,
+        "get_partitions_ps_with_auth": _POSITIONAL,
+        "get_partitions_ps_with_auth_req": ("req", "userName", "groupNames"),
+        "get_partitions_with_auth": _POSITIONAL,
+        "get_partitions_with_specs": ("request", "user", "groupNames"),
+    }
+)
+"""By method: the request, and its fields of the user and the groups."""
+
+
+def tell_only_own(method: str, arguments: Any, user: str, decisions: Decisions) -> None:
+    """Takes out of the request whose grants the user may not know. Raises UndecidedError."""
+    fields = GRANTEES.get(method)
+    if fields is None:
+        return
+    holder, user_field, groups_field = fields
+    request = arguments if holder is None else getattr(arguments, holder)
+    name, groups = getattr(request, user_field, None), getattr(request, groups_field, None)
+    if name is None or (name == user and not groups):
+        return
+    if name != user and decisions.allow(Action.MANAGE, METASTORE):
+        return
+    setattr(request, user_field, name if name == user else None)
+    setattr(request, groups_field, None)
