@@ -116,8 +116,8 @@ class TableCreation(PartOfStore):
         table.partitionKeys = lower_columns(table.partitionKeys)
         table.sd.cols = lower_columns(table.sd.cols)
         _check_columns(table)
+        table.tableType = stored_type(table)  # the parameter EXTERNAL decides what may be transactional, too
         check_created_table(table)
-        table.tableType = stored_type(table)
         table.ownerType = table.ownerType or PrincipalType.USER
         table.temporary = None
         # Only transactional tables have one; -1 is Hive's own "none given".

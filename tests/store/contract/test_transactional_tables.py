@@ -32,6 +32,7 @@ def shown(found: ttypes.Table) -> dict[str, str]:
         (parquet(**INSERT_ONLY), INSERT_ONLY),
         (parquet(transactional="true", transactional_properties="Insert_Only"), INSERT_ONLY),
         (parquet(transactional="false"), {}),
+        (table(tableType="EXTERNAL_TABLE", parameters=INSERT_ONLY), INSERT_ONLY),  # managed: the parameter decides
         (parquet(transactional_properties="insert_only"), {"transactional_properties": "insert_only"}),
     ],
 )
@@ -53,6 +54,10 @@ def sorted_table() -> ttypes.Table:
         (parquet(transactional="true"), "The table must be stored using an ACID compliant format (such as ORC): d.t"),
         (parquet(transactional="yes"), "'transactional' property of TBLPROPERTIES may only have value 'true': d.t"),
         (external(parameters=INSERT_ONLY), "d.t cannot be declared transactional because it's an external table"),
+        (
+            table(tableType="MANAGED_TABLE", parameters={**INSERT_ONLY, "EXTERNAL": "TRUE"}),
+            "d.t cannot be declared transactional because it's an external table",
+        ),
         (
             table(parameters={"transactional": "true", "transactional_properties": "x"}),
             "Invalid transactional properties specified for d.t with the error unknown value x",
