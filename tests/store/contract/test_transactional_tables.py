@@ -72,6 +72,52 @@ def test_refused(catalog: StoreUnderTest, sent: ttypes.Table, text: str) -> None
     assert catalog.files() == ["d.db"]
 
 
+@pytest.mark.parametrize("keys", [None, [("dt", "string")]])
+@pytest.mark.parametrize(
+    ("files", "is_taken"),
+    [
+        ([], True),
+        (["000000_0", "000001_0", "000000_0_copy_1", "HIVE_UNION_SUBDIR_1/000000_0"], True),
+        ([".hidden", "_SUCCESS", "_temporary/part-0.orc"], True),
+        (["000000_0", "part-00000-5a1e.c000.snappy.orc"], False),
+        (["sub/deep/data.orc"], False),
+        (["000000_0.orc"], False),
+    ],
+)
+def test_only_a_table_with_files_of_hives_becomes_transactional(
+    catalog: StoreUnderTest, files: list[str], is_taken: bool, keys: list[tuple[str, str]] | None
+) -> None:
+    """Of others the compactor would lose the rows: the bucket is in the name."""
+    orc = "org.apache.hadoop.hive.ql.io.orc"
+    sent = table(keys=keys or [])
+    sent.sd.inputFormat, sent.sd.outputFormat = f"{orc}.OrcInputFormat", f"{orc}.OrcOutputFormat"
+    catalog.store.writes.tables.create_table(sent)
+    found = catalog.get()
+    place = catalog.path(found.sd.location)
+    if keys:
+        catalog.add_partitions("t", ("1",), ("2",))
+        place = place / "dt=2"
+    for name in files:
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text("x")
+    wanted: Any = copy.deepcopy(found)
+    wanted.parameters["transactional"] = "true"
+    if is_taken:
+        catalog.alter("t", wanted)
+        assert shown(catalog.get()) == {"transactional": "true", "transactional_properties": "default"}
+        return
+    before = catalog.events()
+    with pytest.raises(ttypes.MetaException) as raised:
+        catalog.alter("t", wanted)
+    assert raised.value.message == (
+        f"Unexpected data file name format.  Cannot convert d.t to transactional table.  File: file:{place}/{files[-1]}"
+    )
+    assert (catalog.get(), catalog.events()) == (found, before)
+    wanted.parameters["transactional_properties"] = "insert_only"
+    catalog.alter("t", wanted)  # such tables have no buckets in the names of their files
+    assert shown(catalog.get()) == INSERT_ONLY
+
+
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [
