@@ -41,6 +41,7 @@ from hms_cache.store.tables.change_columns import (
     update_partition_columns,
     update_table_statistics,
 )
+from hms_cache.store.tables.conversions import begin_write_ids, require_files_of_hive
 from hms_cache.store.tables.creation import (
     insert_creation_metadata,
     insert_partition_keys,
@@ -48,7 +49,7 @@ from hms_cache.store.tables.creation import (
     table_id_of,
     table_values,
 )
-from hms_cache.store.tables.moves import begin_write_ids, move_directory, rename_elsewhere
+from hms_cache.store.tables.moves import move_directory, rename_elsewhere
 from hms_cache.store.tables.transactional import check_altered_table
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -169,6 +170,8 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     check_change(old, new, context.settings.catalog, change.writer.options)
     _check_location(context, old, new)
     becomes_acid = check_altered_table(old, new)
+    if becomes_acid:
+        require_files_of_hive(context, connection, row, new)
     new.createTime = old.createTime
     new.id = old.id
     new.isStatsCompliant = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import re
 from typing import Any
 
 from sqlalchemy import Connection, insert, select
@@ -54,9 +53,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 
 _WAYS_OF_CREATION = ("created_with_ctas", "created_with_ctlt")
 """Parameters that only tell the server how the table came about, by AS SELECT or by LIKE; never stored."""
-
-_SUFFIXED = re.compile(r".*\.v[0-9]+", re.DOTALL)
-"""The name of a directory that has the suffix of a transaction."""
 
 _AUTHORIZER = "SQL"
 """Which authorization the privileges that come with a table belong to."""
@@ -116,8 +112,8 @@ class TableCreation(PartOfStore):
         table.partitionKeys = lower_columns(table.partitionKeys)
         table.sd.cols = lower_columns(table.sd.cols)
         _check_columns(table)
+        table.tableType = stored_type(table)  # the parameter EXTERNAL decides what may be transactional, too
         check_created_table(table)
-        table.tableType = stored_type(table)
         table.ownerType = table.ownerType or PrincipalType.USER
         table.temporary = None
         # Only transactional tables have one; -1 is Hive's own "none given".
@@ -218,7 +214,9 @@ def _with_suffix(location: Location, table: Table) -> Location:
     lie elsewhere. Source: `HMSHandler.getTableSuffix` (Hive 4.0.1).
     """
     is_wanted = table.txnId is not None and is_parameter_true(table, SOFT_DELETE)
-    if not is_wanted or location.is_root or _SUFFIXED.fullmatch(location.name):
+    _, dot, version = location.name.rpartition(".v")
+    has_suffix = bool(dot) and version.isascii() and version.isdigit()
+    if not is_wanted or location.is_root or has_suffix:
         return location
     return location.parent.child(f"{location.name}.v{table.txnId:07d}")
 

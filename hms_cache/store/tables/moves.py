@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, update
 
 from hms_cache.metadata.names import table_directory_name
 from hms_cache.store.engine.context import StoreContext
@@ -17,18 +17,11 @@ from hms_cache.store.file_access import FileAccess
 from hms_cache.store.rows.database_rows import DatabaseRow
 from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.schema import MV_CREATION_METADATA, NEXT_WRITE_ID
+from hms_cache.store.schema import MV_CREATION_METADATA
 from hms_cache.store.shared_places import own_places, places_in_use
-from hms_cache.store.tables.transactional import FIRST_WRITE_ID_AFTER_CONVERSION
 from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
 from hms_cache.store.warehouse import Location
-from hms_cache.store.write_ids.allocation import seed_write_id
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    InvalidOperationException,
-    MetaException,
-    SeedTableWriteIdsRequest,
-    Table,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidOperationException, MetaException, Table
 
 _TRANSLATED_TO_EXTERNAL = "TRANSLATED_TO_EXTERNAL"
 """Parameter of tables that a Hive 4 server made external although their creator said managed."""
@@ -128,13 +121,3 @@ def rename_elsewhere(connection: Connection, old: Table, new: Table) -> None:
             catalog=old.catName,
             has_min_history_write_id=features_of(connection).has_min_history_write_id,
         )
-
-
-def begin_write_ids(connection: Connection, new: Table) -> None:
-    """A converted table's files count as written before all of its write ids."""
-    ids = NEXT_WRITE_ID.c
-    found = connection.execute(
-        select(ids.NWI_NEXT).where(ids.NWI_DATABASE == new.dbName, ids.NWI_TABLE == new.tableName)
-    ).first()
-    if found is None:
-        seed_write_id(connection, SeedTableWriteIdsRequest(new.dbName, new.tableName, FIRST_WRITE_ID_AFTER_CONVERSION))

@@ -16,7 +16,7 @@ import shutil
 import stat
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import chain
 
@@ -339,24 +339,36 @@ def count(path: str, roots: Sequence[str], *, max_entries: int, deadline_s: floa
 
     Raises ListingTooLong above so many entries, or after `deadline_s` of `time.monotonic`.
     """
-    files = size = entries = 0
+    files = size = 0
+    for _, file_size in visible_files(path, roots, max_entries=max_entries, deadline_s=deadline_s):
+        files += 1
+        size += file_size
+    return files, size
+
+
+def visible_files(
+    path: str, roots: Sequence[str], *, max_entries: int, deadline_s: float
+) -> Generator[tuple[str, int], None, None]:
+    """Path below the directory, and size, of each file that `count` counts. To be read to its end, or closed."""
+    entries = 0
     real = _real(path, roots)
     if os.path.isfile(real):
-        return 1, os.stat(real).st_size
+        yield "", os.stat(real).st_size
+        return
     with ExitStack() as stack:
-        levels: list[tuple[ExitStack, int, Iterator[os.DirEntry[str]]]] = []
+        levels: list[tuple[ExitStack, int, Iterator[os.DirEntry[str]], str]] = []
 
-        def enter(directory: int, level: ExitStack) -> None:
+        def enter(directory: int, level: ExitStack, above: str) -> None:
             stack.push(level)
-            levels.append((level, directory, level.enter_context(os.scandir(directory))))
+            levels.append((level, directory, level.enter_context(os.scandir(directory)), above))
 
         try:
             first = ExitStack()
-            enter(first.enter_context(_opened(real, _LIST)), first)
+            enter(first.enter_context(_opened(real, _LIST)), first, "")
         except (FileNotFoundError, NotADirectoryError):
-            return 0, 0
+            return
         while levels:
-            level, directory, listed = levels[-1]
+            level, directory, listed, above = levels[-1]
             entry = next(listed, None)
             if entry is None:
                 levels.pop()
@@ -370,8 +382,7 @@ def count(path: str, roots: Sequence[str], *, max_entries: int, deadline_s: floa
             try:
                 found = os.stat(entry.name, dir_fd=directory, follow_symlinks=False)
                 if not stat.S_ISDIR(found.st_mode):
-                    files += 1
-                    size += found.st_size
+                    yield above + entry.name, found.st_size
                     continue
                 if len(levels) >= _LISTING_DEPTH:
                     raise ListingTooLong(f"directories are nested more than {_LISTING_DEPTH} deep")
@@ -380,8 +391,7 @@ def count(path: str, roots: Sequence[str], *, max_entries: int, deadline_s: floa
                 continue  # deleted meanwhile
             deeper = ExitStack()
             deeper.callback(os.close, below)
-            enter(below, deeper)
-    return files, size
+            enter(below, deeper, f"{above}{entry.name}/")
 
 
 def write_file(path: str, content: bytes, roots: Sequence[str]) -> bool:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import posixpath
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import takewhile
 from typing import Any, Protocol
@@ -264,12 +264,24 @@ def count(file_system: Any, path: str, *, max_entries: int, deadline_s: float) -
 
     Raises ListingTooLong above so many entries, or after `deadline_s` of `time.monotonic`.
     """
+    files = size = 0
+    for _, file_size in visible_files(file_system, path, max_entries=max_entries, deadline_s=deadline_s):
+        files += 1
+        size += file_size
+    return files, size
+
+
+def visible_files(
+    file_system: Any, path: str, *, max_entries: int, deadline_s: float
+) -> Generator[tuple[str, int], None, None]:
+    """Path below the directory, and size, of each file that `count` counts."""
     if not file_system.exists(path):
-        return 0, 0
+        return
     store = store_listed_by_keys(file_system)
     if store is not None:
-        return _count_keys(store, path, max_entries, deadline_s)
-    files = size = entries = 0
+        yield from _visible_keys(store, path, max_entries, deadline_s)
+        return
+    entries = 0
     directories = [path]
     while directories:
         directory = directories.pop()
@@ -284,23 +296,21 @@ def count(file_system: Any, path: str, *, max_entries: int, deadline_s: float) -
             elif str(found["name"]).endswith("/"):
                 continue  # the object that stands for the directory
             elif name.strip("/") == path.strip("/") or not is_hidden(posixpath.basename(name)):
-                files += 1
-                size += int(found.get("size") or 0)
-    return files, size
+                yield name.strip("/").removeprefix(path.strip("/")).lstrip("/"), int(found.get("size") or 0)
 
 
-def _count_keys(store: KeyStore, path: str, max_entries: int, deadline_s: float) -> tuple[int, int]:
+def _visible_keys(
+    store: KeyStore, path: str, max_entries: int, deadline_s: float
+) -> Generator[tuple[str, int], None, None]:
     # One listing of all that is below, a thousand in an answer, not one of each directory.
-    files = size = entries = 0
+    entries = 0
     for objects in store.below(path):
         entries += len(objects)
         if entries > max_entries or time.monotonic() > deadline_s:
             raise ListingTooLong(f"{entries} entries looked at")
         for each in objects:
             if not each.is_marker and not any(is_hidden(name) for name in each.name.split("/")):
-                files += 1
-                size += each.size
-    return files, size
+                yield each.name, each.size
 
 
 def write_file(file_system: Any, path: str, content: bytes) -> bool:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import logging
 import pwd
+import re
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
@@ -616,6 +617,41 @@ class Warehouse:
                     found[index] = each
                 indexes = indexes[len(counted) :]
         return found
+
+    def unexpected_file(self, locations: Sequence[AllowedLocation], expected: re.Pattern[str]) -> str | None:
+        """A visible file below one of the directories whose whole name is not as expected; None where all are.
+
+        Raises MetaException, also for a directory with too many files to look at, or listed too slowly.
+        """
+        by_system: dict[str, list[AllowedLocation]] = {}
+        for location in locations:
+            by_system.setdefault(file_system_of(location), []).append(location)
+        for file_system, some in by_system.items():
+            found = self.ask(
+                file_system,
+                "list",
+                f"Cannot list {some[0]}",
+                partial(self._unexpected_file, some, expected),
+                timeout_s=max(self.settings.file_timeout_s, self.settings.listing_timeout_s),
+                question=("unexpected_file", tuple(map(str, some))),
+            )
+            if found is not None:
+                return found
+        return None
+
+    def _unexpected_file(self, locations: Sequence[AllowedLocation], expected: re.Pattern[str]) -> str | None:
+        deadline_s = time.monotonic() + self.settings.listing_timeout_s
+        limits: dict[str, Any] = {"max_entries": self.settings.listing_max_entries, "deadline_s": deadline_s}
+        for location in locations:
+            if location.is_local:
+                files = local_files.visible_files(location.location.path, location.root_paths, **limits)
+            else:
+                files = remote_files.visible_files(*self._file_systems.open(location.location), **limits)
+            with closing(files):
+                for name, _ in files:
+                    if expected.fullmatch(name.rpartition("/")[2]) is None:
+                        return f"{location}/{name}" if name else str(location)
+        return None
 
     def _count_remote(
         self, location: AllowedLocation, limits: dict[str, Any]

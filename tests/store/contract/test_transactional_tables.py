@@ -32,6 +32,7 @@ def shown(found: ttypes.Table) -> dict[str, str]:
         (parquet(**INSERT_ONLY), INSERT_ONLY),
         (parquet(transactional="true", transactional_properties="Insert_Only"), INSERT_ONLY),
         (parquet(transactional="false"), {}),
+        (table(tableType="EXTERNAL_TABLE", parameters=INSERT_ONLY), INSERT_ONLY),  # managed: the parameter decides
         (parquet(transactional_properties="insert_only"), {"transactional_properties": "insert_only"}),
     ],
 )
@@ -54,6 +55,10 @@ def sorted_table() -> ttypes.Table:
         (parquet(transactional="yes"), "'transactional' property of TBLPROPERTIES may only have value 'true': d.t"),
         (external(parameters=INSERT_ONLY), "d.t cannot be declared transactional because it's an external table"),
         (
+            table(tableType="MANAGED_TABLE", parameters={**INSERT_ONLY, "EXTERNAL": "TRUE"}),
+            "d.t cannot be declared transactional because it's an external table",
+        ),
+        (
             table(parameters={"transactional": "true", "transactional_properties": "x"}),
             "Invalid transactional properties specified for d.t with the error unknown value x",
         ),
@@ -65,6 +70,52 @@ def test_refused(catalog: StoreUnderTest, sent: ttypes.Table, text: str) -> None
         catalog.store.writes.tables.create_table(sent)
     assert text in raised.value.message
     assert catalog.files() == ["d.db"]
+
+
+@pytest.mark.parametrize("keys", [None, [("dt", "string")]])
+@pytest.mark.parametrize(
+    ("files", "is_taken"),
+    [
+        ([], True),
+        (["000000_0", "000001_0", "000000_0_copy_1", "HIVE_UNION_SUBDIR_1/000000_0"], True),
+        ([".hidden", "_SUCCESS", "_temporary/part-0.orc"], True),
+        (["000000_0", "part-00000-5a1e.c000.snappy.orc"], False),
+        (["sub/deep/data.orc"], False),
+        (["000000_0.orc"], False),
+    ],
+)
+def test_only_a_table_with_files_of_hives_becomes_transactional(
+    catalog: StoreUnderTest, files: list[str], is_taken: bool, keys: list[tuple[str, str]] | None
+) -> None:
+    """Of others the compactor would lose the rows: the bucket is in the name."""
+    orc = "org.apache.hadoop.hive.ql.io.orc"
+    sent = table(keys=keys or [])
+    sent.sd.inputFormat, sent.sd.outputFormat = f"{orc}.OrcInputFormat", f"{orc}.OrcOutputFormat"
+    catalog.store.writes.tables.create_table(sent)
+    found = catalog.get()
+    place = catalog.path(found.sd.location)
+    if keys:
+        catalog.add_partitions("t", ("1",), ("2",))
+        place = place / "dt=2"
+    for name in files:
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text("x")
+    wanted: Any = copy.deepcopy(found)
+    wanted.parameters["transactional"] = "true"
+    if is_taken:
+        catalog.alter("t", wanted)
+        assert shown(catalog.get()) == {"transactional": "true", "transactional_properties": "default"}
+        return
+    before = catalog.events()
+    with pytest.raises(ttypes.MetaException) as raised:
+        catalog.alter("t", wanted)
+    assert raised.value.message == (
+        f"Unexpected data file name format.  Cannot convert d.t to transactional table.  File: file:{place}/{files[-1]}"
+    )
+    assert (catalog.get(), catalog.events()) == (found, before)
+    wanted.parameters["transactional_properties"] = "insert_only"
+    catalog.alter("t", wanted)  # such tables have no buckets in the names of their files
+    assert shown(catalog.get()) == INSERT_ONLY
 
 
 @pytest.mark.parametrize(
