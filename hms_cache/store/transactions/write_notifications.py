@@ -30,8 +30,8 @@ from hms_cache.values import frozen
 
 L = TXN_WRITE_NOTIFICATION_LOG.c
 
-_FILE_SEPARATOR = "]"
-_PART_SEPARATOR = "#"
+FILE_SEPARATOR = "]"
+PART_SEPARATOR = "#"
 _ID_MODEL = "MTxnWriteNotificationLog"
 
 
@@ -55,7 +55,7 @@ def add_write_notifications(transaction: WriteTransaction, writes: Sequence[Tabl
     connection = transaction.connection
     for write in writes:
         key, known = _place_of(connection, write)
-        there = known.WNL_FILES.split(_FILE_SEPARATOR) if known is not None and known.WNL_FILES else []
+        there = known.WNL_FILES.split(FILE_SEPARATOR) if known is not None and known.WNL_FILES else []
         known_files = set(there)
         files = [one for one in encoded_files(write.files) if one not in known_files]
         if known is not None and not files:
@@ -63,7 +63,7 @@ def add_write_notifications(transaction: WriteTransaction, writes: Sequence[Tabl
         values = {
             "WNL_TABLE_OBJ": write_struct(write.table),
             "WNL_PARTITION_OBJ": None if write.partition is None else write_struct(write.partition),
-            "WNL_FILES": _FILE_SEPARATOR.join([*files, *there]),
+            "WNL_FILES": FILE_SEPARATOR.join([*files, *there]),
             "WNL_EVENT_TIME": now_s,
         }
         if known is not None:
@@ -123,7 +123,7 @@ def encoded_files(data: InsertEventRequestData) -> list[str]:
     files = data.filesAdded or []
     directories = data.subDirectoryList or []
     return [
-        _PART_SEPARATOR.join((name, "", "", directories[position] if position < len(directories) else ""))
+        PART_SEPARATOR.join((name, "", "", directories[position] if position < len(directories) else ""))
         for position, name in enumerate(files)
     ]
 
