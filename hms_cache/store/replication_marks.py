@@ -21,13 +21,22 @@ from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import SelectedPartitions, partitions_by_name
+from hms_cache.store.replicated_writes import replicated_writes
 from hms_cache.store.rows.database_rows import DatabaseRow, lock_database, lock_databases
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import DATABASE_PARAMS, PARTITION_PARAMS, TABLE_PARAMS
 from hms_cache.store.transactions.context import ReplicationMarks
 from hms_cache.store.transactions.names import plain_database, plain_table
-from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, Partition, ReplLastIdInfo, Table
+from hms_cache.store.transactions.write_notifications import add_write_notifications
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Database,
+    MetaException,
+    Partition,
+    ReplLastIdInfo,
+    Table,
+    WriteEventInfo,
+)
 
 LAST_REPLICATED_ID_KEY = "repl.last.id"
 """Up to which event of its source an object has been replicated."""
@@ -51,6 +60,12 @@ class LoggedMarks(ReplicationMarks):
     def mark_incompatible(self, transaction: WriteTransaction, databases: Collection[str]) -> None:
         """See `ReplicationMarks`."""
         mark_incompatible(transaction, self._messages, databases)
+
+    def note_writes(
+        self, transaction: WriteTransaction, txn_id: int, infos: Sequence[WriteEventInfo], now_s: int
+    ) -> None:
+        """See `ReplicationMarks`."""
+        add_write_notifications(transaction, replicated_writes(transaction.connection, txn_id, infos), now_s)
 
 
 def set_last_replicated_id(transaction: WriteTransaction, messages: MessageBuilder, info: ReplLastIdInfo) -> None:

@@ -118,3 +118,25 @@ def test_a_changed_view_is_as_of_the_change(link: Link) -> None:
         link.call("update_creation_metadata", catName="hive", dbname="d", tbl_name="mv", creation_metadata=metadata)
         assert (as_of() == sent) == is_kept
         assert as_of() > 1
+
+
+def test_files_of_a_replayed_commit_are_told_where_they_are_here(link: Link) -> None:
+    """To whoever replicates from here. What is not there any more is left out."""
+    opening = ttypes.OpenTxnRequest(1, "u", "h", "a", "d.*", [77], ttypes.TxnType.REPL_CREATED)
+    [txn_id] = link.call("open_txns", rqst=opening).txn_ids
+    of_table = link.call("get_table", dbname="d", tbl_name="t").sd.location
+    of_partition = link.call("get_partition", db_name="d", tbl_name="p", part_vals=["1"]).sd.location
+    written = [
+        ttypes.WriteEventInfo(5, "d", "t", "hdfs://s/w/t/delta_5_5/f#sum#hdfs://s/cm#delta_5_5]hdfs://s/w/t/g"),
+        ttypes.WriteEventInfo(6, "D", "P", "hdfs://s/w/p/dt=1/delta_6_6/f###delta_6_6", "dt=1"),
+        ttypes.WriteEventInfo(6, "d", "p", "hdfs://s/w/p/dt=9/delta_6_6/f###delta_6_6", "dt=9"),
+        ttypes.WriteEventInfo(7, "d", "gone", "hdfs://s/w/gone/f###"),
+    ]
+    commit = ttypes.CommitTxnRequest(77, "d.*", written, txn_type=ttypes.TxnType.REPL_CREATED)
+    for _ in range(2):
+        link.call("commit_txn", rqst=commit)
+    found = link.call("get_all_write_event_info", request=ttypes.GetAllWriteEventInfoRequest(txn_id))
+    assert [(one.writeId, one.table, one.partition or "", one.files) for one in found] == [
+        (6, "p", "dt=1", f"{of_partition}/delta_6_6/f###delta_6_6"),
+        (5, "t", "", f"{of_table}/delta_5_5/f###delta_5_5]{of_table}/g###"),
+    ]

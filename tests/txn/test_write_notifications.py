@@ -40,3 +40,22 @@ def test_writes_are_logged_and_added_up(client: TxnClient) -> None:
     assert read_struct(infos[0].tableObj, Table).owner == "me"
     assert infos[0].partitionObj is None
     assert read_struct(infos[1].partitionObj, Partition).values == ["1"]
+
+
+def test_a_call_that_is_repeated_adds_nothing(client: TxnClient) -> None:
+    """As in Hive (DbNotificationListener): clients repeat calls whose answers they did not get."""
+    txn_id, write_id = client.write()
+
+    def note(*files: str) -> str | None:
+        data = InsertEventRequestData(filesAdded=list(files), subDirectoryList=["delta_1"] * len(files))
+        table = Table(dbName="d", tableName="t")
+        client.store.add_write_notifications([TableWrite(txn_id, write_id, table, None, "", data)])
+        [found] = client.store.get_all_write_event_info(GetAllWriteEventInfoRequest(txnId=txn_id))
+        return found.files
+
+    a, b, c = (f"/{name}###delta_1" for name in "abc")
+    assert note() == ""
+    assert note("/a", "/b") == f"{a}]{b}"
+    assert note("/a", "/b") == f"{a}]{b}"
+    assert note() == f"{a}]{b}", "a write without files has none"
+    assert note("/b", "/c") == f"{c}]{a}]{b}"

@@ -128,6 +128,9 @@ def _finish(
             _add_write_set(connection, context, txn, request)
     if request.replLastIdInfo is not None:
         context.replication_marks.set_last_replicated_id(transaction, request.replLastIdInfo)
+    if replayed and request.writeEventInfos:
+        now_s = int(context.clock.epoch_s())
+        context.replication_marks.note_writes(transaction, txn_id, request.writeEventInfos, now_s)
     if request.keyValue is not None:
         _set_key_value(connection, txn_id, request.keyValue)
     is_last = not txn.notes_next_txn and txn.txn_type != TxnType.MATER_VIEW_REBUILD

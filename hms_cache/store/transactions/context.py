@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import field
 from typing import Final, Protocol
 
@@ -10,12 +10,12 @@ from hms_cache.clock import Clock
 from hms_cache.config.sections import CompactionSettings, EventSettings, TransactionSettings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.thrift_gen.hive_metastore.ttypes import ReplLastIdInfo
+from hms_cache.thrift_gen.hive_metastore.ttypes import ReplLastIdInfo, WriteEventInfo
 from hms_cache.values import frozen
 
 
 class ReplicationMarks(Protocol):
-    """Sets the parameters with which replication marks objects, with an event for each object that changes."""
+    """What commits and aborts of replication do to objects of the catalog, with an event for each that changes."""
 
     def set_last_replicated_id(self, transaction: WriteTransaction, info: ReplLastIdInfo) -> None:
         """Set `repl.last.id` on what is named. Raises MetaException for a database or table that does not exist."""
@@ -23,6 +23,12 @@ class ReplicationMarks(Protocol):
 
     def mark_incompatible(self, transaction: WriteTransaction, databases: Collection[str]) -> None:
         """Set `repl.incompatible` on these databases of the default catalog."""
+        ...
+
+    def note_writes(
+        self, transaction: WriteTransaction, txn_id: int, infos: Sequence[WriteEventInfo], now_s: int
+    ) -> None:
+        """Note which files a replayed transaction has written here."""
         ...
 
 

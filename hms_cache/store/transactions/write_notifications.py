@@ -30,8 +30,8 @@ from hms_cache.values import frozen
 
 L = TXN_WRITE_NOTIFICATION_LOG.c
 
-_FILE_SEPARATOR = "]"
-_PART_SEPARATOR = "#"
+FILE_SEPARATOR = "]"
+PART_SEPARATOR = "#"
 _ID_MODEL = "MTxnWriteNotificationLog"
 
 
@@ -48,15 +48,22 @@ class TableWrite:
 
 
 def add_write_notifications(transaction: WriteTransaction, writes: Sequence[TableWrite], now_s: int) -> None:
-    """Log the writes; a second write of a transaction to the same table or partition adds its files to the first."""
+    """Log the writes; a second write of a transaction to the same table or partition adds its files to the first.
+
+    Files that are there already are those of a call that the client has repeated.
+    """
     connection = transaction.connection
     for write in writes:
         key, known = _place_of(connection, write)
-        files = encode_files(write.files)
+        there = known.WNL_FILES.split(FILE_SEPARATOR) if known is not None and known.WNL_FILES else []
+        known_files = set(there)
+        files = [one for one in encoded_files(write.files) if one not in known_files]
+        if known is not None and not files:
+            continue
         values = {
             "WNL_TABLE_OBJ": write_struct(write.table),
             "WNL_PARTITION_OBJ": None if write.partition is None else write_struct(write.partition),
-            "WNL_FILES": files if known is None or not known.WNL_FILES else files + _FILE_SEPARATOR + known.WNL_FILES,
+            "WNL_FILES": FILE_SEPARATOR.join([*files, *there]),
             "WNL_EVENT_TIME": now_s,
         }
         if known is not None:
@@ -108,17 +115,17 @@ def _usual(name: str) -> str:
     return usual if _spelled_out(usual) == name else name
 
 
-def encode_files(data: InsertEventRequestData) -> str:
-    """Files as replication reads them: `uri#checksum#changeManagerRoot#subdirectory`, joined by `]`.
+def encoded_files(data: InsertEventRequestData) -> list[str]:
+    """Files as replication reads them, joined by `]`: `uri#checksum#changeManagerRoot#subdirectory`.
 
     The two middle parts go together and need a change manager, which is none of ours: both stay empty.
     """
     files = data.filesAdded or []
     directories = data.subDirectoryList or []
-    return _FILE_SEPARATOR.join(
-        _PART_SEPARATOR.join((name, "", "", directories[position] if position < len(directories) else ""))
+    return [
+        PART_SEPARATOR.join((name, "", "", directories[position] if position < len(directories) else ""))
         for position, name in enumerate(files)
-    )
+    ]
 
 
 def all_write_event_info(connection: Connection, request: GetAllWriteEventInfoRequest) -> list[WriteEventInfo]:

@@ -1,0 +1,56 @@
+"""What a replayed transaction wrote, noted as if it had been written here: who replicates from here asks for it.
+
+The commit names the files where they are at the source. Here they have the same names and subdirectories in the table's
+or the partition's own place. Facts: `HMSHandler.commit_txn`, `ReplChangeManager.decodeFileUri` (Hive 4.0.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import Connection
+
+from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.store.partitions.additions import partitioned
+from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
+from hms_cache.store.partitions.selection import SelectedPartitions, partitions_by_name
+from hms_cache.store.rows.table_rows import TableRow, read_table
+from hms_cache.store.transactions.names import plain_database, plain_table
+from hms_cache.store.transactions.write_notifications import FILE_SEPARATOR, PART_SEPARATOR, TableWrite
+from hms_cache.thrift_gen.hive_metastore.ttypes import InsertEventRequestData, Partition, WriteEventInfo
+
+
+def replicated_writes(connection: Connection, txn_id: int, infos: Sequence[WriteEventInfo]) -> list[TableWrite]:
+    """The writes of the transaction, `txn_id` here. Those to what is not there any more are left out."""
+    found = []
+    for info in infos:
+        row = read_table(connection, DEFAULT_CATALOG, plain_database(info.database), plain_table(info.table))
+        if row is None:
+            continue
+        partition = _partition(connection, row, info.partition) if info.partition else None
+        if info.partition and partition is None:
+            continue
+        place = (row.table if partition is None else partition).sd
+        files = _files_at((place.location if place is not None else None) or "", info.files or "")
+        found.append(TableWrite(txn_id, info.writeId, row.table, partition, info.partition or "", files))
+    return found
+
+
+def _partition(connection: Connection, row: TableRow, name: str) -> Partition | None:
+    header = partitioned(row)
+    parts = partitions_by_name(connection, header, [name])
+    selected = SelectedPartitions([part_id for part_id, _ in parts], [part_name for _, part_name in parts])
+    partitions = partitions_of_rows(read_partition_rows(connection, header, selected))
+    return partitions[0] if partitions else None
+
+
+def _files_at(place: str, files: str) -> InsertEventRequestData:
+    """The files of the list at the source, as they are called in this place."""
+    names, directories = [], []
+    for file in filter(None, files.split(FILE_SEPARATOR)):
+        uri, *parts = file.split(PART_SEPARATOR)
+        directory = parts[2] if len(parts) > 2 else ""
+        pieces = (place.rstrip("/"), directory.strip("/"), uri.rstrip("/").rpartition("/")[2])
+        names.append("/".join(piece for piece in pieces if piece))
+        directories.append(directory)
+    return InsertEventRequestData(replace=True, filesAdded=names, subDirectoryList=directories)
