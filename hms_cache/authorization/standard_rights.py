@@ -37,14 +37,19 @@ MOST_SINGLE_TABLES = 2
 
 _DATA = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE"})
 _WORDS = {
-    Action.READ: frozenset({*_DATA, OWNER, COLUMN}),
+    Action.READ: frozenset({*_DATA, OWNER, SHARED, COLUMN}),
     Action.WRITE: frozenset({"INSERT", OWNER}),
     Action.UPDATE: frozenset({"UPDATE", OWNER}),
     Action.DELETE: frozenset({"DELETE", OWNER}),
+    Action.CREATE: frozenset({OWNER}),
     Action.ALTER: frozenset({OWNER}),
     Action.DROP: frozenset({OWNER}),
 }
-"""One of the words is needed on a table."""
+"""One of the words is needed on a table that is there: it is not made again, but locked by who may create it."""
+
+
+_OF_ITSELF = frozenset({OWNER, SHARED})
+"""Of a database, they are none on its tables."""
 
 
 class Right(NamedTuple):
@@ -121,12 +126,12 @@ class StandardJudge:
         database = of._replace(table=None)
         if of.table is None and action in (Action.CREATE, Action.ALTER, Action.DROP):
             return action is Action.DROP and self._may_drop(of, found)
-        if action is Action.CREATE or (action is Action.ALTER and of not in found.tables):
+        if action in (Action.CREATE, Action.ALTER) and of not in found.tables:
             # Of a new table, or a name to which one is renamed.
             return not found.rights.isdisjoint(Right(word, database, True) for word in (OWNER, SHARED))
-        words = _WORDS[action]
+        words, wider = _WORDS[action], (database, METASTORE)
         return any(
-            right.word in words and (right.of == of or (right.word != OWNER and right.of in (database, METASTORE)))
+            right.word in words and (right.of == of or (right.word not in _OF_ITSELF and right.of in wider))
             for right in found.rights
         )
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from sqlalchemy import create_engine, text
 
+from hms_cache.jobs.schedule.lease import _component
 from hms_cache.store.security.rights import GrantedRights
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Link, Running, Serve, database, table
@@ -251,6 +252,7 @@ def test_functions_and_databases_are_changed_by_administrators(world: World) -> 
         assert root.call("get_function", dbName=name, funcName="f").resourceUris[0].uri == "file:///good.jar"
         root.call("alter_function", **changed)
     assert "may not drop" in outcome(eve, "drop_function", dbName="default", funcName="f")[1]
+    assert eve.call("get_all_stored_procedures", request=t.ListStoredProcedureRequest("hive", "default")) == []
     # Whoever may drop the database may drop what is in it.
     assert "may not drop" in outcome(ann, "drop_function", dbName="open", funcName="f")[1]
     root.call("drop_table", dbname="open", name="other", deleteData=False)
@@ -307,3 +309,51 @@ def test_lists_of_many_databases_cost_a_few_statements(serve: Serve) -> None:
         assert len(asked) == 1
         assert world.eve.call("get_all_databases") == sorted(["default", *(f"d{n}" for n in range(6))])
         assert len(asked) == 2
+
+
+def test_who_may_create_tables_locks_none_of_others(world: World) -> None:
+    """In `default` everybody may: an exclusive lock stops everybody else, for as long as it is renewed."""
+    world.root.call("create_table", tbl=table("default", "private"))
+    for link, database_name, name, allowed in (
+        (world.eve, "default", "private", False),
+        (world.ann, "open", "other", False),
+        (world.ann, "open", "hers", True),
+        (world.eve, "default", "new", True),
+        (world.ann, "open", "new", True),
+        (world.eve, "open", "new", False),
+        (world.eve, "default", None, False),
+    ):
+        level = t.LockLevel.DB if name is None else t.LockLevel.TABLE
+        part = t.LockComponent(t.LockType.EXCLUSIVE, level, database_name, name)
+        found = outcome(link, "lock", rqst=t.LockRequest([part], 0, "somebody", "host"))
+        assert isinstance(found, t.LockResponse) == allowed, (database_name, name)
+
+
+def test_jobs_take_leases_on_what_their_user_may_change(world: World) -> None:
+    """A lease is a lock under a name that no database has: by that name nobody but administrators could take it."""
+
+    def lease(link: Link, *target: Any) -> bool:
+        request = t.LockRequest([_component(*target)], 0, "somebody", "host")
+        found = outcome(link, "lock", rqst=request)
+        if isinstance(found, tuple):
+            assert "Permission denied" in found[1]
+            return False
+        link.call("unlock", rqst=t.UnlockRequest(found.lockid))
+        return bool(found.state == t.LockState.ACQUIRED)
+
+    root, ann, eve = world.root, world.ann, world.eve
+    for link in (ann, root):
+        assert lease(link, "hive.open", "hers") and lease(link, "hive.open", None)
+    for link, target in (
+        (ann, ("hive.open", "other")),
+        (eve, ("hive.open", "hers")),
+        (eve, ("hive.open", None)),
+        (eve, ("hive.default", None)),
+        (eve, ("c2.open", "hers")),
+        (ann, ("output /data/a.b", None)),
+    ):
+        assert not lease(link, *target), target
+    ann.call("grant_privileges", privileges=bag("SELECT"))
+    assert not lease(eve, "hive.open", "hers")
+    ann.call("grant_privileges", privileges=bag("INSERT"))
+    assert lease(eve, "hive.open", "hers")

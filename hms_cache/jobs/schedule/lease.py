@@ -8,7 +8,6 @@ it says every so often that it is alive; a holder that was killed loses it after
 from __future__ import annotations
 
 import getpass
-import hashlib
 import os
 import socket
 import threading
@@ -21,6 +20,7 @@ from thrift.Thrift import TException
 from hms_cache.client import MetastoreClient
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.errors import HmsCacheError
+from hms_cache.metadata.lease_names import bounded, lease_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CheckLockRequest,
     DataOperationType,
@@ -32,9 +32,6 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     LockType,
     UnlockRequest,
 )
-
-_LONGEST_NAME = 128
-"""Of HIVE_LOCKS.HL_DB, in every release."""
 
 _TIMEOUT_S = 300.0
 """Hive's `metastore.txn.timeout`, where the metastore does not tell its own."""
@@ -140,17 +137,11 @@ def _component(namespace: str, table: str | None) -> LockComponent:
     return LockComponent(
         type=LockType.EXCLUSIVE,
         level=LockLevel.DB if table is None else LockLevel.TABLE,
-        dbname=_bounded(f"{namespace} (jobs)"),
-        tablename=None if table is None else _bounded(table),
+        dbname=lease_of(namespace),
+        tablename=None if table is None else bounded(table),
         operationType=DataOperationType.NO_TXN,
         isTransactional=False,
     )
-
-
-def _bounded(name: str) -> str:
-    if len(name) <= _LONGEST_NAME:
-        return name
-    return f"jobs {hashlib.sha256(name.encode()).hexdigest()}"
 
 
 def _text(target: Target) -> str:

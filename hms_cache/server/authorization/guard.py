@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hms_cache.authorization.decisions import METASTORE, Action, Authorizer, Decisions, SecuredObject, UndecidedError
+from hms_cache.metadata.lease_names import leased_database
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.server.authorization import ownership
 from hms_cache.server.authorization.answers import (
@@ -246,8 +247,15 @@ def _replicates(arguments: Any) -> bool:
 
 
 def _locked(component: LockComponent) -> Iterator[_Needed]:
-    """Locks know no catalogs: in whichever a component names its table, it is that of the default one that waits."""
+    """Locks know no catalogs: in whichever a component names its table, it is that of the default one that waits.
+
+    A lease of a job is judged as a change of what the job works on.
+    """
     database = plain_database(component.dbname or "")
+    leased = leased_database(database)
+    if leased is not None:
+        yield _Needed(_ANY_CHANGE, secured(*leased, component.tablename))
+        return
     reads = component.type == LockType.SHARED_READ and component.operationType in (None, *_READING)
     for catalog in sorted({component.catName or DEFAULT_CATALOG, DEFAULT_CATALOG}):
         of = secured(catalog, database, component.tablename)

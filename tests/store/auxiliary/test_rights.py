@@ -20,6 +20,9 @@ GROUPS = ("bob", "g", "G")
 """One has a user's name; two differ only for some collations."""
 
 DATABASES, TABLES = ("d", "e"), ("t", "u")
+NEW = "new"
+"""No table."""
+
 WORDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "ALL")
 ACTIONS = {Action.READ: WORDS[:4], Action.WRITE: ("INSERT",), Action.UPDATE: ("UPDATE",), Action.DELETE: ("DELETE",)}
 
@@ -69,10 +72,10 @@ def test_rights_as_a_model_sees_them(world: World) -> None:
         if of.table is None and action in (Action.ALTER, Action.DROP, Action.CREATE):
             every = all(owner in mine for (_, database), owner in owners.items() if database == of.database)
             return action is Action.DROP and every
-        if action in (Action.ALTER, Action.DROP):
-            return owns
-        if action is Action.CREATE:
+        if action in (Action.ALTER, Action.CREATE) and of.table == NEW:
             return owners.get((None, of.database or "")) in mine
+        if action in (Action.ALTER, Action.DROP, Action.CREATE):
+            return owns
         around = {METASTORE, of._replace(table=None), of}
         for on, column, word, who, kind in grants:
             words = WORDS[:4] if word == "ALL" else (word,)
@@ -116,7 +119,7 @@ def test_rights_as_a_model_sees_them(world: World) -> None:
         judge = StandardJudge(world.stores.rights, Principal(user, of_token, {user: of_directory}.__getitem__))
         if chance.random() < 0.5:
             judge.prepare([(Action.READ, one) for one in objects])
-        for of in objects[1:]:
+        for of in (*objects[1:], *(SecuredObject("hive", d, NEW) for d in DATABASES)):
             for action in (*ACTIONS, Action.ALTER, Action.DROP, Action.CREATE):
                 allowed = judge.allow(action, of)
                 assert allowed == expected(user, groups, action, of), (user, groups, action, of, grants, members)
