@@ -20,11 +20,16 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from hms_cache.metadata.statistics_sketches import Sketch, empty_like, merged_at_once, read_sketch
-from hms_cache.metadata.statistics_values import Bound, ColumnValues, StatisticsKind, statistics_of, values_of
+from hms_cache.metadata.statistics_values import (
+    Bound,
+    ColumnValues,
+    StatisticsKind,
+    cut_to_long,
+    statistics_of,
+    values_of,
+)
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatisticsObj, InvalidObjectException
 from hms_cache.values import frozen
-
-_MAX_LONG = (1 << 63) - 1
 
 
 @frozen
@@ -208,7 +213,7 @@ def _as_long(value: float) -> int:
     """Java's cast: towards zero, no overflow."""
     if math.isnan(value):
         return 0
-    return int(max(min(value, float(_MAX_LONG)), -float(_MAX_LONG)))
+    return cut_to_long(int(value)) if math.isfinite(value) else cut_to_long(1 << 64 if value > 0 else -1 << 64)
 
 
 # With sketches

@@ -14,6 +14,8 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 
 Bound: TypeAlias = int | float | Decimal
 
+_MAX_LONG: Final = (1 << 63) - 1
+
 
 class StatisticsKind(IntEnum):
     """Which member of `ColumnStatisticsData` is set; the number is its field id."""
@@ -130,23 +132,27 @@ def values_of(statistics: ttypes.ColumnStatisticsObj) -> ColumnValues:
 
 
 def statistics_of(column: str, column_type: str, values: ColumnValues) -> ttypes.ColumnStatisticsObj:
-    """The struct of a column's values."""
+    """The struct of a column's values.
+
+    Sums and extrapolations go beyond what a struct can hold, and one writer of extreme numbers must not make readers
+    fail: whole numbers are cut to 64 bits, and what is no decimal is no bound.
+    """
     kind = values.kind
+    nulls, distinct = cut_to_long(values.nulls), cut_to_long(values.distinct)
+    longest = cut_to_long(values.maximum_length)
     member: Any
     if kind is StatisticsKind.BOOLEAN:
-        member = ttypes.BooleanColumnStatsData(values.trues, values.falses, values.nulls)
+        member = ttypes.BooleanColumnStatsData(cut_to_long(values.trues), cut_to_long(values.falses), nulls)
     elif kind is StatisticsKind.BINARY:
-        member = ttypes.BinaryColumnStatsData(values.maximum_length, values.average_length, values.nulls)
+        member = ttypes.BinaryColumnStatsData(longest, values.average_length, nulls)
     elif kind is StatisticsKind.STRING:
-        member = ttypes.StringColumnStatsData(
-            values.maximum_length, values.average_length, values.nulls, values.distinct, values.bit_vector
-        )
+        member = ttypes.StringColumnStatsData(longest, values.average_length, nulls, distinct, values.bit_vector)
     else:
         member = _CLASSES[kind](
             _struct_of(kind, values.low),
             _struct_of(kind, values.high),
-            values.nulls,
-            values.distinct,
+            nulls,
+            distinct,
             values.bit_vector,
             values.histogram,
         )
@@ -186,12 +192,19 @@ def _struct_of(kind: StatisticsKind, value: Bound | None) -> Any:
     if value is None:
         return None
     if kind is StatisticsKind.DECIMAL:
-        return decimal_struct(Decimal(value))
+        number = Decimal(value)
+        return decimal_struct(number) if number.is_finite() else None
+    if kind is StatisticsKind.DOUBLE:
+        return value
+    whole = cut_to_long(int(value))
     if kind is StatisticsKind.DATE:
-        return ttypes.Date(int(value))
-    if kind is StatisticsKind.TIMESTAMP:
-        return ttypes.Timestamp(int(value))
-    return value
+        return ttypes.Date(whole)
+    return ttypes.Timestamp(whole) if kind is StatisticsKind.TIMESTAMP else whole
+
+
+def cut_to_long(value: int) -> int:
+    """The nearest number of 64 bits."""
+    return max(min(value, _MAX_LONG), -_MAX_LONG - 1)
 
 
 _MOST_DECIMAL_BYTES: Final = 64
