@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.weights import weight_of
 from hms_cache.metadata.object_names import TableName
-from hms_cache.metadata.partition_names import values_of_name
+from hms_cache.metadata.partition_names import values_as_named, values_of_name
 from hms_cache.store.snapshots import StatisticsOfColumn
 from hms_cache.store.statistics.reads import statistics_of_partitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -49,7 +49,7 @@ def partitions_of(names: Iterable[str]) -> frozenset[Values] | None:
     """The values of partitions by the names that a question has, however they are escaped there; None: they cannot be
     known."""
     try:
-        return frozenset(tuple(values_of_name(name)) for name in names)
+        return frozenset(values_as_named(values_of_name(name)) for name in names)
     except MetaException:
         return None
 
@@ -119,6 +119,8 @@ class StatisticsHeld(dict[Question, Any]):
     def drop_changed(self, partitions: Collection[Values] | None, columns: frozenset[str] | None) -> bool:
         """Takes out what a change of these may have changed; whether there was any. None: all of them, of columns, or
         of partitions (and of a table)."""
+        if partitions is not None:
+            partitions = frozenset(map(values_as_named, partitions))
         changed = False
         for question in [one for one in self if self._is_about(one, partitions)]:
             changed = self._drop_columns(question, columns) or changed

@@ -7,9 +7,14 @@ what is stored in PARTITIONS.PART_NAME, so they must agree character by characte
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from hms_cache.metadata.partition_name_codec import components_of, unescape_path_name, values_of_partition_name
+from hms_cache.metadata.partition_name_codec import (
+    PartitionValues,
+    components_of,
+    unescape_path_name,
+    values_of_partition_name,
+)
 from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidObjectException, MetaException
 
 DEFAULT_PARTITION_VALUE = "__HIVE_DEFAULT_PARTITION__"
@@ -61,6 +66,14 @@ class PartitionNaming:
         return "/".join(
             [prefix + escape_path_name(value) for prefix, value in zip(self._prefixes, values, strict=True)]
         )
+
+
+def values_as_named(values: Iterable[str]) -> PartitionValues:
+    """The values as the partition's name has them: by these, partitions are told apart.
+
+    An empty value may be stored as such, and stands in the name as `DEFAULT_PARTITION_VALUE` all the same.
+    """
+    return tuple(value or DEFAULT_PARTITION_VALUE for value in values)
 
 
 def values_of_name(name: str) -> list[str]:

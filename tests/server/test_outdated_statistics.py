@@ -72,3 +72,17 @@ def test_of_partitions(link: Link) -> None:
     del altered.parameters["COLUMN_STATS_ACCURATE"]
     link.call("alter_partition", db_name="d", tbl_name="t", new_part=altered)
     assert ask_partition(link) is None
+
+
+@pytest.mark.parametrize("value", ["", "__HIVE_DEFAULT_PARTITION__", "a/b", "%41"])
+def test_of_a_partition_whose_name_spells_its_value_in_another_way(link: Link, value: str) -> None:
+    added = ttypes.Partition([value], "d", "t", sd=link.call("get_table", dbname="d", tbl_name="t").sd, parameters={})
+    added.sd.location = None
+    link.call("add_partition", new_part=added)
+    [name] = link.call("get_partition_names", db_name="d", tbl_name="t", max_parts=-1)
+    request = ttypes.SetPartitionsStatsRequest([statistics(name, "a", "b")], engine="hive")
+    link.call("set_aggr_stats_for", request=request)
+    asked = ttypes.GetPartitionsByNamesRequest("d", "t", [name], get_col_stats=True, engine="hive")
+    [found] = link.call("get_partitions_by_names_req", req=asked).partitions
+    assert found.values == [value]
+    assert columns_of(found) == ["a", "b"]

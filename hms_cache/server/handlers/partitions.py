@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from thrift.Thrift import TApplicationException
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.metadata.partition_names import parse_partition_name, values_for_keys
+from hms_cache.metadata.partition_names import parse_partition_name, values_as_named, values_for_keys
 from hms_cache.server.calls import Call, HandlerTable, one_moment
 from hms_cache.server.handlers.names import requested_table, table_name, version
 from hms_cache.server.handlers.partition_specs import group_partitions, listed_or_grouped
@@ -348,10 +348,12 @@ def _with_statistics(
     statistics = call.stores.reads.statistics.get_partition_column_statistics(
         name, names, columns, engine=engine, version=snapshot
     )
-    by_values = {tuple(parse_partition_name(s.statsDesc.partName).values()): s for s in statistics}
+    by_values = {values_as_named(parse_partition_name(s.statsDesc.partName).values()): s for s in statistics}
     answer = [copy.copy(partition) for partition in partitions]
     for partition in answer:
-        partition.colStats = with_accurate_columns(by_values.get(tuple(partition.values)), partition.parameters)
+        partition.colStats = with_accurate_columns(
+            by_values.get(values_as_named(partition.values)), partition.parameters
+        )
     return answer
 
 
