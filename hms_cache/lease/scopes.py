@@ -1,4 +1,5 @@
-"""What a write may change: some tables, each by itself, or anything. Members hear it with the announcement.
+"""What a write may change: some tables, each by itself, or anything. Members hear it with the announcement, and answer
+by lease only what it does not change (P1).
 
 A name is sent as a number, its hash: two names with one number cost a read its lease, and never make it wrong.
 """

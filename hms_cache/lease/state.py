@@ -224,18 +224,8 @@ class LeaseState:
     # ---- memory ----
 
     def moved(self) -> None:
-        """Memory has come to another position. Looks for events that nobody announced.
-
-        An event of a write whose end is not heard yet came after what memory had when the write was announced.
-        """
+        """Memory has come to another position."""
         with self._lock:
-            unheard = self._accounted_to + 1
-            is_known_to_all = all(write.after >= unheard for write in self._intents.values())
-            if self._has_lease() and not self.alarm_reason and self._position() >= unheard and is_known_to_all:
-                self.alarm_reason = (
-                    f"event {unheard} was announced by no member: another metastore writes to this database"
-                )
-                self._accounted.clear()
             self._decide()
 
     @property
@@ -259,6 +249,7 @@ class LeaseState:
 
     def _decide(self) -> None:
         position = self._position()
+        self._look_for_unannounced(position)
         until_s = self._lease_until_s if self._is_joined and not self.alarm_reason else NEVER
         self.deadline_s = until_s if not self._intents and position >= self._floor else NEVER
         if position >= self._floor:
@@ -270,6 +261,18 @@ class LeaseState:
                 break
             busy |= write.scope
         self._of_tables = (until_s if position >= self._floor_of_everything else NEVER, frozenset(busy))
+
+    def _look_for_unannounced(self, position: int) -> None:
+        """Whether memory has an event that nobody announced.
+
+        An event of a write whose end is not heard yet came after what memory had when the write was announced.
+        """
+        unheard = self._accounted_to + 1
+        if self.alarm_reason or position < unheard or not self._has_lease():
+            return
+        if all(write.after >= unheard for write in self._intents.values()):
+            self.alarm_reason = f"event {unheard} was announced by no member: another metastore writes to this database"
+            self._accounted.clear()
 
     def _raise_floor(self, position: int, scope: Scope = EVERYTHING) -> None:
         self._floor = max(self._floor, position)

@@ -24,6 +24,10 @@ GUARDS = (
     "acknowledge and keep the lease",
     "forget without fencing",
     "forget a lease",
+    "forget without position",
+    "own row not checked",
+    "renew a revoked row",
+    "written without floor",
 )
 
 GUARDS_OF_A_TABLE = ("a table not told", "written without the table's floor")

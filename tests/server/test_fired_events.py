@@ -43,21 +43,7 @@ def events_after(link: Link, event_id: int) -> list[tuple[int, str]]:
 
 def decoded_after(link: Link, event_id: int) -> list[Any]:
     found = link.call("get_next_notification", rqst=ttypes.NotificationEventRequest(event_id)).events
-    return [
-        read_event(
-            NotificationRow(
-                event.eventId,
-                event.eventTime,
-                event.eventType,
-                event.catName,
-                event.dbName,
-                event.tableName,
-                event.message,
-                event.messageFormat,
-            )
-        )
-        for event in found
-    ]
+    return [read_event(NotificationRow.received(event)) for event in found]
 
 
 @pytest.mark.parametrize("is_refresh", [True, False])
