@@ -10,7 +10,6 @@ from hms_cache.config.secrets import MASK, is_secret_name
 from hms_cache.config.site_file import SiteProperty, settings_by_site_key, site_value
 from hms_cache.config.unhonoured import SiteReview, Unhonoured
 
-
 _NOT_OF_METASTORES = {
     "hadoop.security.credential.provider.path": "passwords in it are not read: write each into a file of its own, and"
     " name that by database.password_file, server.tls_key_password_file and the like",
