@@ -131,6 +131,9 @@ def _reload(service: Service, load: Callable[[], Configuration], worker: int | N
         for problem in error.problems:
             _log.error("not reloaded: %s", problem)
         return
+    except Exception:
+        _log.exception("not reloaded")  # whatever is wrong with it, clients are served
+        return
     audit_output = None
     try:
         audit_output = open_audit_output(configuration.settings.server, configuration.settings.log, worker)
@@ -138,6 +141,10 @@ def _reload(service: Service, load: Callable[[], Configuration], worker: int | N
     except StartupError as error:
         close_audit_output(audit_output or [])
         _log.error("not reloaded: %s", error)
+        return
+    except Exception:
+        close_audit_output(audit_output or [])
+        _log.exception("not reloaded, or in part")
         return
     use_audit_output(audit_output)
     set_up_logging(configuration.settings.log)

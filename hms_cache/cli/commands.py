@@ -17,6 +17,7 @@ from urllib.parse import urlencode
 import click
 
 from hms_cache.cli.management_port import ask_lines, management_option, token_of, token_option
+from hms_cache.cli.terminal import plain_console, shown
 from hms_cache.errors import HmsCacheError
 
 _UNITS_S = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -89,14 +90,13 @@ def _show_results(lines: Iterator[Any]) -> Any:
             click.echo(f"{place}not reached: {line['unreached']}")
             continue
         result = line["result"]
-        click.echo(f"{place}{result['summary']}")
+        click.echo(f"{place}{shown(result['summary'])}")
         for detail in result["details"]:
-            click.echo(f"  {detail}")
+            click.echo(f"  {shown(detail)}")
     return finished
 
 
 def _show_progress(command: str, lines: Iterator[Any]) -> Any:
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     kept = []
@@ -105,9 +105,9 @@ def _show_progress(command: str, lines: Iterator[Any]) -> Any:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}"),
+        TextColumn("{task.fields[note]}", markup=False),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=plain_console(stderr=True), transient=True) as progress:
         tasks: dict[int, Any] = {}
         for line in lines:
             if "progress" not in line:
@@ -117,7 +117,7 @@ def _show_progress(command: str, lines: Iterator[Any]) -> Any:
             if worker not in tasks:
                 label = command if worker == 0 else f"{command} (worker {worker})"
                 tasks[worker] = progress.add_task(label, total=None, note="")
-            progress.update(tasks[worker], completed=now["done"], total=now["total"], note=now["note"])
+            progress.update(tasks[worker], completed=now["done"], total=now["total"], note=shown(now["note"]))
     return _show_results(iter(kept))
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hms_cache.cli.terminal import plain_console, shown
+
 if TYPE_CHECKING:
     from hms_cache.jobs.frame import Job, JobResult, Option
 
@@ -144,15 +146,13 @@ def _settings(conf: tuple[str, ...]) -> dict[str, str]:
 def _run(
     job: Job, options: dict[str, Any], *, master: str | None, conf: dict[str, str], dry_run: bool, as_json: bool
 ) -> None:
-    from rich.console import Console
-
     from hms_cache.jobs.frame.progress import terminal_progress
 
     with _session(job, options, master, conf) as spark:
         if as_json:
             result = job.run(spark, options, dry_run=dry_run)
         else:
-            with terminal_progress(Console(stderr=True), spark) as progress:
+            with terminal_progress(plain_console(stderr=True), spark) as progress:
                 result = job.run(spark, options, dry_run=dry_run, progress=progress)
     if as_json:
         click.echo(json.dumps(result.as_json(dry_run), indent=2, default=str))
@@ -173,16 +173,15 @@ def _session(
 
 
 def _show(job: Job, result: JobResult, dry_run: bool) -> None:
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = plain_console()
     for part in result.tables:
-        shown = Table(*map(str, part.columns), title=part.title)
+        rows = Table(*map(str, part.columns), title=part.title)
         for row in part.rows:
-            shown.add_row(*("" if cell is None else str(cell) for cell in row))
-        console.print(shown, markup=False)
+            rows.add_row(*("" if cell is None else shown(cell) for cell in row))
+        console.print(rows)
     summary = Table(show_header=False, title=f"{job.name}, dry run: nothing was changed" if dry_run else job.name)
     for name, value in result.summary.items():
-        summary.add_row(str(name), f"{value:,}" if isinstance(value, int) else str(value))
-    console.print(summary, markup=False)
+        summary.add_row(str(name), f"{value:,}" if isinstance(value, int) else shown(value))
+    console.print(summary)

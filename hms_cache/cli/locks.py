@@ -16,6 +16,7 @@ from hms_cache.cli.management_port import (
     token_of,
     token_option,
 )
+from hms_cache.cli.terminal import shown
 
 
 @click.group()
@@ -51,7 +52,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
         remark = f"{remark} transaction {one['txn_id']}".strip()
     heartbeat = f"{one['heartbeat_age_s']:.0f} s ago"
     return (
-        *(str(one["lock_id"]), one["owner"], one["host"], one["table"], one["lock_type"], one["state"]),
+        *(shown(one[of]) for of in ("lock_id", "owner", "host", "table", "lock_type", "state")),
         *(held, heartbeat, remark),
     )
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hms_cache.cli.terminal import plain_console, shown
+
 if TYPE_CHECKING:
     from hms_cache.app.shadow.metastore import Address
 
@@ -110,10 +112,9 @@ def _show(report: dict[str, Any], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(report, indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console(highlight=False)
+    console = plain_console()
     outcomes = list(report["totals"])
     table = Table("method", *outcomes, title=f"{report['primary']} and {report['other'] or 'nobody else'}")
     for column in table.columns[1:]:
@@ -122,14 +123,14 @@ def _show(report: dict[str, Any], as_json: bool) -> None:
         table.add_row(method, *(str(counts[outcome] or "") for outcome in outcomes))
     console.print(table)
     for call in report["differences"][:_SHOWN_DIFFERENCES]:
-        console.print(f"{call['method']}({call['arguments']})", markup=False, soft_wrap=True)
+        console.print(shown(f"{call['method']}({call['arguments']})"), soft_wrap=True)
         for place in call["places"]:
             where = place["path"] or "answer"
-            console.print(f"  {where}: {place['primary']} | {place['other']}", markup=False, soft_wrap=True)
+            console.print(shown(f"  {where}: {place['primary']} | {place['other']}"), soft_wrap=True)
     left_out = report["totals"]["different"] - min(len(report["differences"]), _SHOWN_DIFFERENCES)
     if left_out:
-        console.print(f"{left_out} more calls differ; --json shows up to 1000 of all", markup=False)
+        console.print(f"{left_out} more calls differ; --json shows up to 1000 of all")
     for note, count in report["notes"].items():
-        console.print(f"{count} times: {note}", markup=False, soft_wrap=True)
+        console.print(shown(f"{count} times: {note}"), soft_wrap=True)
     if not any(report["totals"].values()):
         console.print("nothing was compared")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hms_cache.cli.management_port import ask, management_option, reading_token_of, reading_token_option
+from hms_cache.cli.terminal import plain_console, shown
 from hms_cache.errors import HmsCacheError
 from hms_cache.values import frozen
 
@@ -104,10 +105,9 @@ def rates(before: Mapping[str, float], now: Mapping[str, float], seconds: float)
 @reading_token_option
 def top(*, interval: float, once: bool, management: str, token_file: Path | None) -> None:
     """Watch a running server: reads and calls a second, memory, events, operations. Ctrl-C ends it."""
-    from rich.console import Console
     from rich.live import Live
 
-    console = Console()
+    console = plain_console()
     token = reading_token_of(token_file)
     before = take_reading(management, token)
     time.sleep(interval)
@@ -122,7 +122,7 @@ def top(*, interval: float, once: bool, management: str, token_file: Path | None
                     live.update(picture(before, now), refresh=True)
                     before = now
                 except HmsCacheError as error:
-                    live.update(f"{error}\nasking again", refresh=True)
+                    live.update(f"{shown(error)}\nasking again", refresh=True)
                 time.sleep(interval)
     except KeyboardInterrupt:
         return
@@ -144,7 +144,7 @@ def picture(before: Reading, now: Reading) -> Group:
     )
     lines: list[Any] = [Text(head, style="bold")]
     if now.problem:
-        lines.append(Text(now.problem, style="red"))
+        lines.append(Text(shown(now.problem), style="red"))
     lines.append(Text(f"reads {total:,.0f}/s, {share}"))
     lines += [_workers(now.statuses), _outcomes(reads), _methods(rates(before.calls(), now.calls(), seconds), now)]
     lines.append(_lanes(now.lanes))
@@ -221,7 +221,7 @@ def _loads(
     ranked = sorted(found.items(), key=lambda one: (-one[1]["busy_s"], -one[1]["sent_bytes"], -one[1]["reads"], one[0]))
     for name, rate in ranked[:_MOST_LOADS]:
         told = f"{rate['reads']:,.1f}" if of == "table" else f"{rate['sent_bytes'] / 1024:,.1f} KiB"
-        table.add_row(name, f"{rate['busy_s']:.1%}", f"{rate['calls']:,.1f}", f"{rate['loads']:,.1f}", told)
+        table.add_row(shown(name), f"{rate['busy_s']:.1%}", f"{rate['calls']:,.1f}", f"{rate['loads']:,.1f}", told)
     return table
 
 
@@ -229,5 +229,5 @@ def _operations(running: Iterable[Mapping[str, Any]]) -> Any:
     table = _table("running", "operation", "about", "who", "for", "progress")
     for one in list(running)[:_MOST_OPERATIONS]:
         progress = f"{one['done']} of {one['total']}" if one["total"] is not None else ""
-        table.add_row(one["name"], one["subject"], one["who"], f"{one['running_s']:.1f} s", progress)
+        table.add_row(*(shown(one[of]) for of in ("name", "subject", "who")), f"{one['running_s']:.1f} s", progress)
     return table

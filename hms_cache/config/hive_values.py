@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 
 from hms_cache.config.hive_keys import keys_by_spelling
+from hms_cache.config.quantities import whole_seconds
 from hms_cache.config.secrets import is_secret_name, redacted
 from hms_cache.config.sections.cache import expression_of
 from hms_cache.config.settings import Configuration, SettingReference
@@ -93,6 +94,8 @@ class HiveValues:
             return ",".join(value)
         if isinstance(value, float) or (isinstance(value, int) and reference.key.endswith(("_s", "_ms"))):
             unit = {"_s": "s", "_ms": "ms"}.get("_" + reference.key.rpartition("_")[2], "")
+            if unit == "s":
+                value = whole_seconds(value)  # a century for infinity, which Java's times have not
             return f"{value:.0f}{unit}"
         return str(value)
 

@@ -18,11 +18,11 @@ _NUMBER_AND_UNIT = re.compile(r"^\s*+([+-]?\d+(?:\.\d+)?)\s*+([A-Za-zµ]*)\s*$")
 #: Seconds in a unit: the spellings of Hive's time settings (Java's TimeUnit names and their short forms).
 _SECONDS_IN: dict[str, float] = {}
 for _names, _length in (
-    ("ns nsec nanosecond nanoseconds", 1e-9),
-    ("us µs usec microsecond microseconds", 1e-6),
-    ("ms msec millisecond milliseconds", 1e-3),
-    ("s sec second seconds", 1.0),
-    ("m min minute minutes", 60.0),
+    ("ns nsec nsecs nanosecond nanoseconds", 1e-9),
+    ("us µs usec usecs microsecond microseconds", 1e-6),
+    ("ms msec msecs millisecond milliseconds", 1e-3),
+    ("s sec secs second seconds", 1.0),
+    ("m min mins minute minutes", 60.0),
     ("h hour hours", 3600.0),
     ("d day days", 86400.0),
 ):

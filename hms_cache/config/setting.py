@@ -50,7 +50,14 @@ def metastore_keys(name: str, *, before: str = "hive.metastore.") -> tuple[str, 
 
 
 def hive_setting(
-    default: Any, description: str, key: str, *, before: str = "hive.metastore.", unit: str = "", **constraints: Any
+    default: Any,
+    description: str,
+    key: str,
+    *,
+    before: str = "hive.metastore.",
+    unit: str = "",
+    from_site: Callable[[str], str | None] | None = None,
+    **constraints: Any,
 ) -> Any:
     """A setting of Hive's, with Hive's default. ``key`` and ``before`` are as of ``metastore_keys``."""
     return setting(
@@ -59,6 +66,7 @@ def hive_setting(
         unit=unit,
         reason="Hive's default.",
         site_keys=metastore_keys(key, before=before),
+        from_site=from_site,
         **constraints,
     )
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
+from hms_cache.config.hive_keys import keys_by_spelling
 from hms_cache.config.setting import facts_of
 from hms_cache.config.settings import SettingReference, all_settings
 from hms_cache.errors import ConfigurationError
@@ -17,6 +19,9 @@ _VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
 #: Hadoop gives up at this depth too: a property that refers to itself would never end.
 _MAX_SUBSTITUTIONS = 20
 _PROXY_USERS = "hadoop.proxyuser."
+_BARE_NUMBER = re.compile(r"([+-]?\d+)\s*[lL]?")
+#: What the defaults of Hive's times end in.
+_TIME = re.compile(r"\d+(ns|us|ms|s|m|h|d)")
 #: Of all texts of a file. A whole cluster's site has some 100,000.
 _MOST_CHARACTERS = 1 << 20
 
@@ -41,11 +46,11 @@ def read_site_files(paths: tuple[Path, ...], environment: Mapping[str, str] | No
     raw: dict[str, SiteProperty] = {}
     final: set[str] = set()
     for path in paths:
-        for name, value, is_final in _properties(path):
-            if name not in final:
-                raw[name] = SiteProperty(name, value, str(path))
-            if is_final:
-                final.add(name)
+        for one in _properties(path):
+            if one.name not in final:
+                raw[one.name] = SiteProperty(one.name, one.value, str(one.file))
+            if one.is_final:
+                final.add(one.name)
     return {
         name: SiteProperty(name, _substituted(found.value, raw, environment), found.file) for name, found in raw.items()
     }
@@ -67,22 +72,59 @@ class _BoundedTree(ElementTree.TreeBuilder):
         super().data(data)
 
 
-def _properties(path: Path) -> list[tuple[str, str, bool]]:
+class _Property(NamedTuple):
+    name: str
+    value: str
+    file: Path
+    is_final: bool
+
+
+def _properties(path: Path, includes: tuple[str, ...] = ()) -> Iterator[_Property]:
+    """All in their order, as `Configuration.Parser` of Hadoop reads them: a property may have its parts as attributes,
+    and an ``<include href="…">`` stands for what is in that file. `includes`: the files that include this one."""
+    real_path = os.path.realpath(path)
+    if real_path in includes:
+        raise ConfigurationError(f"{path}: includes itself")
     try:
         root = ElementTree.fromstring(path.read_bytes(), ElementTree.XMLParser(target=_BoundedTree(path)))
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read: {error.strerror}") from error
-    except ElementTree.ParseError as error:
+    except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last two: encodings
         raise ConfigurationError(f"{path}: is not XML: {error}") from error
     if root.tag != "configuration":
         raise ConfigurationError(f"{path}: is no Hadoop configuration file: its root is <{root.tag}>")
-    found = []
-    for element in root.iter("property"):
-        name = (element.findtext("name") or "").strip()
-        value = element.findtext("value")
-        if name and value is not None:
-            found.append((name, value.strip(), (element.findtext("final") or "").strip() == "true"))
-    return found
+    yield from _properties_in(root, path, (*includes, real_path))
+
+
+def _properties_in(element: ElementTree.Element, path: Path, includes: tuple[str, ...]) -> Iterator[_Property]:
+    for child in element:
+        kind = _local_name(child)
+        if kind == "property":
+            parts = child.attrib | {_local_name(part): part.text or "" for part in child}
+            name = parts.get("name", "").strip()
+            if name and "value" in parts:
+                yield _Property(name, parts["value"].strip(), path, parts.get("final", "").strip() == "true")
+        elif kind == "include":
+            yield from _included(child, path, includes)
+        else:
+            yield from _properties_in(child, path, includes)
+
+
+def _included(include: ElementTree.Element, path: Path, includes: tuple[str, ...]) -> Iterator[_Property]:
+    """What the file holds, whose name counts from the directory of this one; where there is none, the fallback."""
+    file = path.parent / include.get("href", "")
+    if file.exists():
+        yield from _properties(file, includes)
+        return
+    fallbacks = [child for child in include if _local_name(child) == "fallback"]
+    if not fallbacks:
+        raise ConfigurationError(f"{path}: includes {file}, which is not there")
+    for fallback in fallbacks:
+        yield from _properties_in(fallback, path, includes)
+
+
+def _local_name(element: ElementTree.Element) -> str:
+    return element.tag.rpartition("}")[2]
 
 
 def _substituted(value: str, properties: Mapping[str, SiteProperty], environment: Mapping[str, str]) -> str:
@@ -122,7 +164,19 @@ def settings_by_site_key() -> dict[str, SettingReference]:
 def site_value(reference: SettingReference, text: str) -> str | None:
     """A site file's value in our words; None where the setting has no such value."""
     from_site = facts_of(reference.field).from_site
-    return from_site(text) if from_site is not None else text
+    found = from_site(text) if from_site is not None else text
+    return None if found is None else _with_unit_of_hive(reference, found)
+
+
+def _with_unit_of_hive(reference: SettingReference, text: str) -> str:
+    """A time without a unit is in the unit of Hive's default, which may be days; HiveConf takes an L after it."""
+    number = _BARE_NUMBER.fullmatch(text.strip())
+    for name in facts_of(reference.field).site_keys if number is not None else ():
+        key = keys_by_spelling().get(name)
+        time = _TIME.fullmatch(key.default) if key is not None else None
+        if number is not None and time is not None:
+            return number[1] + time[1]
+    return text
 
 
 def settings_of_site(site: Mapping[str, SiteProperty]) -> tuple[dict[str, dict[str, str]], dict[str, str]]:

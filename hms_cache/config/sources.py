@@ -151,7 +151,7 @@ def _leaves_under_secret_names(value: Any, name: str = "") -> list[str]:
 def _offer_environment(layers: _Layers, environment: Mapping[str, str]) -> None:
     for variable in sorted(environment):
         if variable.upper().startswith(ENVIRONMENT_PREFIX):
-            section, _, key = variable.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
+            section, _, key = variable[len(ENVIRONMENT_PREFIX) :].lower().partition("__")
             layers.offer(section, key, environment[variable], variable)
 
 

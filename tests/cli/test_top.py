@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 
-from hms_cache.cli.top import Reading, rates
+from hms_cache.cli.terminal import plain_console
+from hms_cache.cli.top import Reading, _operations, rates
 from tests.admin.running import Running, hms_cache
 
 LIMIT_S = 60
@@ -58,6 +59,41 @@ def test_one_picture(running: Running, tmp_path: Path) -> None:
     assert "load by user" in text and "anonymous" in text and "load by address" in text
     exit_status, text = hms_cache(tmp_path, "top", "--once", "--management", "http://127.0.0.1:1")
     assert exit_status == 1 and "no answer from" in text and "Traceback" not in text
+
+
+HOSTILE = "[/red]:dog:\x1b]0;owned\x07"
+SHOWN = r"[/red]:dog:\x1b]0;owned\x07"
+"""A name that a client chose, and as it is to be shown: no markup, no picture, nothing that a terminal obeys."""
+
+
+def test_names_of_clients_are_shown_and_not_obeyed(running: Running, tmp_path: Path) -> None:
+    running.client.set_ugi(HOSTILE, [])
+    for _ in range(3):
+        running.client.get_all_databases()
+    exit_status, text = hms_cache(tmp_path, "top", "--once", "--interval", "0.2", "--management", running.management)
+    assert (exit_status, "Traceback" in text) == (0, False), text
+    assert "[/red]" in text
+    assert "\x1b]" not in text and "\x07" not in text
+
+
+def test_owners_of_locks_are_shown_and_not_obeyed(running: Running, tmp_path: Path) -> None:
+    one = ttypes.LockComponent(
+        type=ttypes.LockType.EXCLUSIVE, level=ttypes.LockLevel.TABLE, dbname="shop", tablename="t"
+    )
+    running.client.lock(ttypes.LockRequest(component=[one], user=HOSTILE, hostname=HOSTILE))
+    exit_status, text = hms_cache(tmp_path, "locks", "list", "--management", running.management)
+    assert exit_status == 0
+    assert text.count(SHOWN) == 2
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize("of", ["name", "subject", "who"])
+def test_what_runs_is_shown_and_not_obeyed(of: str) -> None:
+    operation = {"name": "a", "subject": "b", "who": "c", "running_s": 1.0, "done": 0, "total": None} | {of: HOSTILE}
+    console = plain_console()
+    with console.capture() as captured:
+        console.print(_operations([operation]), width=200)
+    assert SHOWN in captured.get()
 
 
 def test_the_live_view_ends_with_ctrl_c(running: Running, tmp_path: Path) -> None:

@@ -94,6 +94,12 @@ def test_a_directory_without_a_scheme_lies_on_the_default_file_system(
     assert settings.warehouse.allowed_locations == (expected,)
 
 
+@pytest.mark.parametrize("variable", ["HMS_CACHE__SERVER__PORT", "hms_cache__server__port", "Hms_Cache__Server__Port"])
+def test_a_variable_may_be_in_any_case(variable: str) -> None:
+    configuration = load(environment={variable: "9001"})
+    assert (configuration.settings.server.port, configuration.origin("server.port")) == (9001, variable)
+
+
 def test_a_later_site_file_wins_unless_the_earlier_says_final(tmp_path: Path) -> None:
     def one(name: str, properties: str) -> Path:
         return write(tmp_path / name, f"<configuration>{properties}</configuration>")

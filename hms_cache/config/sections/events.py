@@ -9,6 +9,20 @@ from pydantic import field_validator
 from hms_cache.config.quantities import Seconds, SizeBytes
 from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
 
+_FIRST_OF_HIVE_3 = 3600
+"""Of numbers without a unit: less is a time in days, as Hive 4 has it, more one in seconds, as Hive 3.1 has it."""
+
+
+def _from_time_to_live(text: str) -> str:
+    """Read wrongly, 7 days are 7 seconds, and events are gone before anybody reads them."""
+    number = text.strip().rstrip("lL")
+    return f"{number}s" if number.isdecimal() and int(number) >= _FIRST_OF_HIVE_3 else text
+
+
+def _from_most_events(text: str) -> str | None:
+    """Zero and less are no limit in Hive, which deletes all in one transaction; here there always is one."""
+    return None if text.strip().startswith("-") or text.strip() == "0" else text
+
 
 class EventSettings(Section):
     """The notification log: what is written to it, how it is followed and how long it is kept."""
@@ -53,6 +67,7 @@ class EventSettings(Section):
         "Events older than this are deleted; inf: never.",
         reason="Hive's default. A reader that was away for longer has to start again.",
         site_keys=metastore_keys("event.db.listener.timetolive"),
+        from_site=_from_time_to_live,
         gt=0,
     )
     clean_interval_s: Seconds = hive_setting(
@@ -65,6 +80,7 @@ class EventSettings(Section):
         10_000,
         "Maximum number of events deleted in one transaction.",
         "event.db.clean.maxevents",
+        from_site=_from_most_events,
         unit="events",
         ge=1,
     )

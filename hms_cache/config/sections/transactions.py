@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from pydantic import field_validator
 
 from hms_cache.config.quantities import Seconds, WholeMilliseconds
 from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
+
+_ZERO = re.compile(r"0+\s*[A-Za-z]*")
+
+
+def _unless_negative(text: str) -> str:
+    """Hive's word for never."""
+    return "inf" if text.strip().startswith("-") else text
+
+
+def _unless_zero(text: str) -> str:
+    """The same of a time that zero switches off, too."""
+    return "inf" if _ZERO.fullmatch(text.strip()) else _unless_negative(text)
 
 
 class TransactionSettings(Section):
@@ -133,9 +146,10 @@ class CompactionSettings(Section):
     )
     failed_retry_s: Seconds = hive_setting(
         7 * 86400.0,
-        "Time after which a compaction of such a table is initiated again.",
+        "Time after which a compaction of such a table is initiated again; inf: never.",
         "compactor.initiator.failed.retry.time",
         before="hive.",
+        from_site=_unless_zero,
         gt=0,
     )
     aborted_transactions_threshold: int = setting(
@@ -148,10 +162,12 @@ class CompactionSettings(Section):
     )
     aborted_transaction_age_s: Seconds = setting(
         12 * 3600.0,
-        "Age of an aborted transaction above which its table is considered for a compaction.",
+        "Age of an aborted transaction above which its table is considered for a compaction; inf: its age does not"
+        " count.",
         reason="Hive's default.",
         site_keys=("hive.compactor.aborted.txn.time.threshold",),
-        gt=0,
+        from_site=_unless_negative,
+        ge=0,
     )
     worker_timeout_s: Seconds = setting(
         86400.0,

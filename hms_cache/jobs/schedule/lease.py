@@ -20,6 +20,7 @@ from thrift.Thrift import TException
 from hms_cache.client import MetastoreClient
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.errors import HmsCacheError
+from hms_cache.jobs.frame.heartbeats import GONE, UNANSWERED
 from hms_cache.metadata.lease_names import bounded, lease_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CheckLockRequest,
@@ -37,6 +38,12 @@ _TIMEOUT_S = 300.0
 """Hive's `metastore.txn.timeout`, where the metastore does not tell its own."""
 
 _CHECK_INTERVAL_S = 1.0
+
+_OF_THE_TIME = 1 / 6
+"""Part of the time-out after which the next heartbeat is sent."""
+
+_PATIENCE_S = 10.0
+"""Most that one is waited for: it is a statement or two."""
 
 Target = tuple[str, str | None]
 """A database (``catalog.database``) or another namespace, and a table in it; None: all of it."""
@@ -71,6 +78,10 @@ class Lease:
         except BaseException:
             self._client.close()
             raise
+        self._client.close()
+        # A metastore that is silent is noticed while the lease is still held.
+        patience_s = min(_PATIENCE_S, self._timeout_s * _OF_THE_TIME)
+        self._client = MetastoreClient(metastore, connect_timeout_s=patience_s, call_timeout_s=patience_s)
         self._thread = threading.Thread(target=self._keep, name="lease", daemon=True)
         self._thread.start()
 
@@ -82,13 +93,21 @@ class Lease:
         answer = self._client.call("lock", request)
         until_s = time.monotonic() + wait_s
         pause = threading.Event()
+        unanswered: Exception | None = None
         try:
             while answer.state == LockState.WAITING:
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
                     break
                 pause.wait(min(_CHECK_INTERVAL_S, left_s))
-                answer = self._client.call("check_lock", CheckLockRequest(lockid=answer.lockid))
+                try:
+                    answer, unanswered = self._client.call("check_lock", CheckLockRequest(lockid=answer.lockid)), None
+                except GONE:
+                    raise
+                except UNANSWERED as error:  # as in `_keep`
+                    unanswered = error
+            if unanswered is not None:
+                raise unanswered
         except BaseException:
             self._unlock(answer.lockid)
             raise
@@ -99,17 +118,17 @@ class Lease:
 
     def _keep(self) -> None:
         alive_s = time.monotonic()
-        while not self._ended.wait(self._timeout_s / 6):
+        while not self._ended.wait(self._timeout_s * _OF_THE_TIME):
             try:
                 self._client.call("heartbeat", HeartbeatRequest(lockid=self._lock_id))
                 alive_s = time.monotonic()
-            except HmsCacheError:  # no metastore answers: it is held until its time is over
+            except GONE:
+                self.lost.set()
+                return
+            except UNANSWERED:  # it is held until its time is over
                 if time.monotonic() - alive_s > self._timeout_s * 2 / 3:
                     self.lost.set()
                     return
-            except TException:  # the lock is gone
-                self.lost.set()
-                return
 
     def release(self) -> None:
         """Gives it back; where no metastore can be told, its time runs out."""

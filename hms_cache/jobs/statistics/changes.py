@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import fsspec
+from fsspec.core import url_to_fs
+from fsspec.implementations.local import LocalFileSystem
 
 from hms_cache.errors import ConfigurationError
 from hms_cache.metadata.object_names import TableName
@@ -147,10 +151,22 @@ class PlaceFile:
             raise ConfigurationError(f"{self.path} is no file of places: {error}") from error
 
     def write(self, places: Mapping[TableName, Place]) -> None:
-        """Replaces the file."""
+        """Replaces the file; as a whole or not at all, whoever is killed and whatever is full."""
         tables = {
             ".".join(table): {"event_id": place.event_id, "digest": place.digest}
             for table, place in sorted(places.items())
         }
-        with fsspec.open(self.path, "w", encoding="utf-8", auto_mkdir=True) as file:
-            json.dump({"tables": tables}, file, indent=1)
+        content = json.dumps({"tables": tables}, indent=1)
+        file_system, path = url_to_fs(self.path)
+        if not isinstance(file_system, LocalFileSystem):  # in a store of objects a file appears when it is closed
+            with fsspec.open(self.path, "w", encoding="utf-8", auto_mkdir=True) as file:
+                file.write(content)
+            return
+        place = Path(os.path.realpath(path))
+        place.parent.mkdir(parents=True, exist_ok=True)
+        unfinished = place.with_name(f"{place.name}.new")
+        with unfinished.open("w", encoding="utf-8") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(place)

@@ -13,10 +13,9 @@ from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
 
-from thrift.Thrift import TException
-
 from hms_cache.client import MetastoreClient
 from hms_cache.config.quantities import parse_duration_s
+from hms_cache.jobs.frame.heartbeats import GONE, UNANSWERED
 from hms_cache.jobs.statistics.acid import Snapshot, is_insert_only
 from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -94,15 +93,18 @@ class Transaction:
                 self._client.call("commit_txn", CommitTxnRequest(self._id))
             else:
                 # If it cannot be aborted it times out; what is told is why the work failed.
-                with suppress(TException):
+                with suppress(*UNANSWERED):
                     self._client.call("abort_txn", AbortTxnRequest(self._id))
         finally:
             self._client.close()
 
     def _live(self) -> None:
-        with MetastoreClient(self._metastore) as client:
+        # One that is silent shall not keep the next heartbeat waiting.
+        with MetastoreClient(self._metastore, call_timeout_s=self._interval_s) as client:
             while not self._ended.wait(self._interval_s):
                 try:
                     client.call("heartbeat", HeartbeatRequest(txnid=self._id))
-                except TException:
-                    return  # it was aborted: what is written next, or the commit, says so
+                except GONE:
+                    return  # what is written next, or the commit, says so
+                except UNANSWERED:
+                    continue  # a metastore that restarts, or whose database is away, may be well again in time

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -90,3 +92,33 @@ def test_the_file_of_places(tmp_path: Path) -> None:
     Path(file.path).write_text("[]")
     with pytest.raises(ConfigurationError):
         file.read()
+
+
+_WRITER = """
+import resource, signal, sys
+from hms_cache.jobs.statistics.changes import Place, PlaceFile
+from hms_cache.metadata.object_names import TableName
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+places = {TableName("hive", "default", f"t{number}"): Place(number, "x" * 32) for number in range(1000)}
+PlaceFile(sys.argv[1]).write(places)
+"""
+
+
+@pytest.mark.parametrize("prefix", ["", "file://"])
+def test_a_file_that_cannot_be_written_whole_stays_as_it_was(tmp_path: Path, prefix: str) -> None:
+    """The disk is full, or the process is killed: the next run has to read it."""
+    path = tmp_path / "places.json"
+    file = PlaceFile(f"{prefix}{path}")
+    file.write({A: place_at(3)})
+    done = subprocess.run([sys.executable, "-c", _WRITER, file.path], capture_output=True, text=True, check=False)
+    assert "File too large" in done.stderr
+    assert file.read() == {A: place_at(3)}
+
+
+def test_a_link_to_the_file_stays_one(tmp_path: Path) -> None:
+    link = tmp_path / "places.json"
+    link.symlink_to(tmp_path / "elsewhere.json")
+    PlaceFile(str(link)).write({A: place_at(3)})
+    assert link.is_symlink()
+    assert PlaceFile(str(tmp_path / "elsewhere.json")).read() == {A: place_at(3)}
