@@ -113,6 +113,13 @@ class Client:
         except ConnectionError:
             return True
 
+    def is_closed_after_error(self) -> bool:
+        """After `is_closed_by_server` has met a byte: whether that began an error's text, and nothing came behind it."""
+        rest = b""
+        while data := self.sock.recv(65536):
+            rest += data
+        return b"is not whole after" in rest
+
     def close(self) -> None:
         """In order."""
         self.sock.close()

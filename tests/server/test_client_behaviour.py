@@ -124,7 +124,8 @@ def half_close(bench: Bench, client: Client, moment: object) -> None:
     client.sock.shutdown(socket.SHUT_WR)
     bench.let_go()
     client.read_expected()
-    assert client.is_closed_by_server()
+    # On a busy machine the time of a part of a message may be over before: that is told first.
+    assert client.is_closed_by_server() or (moment in PARTIAL and client.is_closed_after_error())
     client.close()
 
 
