@@ -262,7 +262,8 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         if not delete_table_statistics(transaction, row.table_id, doomed, engine):
             return False
         take_claims_of_table_back(transaction, row, doomed)
-        for column in doomed or [None]:
+        whole_or_columns: Sequence[str | None] = doomed or [None]
+        for column in whole_or_columns:
             transaction.append_event(self._context.messages.build_delete_table_column_statistics(row.table, column))
         return True
 
@@ -307,8 +308,9 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         """Of these (id, name): which had any. Nothing is changed of the others, and told."""
         had = delete_partition_statistics(transaction, [part_id for part_id, _ in partitions], doomed, engine)
         take_claims_of_partitions_back(transaction, sorted(had), doomed)
+        whole_or_columns: Sequence[str | None] = doomed or [None]
         for part_id, name in partitions:
-            for column in (doomed or [None]) if part_id in had else ():
+            for column in whole_or_columns if part_id in had else ():
                 transaction.append_event(
                     self._context.messages.build_delete_partition_column_statistics(
                         row.table, name, values_of_name(name), column
