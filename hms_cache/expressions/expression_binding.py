@@ -34,7 +34,7 @@ from hms_cache.expressions.key_types import (
     nanoseconds_of,
     read_text,
 )
-from hms_cache.expressions.like_pattern import sql_pattern
+from hms_cache.expressions.like_pattern import hive_pattern
 from hms_cache.values import frozen
 
 _Scalar: TypeAlias = KeyValue | nodes.Undecided | None
@@ -198,7 +198,7 @@ class _ExpressionBinder(Binder):
         if isinstance(operand, tree.Column) and isinstance(pattern, tree.Constant) and isinstance(pattern.value, str):
             found = self._column(operand.name)
             if found is not None and found[1] is KeyKind.TEXT:
-                return nodes.BoundLike(found[0], sql_pattern(pattern.value), negated)
+                return nodes.BoundLike(found[0], hive_pattern(pattern.value), negated)
         return nodes.BoundUnknown("LIKE on other than a string key")
 
     def _is_null(self, operand: tree.Operand, negated: bool) -> nodes.BoundNode:

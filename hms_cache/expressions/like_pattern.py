@@ -9,7 +9,8 @@ All else that is special in regular expressions stands for itself, as in DataNuc
 ordinary character is one too, because Spark does not escape the user's text: a client that keeps its filter, as Spark
 does, can get too much and never too little.
 
-Hive's serialized expressions mean SQL patterns (`sql_pattern`), filters of tables DataNucleus's (`expression_pattern`).
+Hive's serialized expressions mean the patterns of its own LIKE (`hive_pattern`), projections those of databases
+(`sql_pattern`), filters of tables DataNucleus's (`expression_pattern`).
 
 Matching takes time linear in the text (`WildcardPattern`), whatever the pattern.
 """
@@ -43,6 +44,14 @@ def sql_pattern(text: str) -> LikePattern:
     return _compiled(text, WildcardPattern(_tokens(text, expression=False, sql=True)))
 
 
+def hive_pattern(text: str) -> LikePattern:
+    r"""A pattern of Hive's LIKE: as `sql_pattern`, but a backslash escapes `%` and `_` alone: `\\` is two of them.
+
+    Source: `UDFLike`.
+    """
+    return _compiled(text, WildcardPattern(_tokens(text, expression=False, sql=True, escapable="%_")))
+
+
 def filter_pattern(text: str) -> LikePattern:
     """A pattern of a filter text: `.*` and `%`, `.` and `_`, backslashes before them, `(?i)` in front."""
     return _compile_expression(text, sql=True)
@@ -63,8 +72,9 @@ def _compiled(text: str, pattern: WildcardPattern) -> LikePattern:
     return LikePattern(text, pattern.prefix, pattern)
 
 
-def _tokens(text: str, expression: bool, sql: bool) -> Iterator[str | Wildcard]:
-    escapable = ("%_" if sql else "") + "\\" + (".*" if expression else "")
+def _tokens(text: str, expression: bool, sql: bool, escapable: str | None = None) -> Iterator[str | Wildcard]:
+    if escapable is None:
+        escapable = ("%_" if sql else "") + "\\" + (".*" if expression else "")
     position = 0
     while position < len(text):
         character = text[position]

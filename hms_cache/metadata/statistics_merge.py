@@ -120,13 +120,18 @@ def _extremes(values: Sequence[ColumnValues]) -> ColumnValues:
         values[0].kind,
         nulls=sum(one.nulls for one in values),
         distinct=max(one.distinct for one in values),
-        low=min(lows) if lows else None,
-        high=max(highs) if highs else None,
+        low=_first_nan(lows) or min(lows, default=None),
+        high=_first_nan(highs) or max(highs, default=None),
         average_length=max(one.average_length for one in values),
         maximum_length=max(one.maximum_length for one in values),
         trues=sum(one.trues for one in values),
         falses=sum(one.falses for one in values),
     )
+
+
+def _first_nan(bounds: Iterable[Bound]) -> Bound | None:
+    """Next to a bound that is no number the others say nothing."""
+    return next((bound for bound in bounds if bound != bound), None)
 
 
 def _on_lines(parts: Sequence[_Part], count: int) -> ColumnValues:

@@ -5,6 +5,7 @@ Facts: `StatObjectConverter`, `DecimalUtils` (Hive 4.0.1).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import IntEnum
@@ -186,6 +187,30 @@ def _bound_of(kind: StatisticsKind, value: Any) -> Bound | None:
     if kind is StatisticsKind.TIMESTAMP:
         return int(value.secondsSinceEpoch)
     return float(value) if kind is StatisticsKind.DOUBLE else int(value)
+
+
+def is_bounded(statistics: ttypes.ColumnStatisticsObj) -> bool:
+    """Whether no bound is NaN or infinite."""
+    data = statistics.statsData
+    doubles = None if data is None else data.doubleStats
+    return doubles is None or (_finite(doubles.lowValue) and _finite(doubles.highValue))
+
+
+def with_finite_values(statistics: ttypes.ColumnStatisticsObj) -> ttypes.ColumnStatisticsObj:
+    """The statistics without bounds and average lengths that are NaN or infinite, which not every database has."""
+    data = statistics.statsData
+    lengths = None if data is None else data.stringStats or data.binaryStats
+    if is_bounded(statistics) and (lengths is None or _finite(lengths.avgColLen)):
+        return statistics
+    values = values_of(statistics)
+    values.low = values.low if _finite(values.low) else None
+    values.high = values.high if _finite(values.high) else None
+    values.average_length = values.average_length if _finite(values.average_length) else 0.0
+    return statistics_of(statistics.colName, statistics.colType, values)
+
+
+def _finite(value: Bound | None) -> bool:
+    return value is None or math.isfinite(value)
 
 
 def _struct_of(kind: StatisticsKind, value: Bound | None) -> Any:

@@ -38,8 +38,8 @@ from hms_cache.store.partitions.reads import PartitionRows, partitions_plan
 from hms_cache.store.partitions.selection import (
     PartitionedTable,
     SelectedPartitions,
-    all_names,
     count_plan,
+    ids_and_names_plan,
     read_values,
     selection_plan,
 )
@@ -125,24 +125,24 @@ class StoredPartitions(PartitionReads):
         def read(connection: Connection) -> list[str]:
             def find(
                 header: PartitionedTable,
-            ) -> Plan[tuple[list[tuple[int, bool]], SelectedPartitions, list[str]]]:
+            ) -> Plan[tuple[list[tuple[int, bool]], SelectedPartitions, list[tuple[int, str]]]]:
                 ordered_by = parse_order(order, len(header.keys))
-                most = -1 if ordered_by else max_parts
-                selected = yield from self._select(connection, header, selection, most)
-                names = selected.names
-                if names is None:
+                selected = yield from self._select(connection, header, selection, -1 if ordered_by else max_parts)
+                if ordered_by:
+                    return ordered_by, selected, (yield from ids_and_names_plan(header, selected))
+                if selected.names is None:
                     names = yield from names_of_all_plan(connection, header)
-                return ordered_by, selected, names
+                    return ordered_by, SelectedPartitions(None, names, selected.has_unknown), []
+                return ordered_by, selected, []
 
-            header, (ordered_by, selected, names) = carry_out(connection, self._known_tables.with_table(table, find))
+            header, (ordered_by, selected, pairs) = carry_out(connection, self._known_tables.with_table(table, find))
             if selected.has_unknown:
                 raise MetaException("The partition expression cannot be evaluated exactly, so its names are not known")
             if ordered_by:
-                part_ids = selected.part_ids or [0] * len(names)
-                values = read_values(connection, header, list(zip(part_ids, names, strict=True)))
-                names = sort_by_values(names, values, header.keys, ordered_by)
+                values = read_values(connection, header, pairs)
+                names = sort_by_values([name for _, name in pairs], values, header.keys, ordered_by)
                 return names[:max_parts] if max_parts >= 0 else names
-            return names
+            return selected.names or []
 
         return run_read(self._context.database, read)
 
@@ -177,15 +177,11 @@ class StoredPartitions(PartitionReads):
         """See `PartitionReads.get_partition_values`."""
 
         def read(connection: Connection) -> tuple[PartitionedTable, list[list[str]]]:
-            of_which = selection or AllPartitions()
-            header, selected = carry_out(
-                connection,
-                self._known_tables.with_table(table, lambda header: self._select(connection, header, of_which, -1)),
-            )
-            if selected.part_ids is None:
-                pairs = all_names(connection, header)
-            else:
-                pairs = list(zip(selected.part_ids, selected.names or (), strict=True))
+            def find(header: PartitionedTable) -> Plan[list[tuple[int, str]]]:
+                selected = yield from self._select(connection, header, selection or AllPartitions(), -1)
+                return (yield from ids_and_names_plan(header, selected))
+
+            header, pairs = carry_out(connection, self._known_tables.with_table(table, find))
             return header, read_values(connection, header, pairs)
 
         header, values = run_read(self._context.database, read)

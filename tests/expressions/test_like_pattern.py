@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hms_cache.expressions.like_pattern import expression_pattern, filter_pattern, sql_pattern
+from hms_cache.expressions.like_pattern import expression_pattern, filter_pattern, hive_pattern, sql_pattern
 from tests.expressions.reference import _like
 
 
@@ -47,6 +49,23 @@ def test_the_three_languages_differ() -> None:
     assert sql_pattern("2024-01%").prefix == "2024-01"
     assert sql_pattern("_2024%").prefix == ""
     assert filter_pattern("20.*").prefix == "20"
+
+
+def test_a_backslash_in_hives_like_escapes_wildcards_alone() -> None:
+    for pattern, text in ((r"a\\b", r"a\\b"), (r"a\\%", r"a\%"), (r"a\_", "a_"), (r"a\%b%", "a%bc"), ("a\\", "a\\")):
+        assert hive_pattern(pattern).matches(text), (pattern, text)
+    for pattern, text in ((r"a\\b", r"a\b"), (r"a\\%", r"a\bc"), (r"a\_", "ab"), (r"a\\%", r"a\\%")):
+        assert not hive_pattern(pattern).matches(text), (pattern, text)
+
+
+@settings(deadline=None)
+@given(st.text(alphabet="ab%_\\", max_size=8), st.text(alphabet="ab%_\\", max_size=8))
+def test_hives_like_equals_its_regular_expression(pattern: str, text: str) -> None:
+    """`UDFLike.likePatternToRegExp`, piece by piece."""
+    pieces = re.findall(r"\\[%_]|.", pattern)
+    wild = {"%": ".*?", "_": "."}
+    regex = "".join(wild.get(piece) or re.escape(piece[-1]) for piece in pieces)
+    assert hive_pattern(pattern).matches(text) is (re.fullmatch(regex, text, re.DOTALL) is not None)
 
 
 def test_case_may_be_declared_irrelevant() -> None:

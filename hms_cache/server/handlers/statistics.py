@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import parse_partition_name
@@ -259,15 +260,18 @@ def delete_partition_column_statistics(call: Call, arguments: methods.delete_par
 
 @handlers.write("delete_column_statistics_req")
 def delete_column_statistics_req(call: Call, arguments: methods.delete_column_statistics_req_args) -> bool:
+    """What there is of them: who names no partitions means all (`DeleteColumnStatisticsHandler`, Hive 4.2)."""
     request = arguments.req
     name = requested_table(request)
-    columns = list(request.col_names or ())
-    engine = request.engine or DEFAULT_ENGINE
-    if request.tableLevel:
-        call.stores.writes.statistics.delete_table_column_statistics(name, columns, engine=engine)
-        return True
-    names = list(request.part_names or ())
-    return _existing(
-        lambda: call.stores.writes.statistics.delete_partition_column_statistics(name, names, columns, engine=engine),
+    work = partial(
+        call.stores.writes.statistics.delete_column_statistics,
         name,
+        request.part_names or (),
+        request.col_names or (),
+        of_table=bool(request.tableLevel),
+        engine=request.engine or DEFAULT_ENGINE,
     )
+    if request.tableLevel:
+        work()
+        return True
+    return _existing(work, name)

@@ -81,3 +81,19 @@ class StatisticsWrites(ABC):
         self, table: TableName, partition_names: Sequence[str], columns: Sequence[str] = (), *, engine: str = "hive"
     ) -> None:
         """The same for partitions. Raises NoSuchObjectException."""
+
+    @abstractmethod
+    def delete_column_statistics(
+        self,
+        table: TableName,
+        partition_names: Sequence[str] = (),
+        columns: Sequence[str] = (),
+        *,
+        of_table: bool = False,
+        engine: str = "hive",
+    ) -> None:
+        """Deletes what there is of such statistics; that there is nothing, or no such partition, is no error.
+
+        Those of the named partitions, of all when none is named; the table's own if it has no partition keys, or with
+        `of_table`. Raises NoSuchObjectException (no such table), MetaException (it is transactional).
+        """

@@ -271,6 +271,15 @@ def all_names(connection: Connection, table: PartitionedTable) -> list[tuple[int
     return _pairs(connection.execute(_NAMES, {"table_id": table.table_id}).all())
 
 
+def ids_and_names_plan(table: PartitionedTable, selected: SelectedPartitions) -> Plan[list[tuple[int, str]]]:
+    """(id, name) of the selected partitions by name, also where all of them are meant."""
+    if selected.part_ids is not None:
+        return list(zip(selected.part_ids, selected.names or (), strict=True))
+    found = _pairs((yield from ask(Question(_ALL_QUERY, {"table_id": table.table_id}))))
+    found.sort(key=_name)
+    return found
+
+
 def empty_values(connection: Connection, table: PartitionedTable) -> dict[int, dict[int, str]]:
     """By partition id: positions whose value is stored empty. Their names hold the default partition's name instead.
 

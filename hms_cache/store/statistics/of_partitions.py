@@ -42,6 +42,7 @@ from hms_cache.store.statistics.reads import StatisticsReader, of_engine
 from hms_cache.store.statistics.writes import (
     aborted_writers,
     check_columns,
+    leave_unbounded_out,
     merged,
     normalized_partition_name,
     parameters_after,
@@ -151,6 +152,7 @@ def _write_partitions(
     aborted = aborted_writers(transaction.connection, table, rows.write_ids)
     for index, name in enumerate(rows.names):
         own = by_name[name]
+        unbounded = leave_unbounded_out(own)
         part_id = rows.part_ids[index]
         columns = [one.colName for one in own.statsObj]
         number = rows.template_numbers[index]
@@ -168,7 +170,7 @@ def _write_partitions(
             )
             written[(part_id, own.engine, one.colName)] = None
         before = rows.parameters[index]
-        after = parameters_after(table, before, columns, rows.write_ids[index], writer, aborted)
+        after = parameters_after(table, before, columns, rows.write_ids[index], writer, aborted, unbounded)
         parameter_changes.append(ParameterChange(part_id, before, after))
         told.append((rows.values(index), own, after))
     for event in context.messages.build_update_partition_column_statistics_each(

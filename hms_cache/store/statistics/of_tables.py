@@ -26,6 +26,7 @@ from hms_cache.store.statistics.reads import StatisticsReader, of_engine
 from hms_cache.store.statistics.writes import (
     aborted_writers,
     check_columns,
+    leave_unbounded_out,
     merged,
     parameters_after,
     prepared,
@@ -40,6 +41,7 @@ def write_table_statistics(
     """Replaces the statistics of the columns named, marks them as accurate, logs the event."""
     table = row.table
     own = prepared(statistics, table, context.now_s())
+    unbounded = leave_unbounded_out(own)
     columns = [one.colName for one in own.statsObj]
     check_columns(table, columns)
     connection, features = transaction.connection, features_of(transaction.connection)
@@ -63,7 +65,7 @@ def write_table_statistics(
     )
     before = dict(table.parameters or {})
     aborted = aborted_writers(connection, table, [table.writeId])
-    after = parameters_after(table, before, columns, table.writeId, writer, aborted)
+    after = parameters_after(table, before, columns, table.writeId, writer, aborted, unbounded)
     change_parameters(connection, TABLE_PARAMS, "TBL_ID", [ParameterChange(row.table_id, before, after)])
     if is_transactional(table):
         _store_table_write_id(transaction, row, writer)

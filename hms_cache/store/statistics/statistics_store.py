@@ -16,7 +16,12 @@ from hms_cache.store.contract.statistics import StatisticsReads, StatisticsWrite
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.additions import partitioned
-from hms_cache.store.partitions.selection import PartitionedTable, find_partitioned_table, partitions_by_name
+from hms_cache.store.partitions.selection import (
+    PartitionedTable,
+    all_names,
+    find_partitioned_table,
+    partitions_by_name,
+)
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.rows.table_locks import lock_table
@@ -241,22 +246,26 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         self, table: TableName, columns: Sequence[str] = (), *, engine: str = DEFAULT_ENGINE
     ) -> None:
         doomed = [column.lower() for column in columns]
-        whole_or_columns: Sequence[str | None] = doomed or [None]
 
         def drop(transaction: WriteTransaction) -> None:
-            row = _found(lock_table(transaction.connection, *table), table)
-            if is_transactional(row.table):
-                raise MetaException("Cannot delete stats via this API for a transactional table")
-            if not delete_table_statistics(transaction, row.table_id, doomed, engine or DEFAULT_ENGINE):
+            row = _deletable(transaction.connection, table)
+            if not self._delete_of_table(transaction, row, doomed, engine or DEFAULT_ENGINE):
                 raise NoSuchObjectException(
                     f"Column stats doesn't exist for db={row.table.dbName} table={row.table.tableName}"
                     + (f" col={', '.join(doomed)}" if doomed else "")
                 )
-            take_claims_of_table_back(transaction, row, doomed)
-            for column in whole_or_columns:
-                transaction.append_event(self._context.messages.build_delete_table_column_statistics(row.table, column))
 
         run_write(self._database, drop)
+
+    def _delete_of_table(self, transaction: WriteTransaction, row: TableRow, doomed: list[str], engine: str) -> bool:
+        """Whether there were any: else nothing is changed, and told."""
+        if not delete_table_statistics(transaction, row.table_id, doomed, engine):
+            return False
+        take_claims_of_table_back(transaction, row, doomed)
+        whole_or_columns: Sequence[str | None] = doomed or [None]
+        for column in whole_or_columns:
+            transaction.append_event(self._context.messages.build_delete_table_column_statistics(row.table, column))
+        return True
 
     def delete_partition_column_statistics(
         self,
@@ -267,20 +276,16 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         engine: str = DEFAULT_ENGINE,
     ) -> None:
         doomed = [column.lower() for column in columns]
-        whole_or_columns: Sequence[str | None] = doomed or [None]
         names = [normalized_partition_name(name) for name in partition_names]
 
         def drop(transaction: WriteTransaction) -> None:
-            connection = transaction.connection
-            row = _found(lock_table(connection, *table), table)
-            if is_transactional(row.table):
-                raise MetaException("Cannot delete stats via this API for a transactional table")
-            part_ids = {name: part_id for part_id, name in partitions_by_name(connection, partitioned(row), names)}
+            row = _deletable(transaction.connection, table)
+            found = partitions_by_name(transaction.connection, partitioned(row), names)
+            part_ids = {name: part_id for part_id, name in found}
             for name in names:
                 if name not in part_ids:
                     raise NoSuchObjectException(f"Partition {name} for which stats deletion is requested doesn't exist")
-            had = delete_partition_statistics(transaction, list(part_ids.values()), doomed, engine or DEFAULT_ENGINE)
-            take_claims_of_partitions_back(transaction, list(part_ids.values()), doomed)
+            had = self._delete_of_partitions(transaction, row, found, doomed, engine or DEFAULT_ENGINE)
             table_name = qualified(row.table.catName, row.table.dbName, row.table.tableName)
             for name, part_id in part_ids.items():
                 if part_id not in had:
@@ -288,15 +293,58 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
                         f"Column stats doesn't exist for table={table_name} partition={name}"
                         + (f" col={', '.join(doomed)}" if doomed else "")
                     )
-                for column in whole_or_columns:
-                    transaction.append_event(
-                        self._context.messages.build_delete_partition_column_statistics(
-                            row.table, name, values_of_name(name), column
-                        )
-                    )
 
         if names:
             run_write(self._database, drop)
+
+    def _delete_of_partitions(
+        self,
+        transaction: WriteTransaction,
+        row: TableRow,
+        partitions: list[tuple[int, str]],
+        doomed: list[str],
+        engine: str,
+    ) -> set[int]:
+        """Of these (id, name): which had any. Nothing is changed of the others, and told."""
+        had = delete_partition_statistics(transaction, [part_id for part_id, _ in partitions], doomed, engine)
+        take_claims_of_partitions_back(transaction, sorted(had), doomed)
+        whole_or_columns: Sequence[str | None] = doomed or [None]
+        for part_id, name in partitions:
+            for column in whole_or_columns if part_id in had else ():
+                transaction.append_event(
+                    self._context.messages.build_delete_partition_column_statistics(
+                        row.table, name, values_of_name(name), column
+                    )
+                )
+        return had
+
+    def delete_column_statistics(
+        self,
+        table: TableName,
+        partition_names: Sequence[str] = (),
+        columns: Sequence[str] = (),
+        *,
+        of_table: bool = False,
+        engine: str = DEFAULT_ENGINE,
+    ) -> None:
+        doomed = [column.lower() for column in columns]
+        names = [normalized_partition_name(name) for name in partition_names]
+        who = engine or DEFAULT_ENGINE
+
+        def drop(transaction: WriteTransaction) -> None:
+            row = _deletable(transaction.connection, table)
+            if of_table or not row.table.partitionKeys:
+                self._delete_of_table(transaction, row, doomed, who)
+                return
+            header = partitioned(row)
+            if names:
+                found = partitions_by_name(transaction.connection, header, names)
+            else:
+                found = all_names(transaction.connection, header)
+            found.sort(key=lambda one: one[1])
+            self._delete_of_partitions(transaction, row, found, doomed, who)
+
+        run_write(self._database, drop)
 
 
 def aggregation_rules(context: StoreContext) -> AggregationRules:
@@ -318,6 +366,14 @@ def _described_table(statistics: ColumnStatistics) -> TableName:
     if not description.tableName:
         raise InvalidInputException("Table name is null.")
     return table_name(description.catName, description.dbName or DEFAULT_DATABASE, description.tableName)
+
+
+def _deletable(connection: Connection, name: TableName) -> TableRow:
+    """The table, locked. Raises NoSuchObjectException, and MetaException: its statistics are of transactions."""
+    row = _found(lock_table(connection, *name), name)
+    if is_transactional(row.table):
+        raise MetaException("Cannot delete stats via this API for a transactional table")
+    return row
 
 
 def _found(row: TableRow | None, name: TableName) -> TableRow:

@@ -13,11 +13,13 @@ from typing import Any
 from sqlalchemy import Connection
 
 from hms_cache.metadata.statistics_merge import merge_into_new
+from hms_cache.metadata.statistics_values import is_bounded, with_finite_values
 from hms_cache.store.contract.environment import ANY_WRITER, Writer
 from hms_cache.store.rows.parameters import (
     add_columns_to_accuracy,
     clear_column_statistics_accurate,
     set_basic_statistics_accurate,
+    without_claims_about_columns,
 )
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
 from hms_cache.store.rows.table_kinds import is_transactional
@@ -52,6 +54,16 @@ def prepared(statistics: ColumnStatistics, table: Table, now_s: int) -> ColumnSt
     return own
 
 
+def leave_unbounded_out(own: ColumnStatistics) -> frozenset[str]:
+    """Takes out what not every database can keep (`with_finite_values`); the columns that have lost a bound by it.
+
+    Their statistics are not exact: `max()` of a column that holds an infinity is not what the rest of its values say.
+    """
+    unbounded = frozenset(one.colName for one in own.statsObj if not is_bounded(one))
+    own.statsObj = [with_finite_values(one) for one in own.statsObj]
+    return unbounded
+
+
 def normalized_partition_name(name: str) -> str:
     """The name with its keys in lower case (`HMSHandler.lowerCaseConvertPartName`)."""
     parts = (part.partition("=") for part in name.split("/"))
@@ -73,11 +85,15 @@ def parameters_after(
     stored_write_id: int,
     writer: Writer,
     aborted: Collection[int] = (),
+    unbounded: Collection[str] = (),
 ) -> dict[str, str]:
-    """The columns count as accurate from now on; for a transactional table only if the writer's snapshot allows it, and
-    what it adds to is of no aborted write id: else nothing does, since the writer's own id would vouch for it."""
-    after = dict(before)
-    add_columns_to_accuracy(after, columns)
+    """The columns count as accurate from now on, but those that are `unbounded`; for a transactional table only if the
+    writer's snapshot allows it, and what it adds to is of no aborted write id: else nothing does, since the writer's
+    own id would vouch for it."""
+    after = dict(without_claims_about_columns(dict(before), unbounded)) if unbounded else dict(before)
+    exact = [column for column in columns if column not in unbounded]
+    if exact or not unbounded:
+        add_columns_to_accuracy(after, exact)
     if is_transactional(table):
         check_statistics_change(
             f"{table.dbName}.{table.tableName}",

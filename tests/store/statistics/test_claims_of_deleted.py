@@ -61,6 +61,12 @@ WAYS: dict[str, Callable[[MetadataStore], Any]] = {
     "all of a table": lambda store: store.writes.statistics.delete_table_column_statistics(FLAT),
     "one of partitions": lambda store: store.writes.statistics.delete_partition_column_statistics(PARTED, PARTS, ["A"]),
     "all of a partition": lambda store: store.writes.statistics.delete_partition_column_statistics(PARTED, PARTS[:1]),
+    "all of all partitions": lambda store: store.writes.statistics.delete_column_statistics(PARTED),
+    "one of all partitions": lambda store: store.writes.statistics.delete_column_statistics(PARTED, (), ["A"]),
+    "some of those that are there": lambda store: store.writes.statistics.delete_column_statistics(
+        PARTED, ["K=2", "k=3"], ["a", "none"]
+    ),
+    "what there is without keys": lambda store: store.writes.statistics.delete_column_statistics(FLAT, PARTS, ["b"]),
     "another type": change_type,
     "exchange": lambda store: store.writes.partitions.exchange_partitions({"k": "1"}, PARTED, OTHER),
 }

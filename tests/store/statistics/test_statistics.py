@@ -17,7 +17,8 @@ from hms_cache.metadata.statistics_values import decimal_struct
 from hms_cache.store.contract.environment import Writer
 from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.store.engine.database import Database
-from hms_cache.store.schema import NOTIFICATION_LOG, PART_COL_STATS, TAB_COL_STATS, TABLE_PARAMS
+from hms_cache.store.rows.parameters import accurate_columns
+from hms_cache.store.schema import NOTIFICATION_LOG, PART_COL_STATS, PARTITION_PARAMS, TAB_COL_STATS, TABLE_PARAMS
 from hms_cache.store.statistics.statistics_store import Statistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     BinaryColumnStatsData,
@@ -244,6 +245,80 @@ def test_merging_partitions(parted: PartitionCatalog) -> None:
     )
     [row] = parted.rows(PART_COL_STATS)
     assert (row.PARTITION_NAME, row.NUM_NULLS) == ("dt=a/hr=0", 7)
+
+
+NAN, INFINITE = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    ("column", "given", "stored"),
+    [
+        ("a_double", DoubleColumnStatsData(NAN, NAN, 1, 4), DoubleColumnStatsData(None, None, 1, 4)),
+        ("a_double", DoubleColumnStatsData(-INFINITE, 2.5, 1, 4), DoubleColumnStatsData(None, 2.5, 1, 4)),
+        ("a_double", DoubleColumnStatsData(-1e30, INFINITE, 1, 4), DoubleColumnStatsData(-1e30, None, 1, 4)),
+        ("a_string", StringColumnStatsData(20, NAN, 2, 9), StringColumnStatsData(20, 0.0, 2, 9)),
+        ("a_binary", BinaryColumnStatsData(12, INFINITE, 6), BinaryColumnStatsData(12, 0.0, 6)),
+    ],
+)
+def test_what_is_no_number_bounds_nothing(catalog: PartitionCatalog, column: str, given: Any, stored: Any) -> None:
+    """MySQL has neither NaN nor infinities and SQLite no NaN: all databases keep the same, and events tell it."""
+    member = {"a_double": "doubleStats", "a_string": "stringStats", "a_binary": "binaryStats"}[column]
+    catalog.create_table(keys=[], columns=COLUMNS)
+    store = Statistics(catalog.context)
+    one = ColumnStatisticsObj(column, dict(COLUMNS)[column], ColumnStatisticsData(**{member: given}))
+    store.update_table_column_statistics(of_table(one))
+    [found] = store.get_table_column_statistics(TableName(*T), [column]).statsObj
+    assert getattr(found.statsData, member) == stored
+    [message] = [row.MESSAGE for row in catalog.rows(NOTIFICATION_LOG) if "UPDATE_TBL_COL_STAT" in row.EVENT_TYPE]
+    assert "NaN" not in message
+    assert "Infinity" not in message
+    # A bound that is not known is none that max() may be answered from.
+    assert (column in accurate_columns(table_parameters(catalog))) is (column != "a_double")
+
+
+@pytest.mark.parametrize("given", [NAN, INFINITE])
+@pytest.mark.parametrize("of_partitions", [False, True])
+def test_what_is_merged_with_no_number_is_exact_no_more(
+    catalog: PartitionCatalog, given: float, of_partitions: bool
+) -> None:
+    """The old bound is not the new one, though the new one cannot be kept."""
+    catalog.create_table(keys=KEYS if of_partitions else [], columns=COLUMNS)
+    name = "dt=a/hr=1" if of_partitions else None
+    if of_partitions:
+        catalog.writes.add_partitions(TableName(*T), [partition("a", "1")])
+    store = Statistics(catalog.context)
+
+    def merge(high: float) -> None:
+        data = ColumnStatisticsData(doubleStats=DoubleColumnStatsData(0.5, high, 1, 4))
+        own = [ColumnStatisticsObj("a_double", "double", data), longs(nulls=1)]
+        store.merge_column_statistics([of_table(*own) if name is None else of_partition(name, *own)])
+
+    first = [
+        ColumnStatisticsObj(
+            "a_double", "double", ColumnStatisticsData(doubleStats=DoubleColumnStatsData(0.5, 5.5, 1, 4))
+        ),
+        longs(nulls=1),
+    ]
+    if name is None:
+        store.update_table_column_statistics(of_table(*first))
+    else:
+        store.update_partition_column_statistics([of_partition(name, *first)])
+    for high in (7.5, given, 8.5):
+        merge(high)
+    table = PARTITION_PARAMS if of_partitions else TABLE_PARAMS
+    claimed = accurate_columns({row.PARAM_KEY: row.PARAM_VALUE for row in catalog.rows(table)})
+    assert claimed == {"a_long"}
+    if name is None:
+        found = store.get_table_column_statistics(TableName(*T), ["a_double", "a_long"]).statsObj
+    else:
+        [of_one] = store.get_partition_column_statistics(TableName(*T), [name], ["a_double", "a_long"])
+        found = of_one.statsObj
+    doubles, whole = (one.statsData for one in found)
+    assert (doubles.doubleStats.highValue, doubles.doubleStats.numNulls, whole.longStats.numNulls) == (
+        None,
+        3,
+        4,
+    )
 
 
 def test_deleting(flat: PartitionCatalog) -> None:

@@ -1,0 +1,120 @@
+"""Selections of partitions whose values are spelt oddly: memory answers what each database answers, order and all.
+
+Numbers with zeros in front, dates with a time of day, what is no value of its type, values that are stored empty, marks
+that names escape, letters beyond ASCII and latin1.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.partitions import (
+    AllPartitions,
+    ByFilter,
+    ByNames,
+    ByPartialValues,
+    ByValues,
+    PartitionReads,
+    PartitionSelection,
+)
+from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
+
+T = TableName(CATALOG, "d", "t")
+DEFAULT = "__HIVE_DEFAULT_PARTITION__"
+
+TEXTS: dict[str, list[str]] = {
+    "string": ["", "a", "A", "a b", "a/b", "a%b", "a_b", "a=b", "a'b", 'a"b', "a\\b", "%41", "é", "10", "9", "~", " a"],
+    "char(4)": ["a", "ab", "a b", "é", ""],
+    "int": ["1", "01", "+1", "001", "-1", "-01", "0", "-0", "10", "9", "x", "1.0", "", "9223372036854775808"],
+    "date": ["2024-01-01", "2024-1-1", "2024-01-01 10:00:00", "2024-01-10", "2023-12-31", "never", "", "2024-02-30"],
+    "timestamp": ["2024-01-01 00:00:00", "2024-01-01 00:00:00.0", "2024-01-01", "2024-01-01 1:02", "", "no"],
+    "decimal(5,2)": ["1", "1.0", "1.00", "-1", "01", "0.1", "x", "", "1E1"],
+    "double": ["1", "1.0", "1e0", "-0.0", "0", "NaN", "Infinity", ""],
+    "boolean": ["true", "false", "TRUE", "x", ""],
+}
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "<>")
+
+
+def literal(text: str) -> str:
+    return f"'{text}'" if "'" not in text else f'"{text}"'
+
+
+def leaf(rng: random.Random, key: str, texts: list[str]) -> str:
+    one, other = (rng.choice([*texts, DEFAULT]) for _ in range(2))
+    if one.lstrip("-").isdecimal() and one.isascii() and rng.random() < 0.7:
+        return f"{key} {rng.choice(OPERATORS)} {one}"
+    return rng.choice(
+        (
+            f"{key} {rng.choice(OPERATORS)} {literal(one)}",
+            f"{literal(one)} {rng.choice(OPERATORS)} {key}",
+            f"{key} IN ({literal(one)}, {literal(other)})",
+            f"{key} NOT IN ({literal(one)}, {literal(other)})",
+            f"{key} BETWEEN {literal(one)} AND {literal(other)}",
+            f"{key} LIKE {literal(one[:1] + '%')}",
+            f"NOT {key} LIKE {literal('%' + one[1:])}",
+        )
+    )
+
+
+def selections(rng: random.Random, keys: tuple[tuple[str, str], ...]) -> list[PartitionSelection]:
+    pools = [TEXTS[type_] for _, type_ in keys]
+    found: list[PartitionSelection] = [AllPartitions()]
+    for _ in range(60):
+        leaves = [leaf(rng, keys[at][0], pools[at]) for at in (0, 1)]
+        found.append(ByFilter(rng.choice((leaves[0], leaves[1], " AND ".join(leaves), " OR ".join(leaves)))))
+    for _ in range(15):
+        values = [rng.choice([*pool, "", DEFAULT]) for pool in pools]
+        found += [ByPartialValues(tuple(values[: rng.choice((1, 2))])), ByValues(tuple(values))]
+    return found
+
+
+def reads_of(rng: random.Random, one: PartitionSelection) -> dict[str, Callable[[PartitionReads], Any]]:
+    """Every read that takes a selection."""
+    most, order = rng.choice((-1, 1, 3)), rng.choice(("0:+", "0:-", "1:+", "1,0:-+", "1,0:+-"))
+    chosen, distinct, ascending = rng.choice((["x"], ["y"], ["y", "x"])), rng.random() < 0.5, rng.random() < 0.5
+    return {
+        f"{most} names": lambda reads: reads.get_partition_names(T, one, max_parts=most),
+        f"{most} names by {order}": lambda reads: reads.get_partition_names(T, one, max_parts=most, order=order),
+        f"{most} partitions": lambda reads: reads.get_partitions(T, one, max_parts=most),
+        "count": lambda reads: reads.get_partition_count(T, one),
+        f"{most} values of {chosen} {distinct} {ascending}": lambda reads: reads.get_partition_values(
+            T, chosen, selection=one, distinct=distinct, ascending=ascending, max_parts=most
+        ),
+    }
+
+
+@pytest.mark.parametrize("first", TEXTS)
+def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path: Path, first: str) -> None:
+    rng = random.Random(first)
+    second = rng.choice([one for one in TEXTS if one != first])
+    keys = (("x", first), ("y", second))
+    with closing(Server(initialized_database_url, tmp_path)) as server:
+        store = server.objects
+        create_database(store, "d")
+        owner = table("d", "t", keys)
+        store.writes.tables.create_table(owner)
+        pairs = [(one, other) for one in (*TEXTS[first], DEFAULT) for other in (*TEXTS[second], DEFAULT)]
+        rng.shuffle(pairs)
+        by_name: dict[tuple[str, str], tuple[str, str]] = {}
+        for one, other in pairs[:60]:
+            by_name.setdefault((one or DEFAULT, other or DEFAULT), (one, other))
+        for values in by_name.values():
+            store.writes.partitions.add_partitions(T, [partition(owner, values)])
+        server.poller.step()
+        server.store.reads.partitions.get_partitions(T, AllPartitions())
+        every = store.reads.partitions.get_partition_names(T, AllPartitions())
+        assert len(every) == len(by_name)
+        for one in [*selections(rng, keys), ByNames(tuple(every))]:
+            for what, read in reads_of(rng, one).items():
+                from_memory = encoded(partial(read, server.store.reads.partitions))
+                assert from_memory == encoded(partial(read, store.reads.partitions)), (one, what)
+        assert server.reasons().count(Reason.HIT) > 200
