@@ -4,17 +4,29 @@ another way than they are stored."""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import update
 
+from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metadata.object_names import TableName
-from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, escape_path_name, make_partition_name
+from hms_cache.metadata.partition_name_codec import unescape_path_name
+from hms_cache.metadata.partition_names import (
+    DEFAULT_PARTITION_VALUE,
+    PartitionNaming,
+    escape_path_name,
+    make_partition_name,
+)
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
+from hms_cache.store.schema import PARTITIONS
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
@@ -148,3 +160,71 @@ def test_a_change_elsewhere_is_seen(servers: MakeServer, change: str, value: str
     assert here.reasons().count(Reason.HIT) > 20
     CHANGES[change](elsewhere.store, made, value)
     check(here, value)
+
+
+FOREIGN_NAMES = {"a:b": "p=a:b/q=1", "c:d": "p=c%3ad/q=1", "plain": "p=%70lain/q=1", "X": "P=X/q=1", "": "p=/q=1"}
+"""By value, the name that another program gave to the partition."""
+
+CHANGES_BY_NAME: dict[str, Callable[[MetadataStore, str], object]] = {
+    "drop": lambda store, name: store.writes.partitions.drop_partitions(T, ByNames((name,)), delete_data=False),
+    "truncate": lambda store, name: store.writes.tables.truncate_table(T, partition_names=[name]),
+    "statistics": lambda store, name: store.writes.statistics.update_partition_column_statistics(
+        [statistics(name, 77)]
+    ),
+}
+
+
+@pytest.mark.parametrize("value", FOREIGN_NAMES)
+@pytest.mark.parametrize("change", CHANGES_BY_NAME)
+@pytest.mark.parametrize("at_once", [0, 1000], ids=["in windows", "whole"])
+def test_a_change_of_a_partition_that_another_program_named(
+    servers: MakeServer, at_once: int, change: str, value: str
+) -> None:
+    here, elsewhere = servers(CacheOptions(load_at_once_partitions=at_once)), servers()
+    create_database(elsewhere.store, "d")
+    made = table("d", "t", (("p", "string"), ("q", "int")))
+    made.sd.cols[0].type = "bigint"
+    elsewhere.store.writes.tables.create_table(made)
+    elsewhere.store.writes.partitions.add_partitions(
+        T, [partition(made, (one, "1")) for one in (value, "other", "another")]
+    )
+    stored_name = FOREIGN_NAMES[value]
+    with elsewhere.database.writing() as connection:
+        own = PARTITIONS.c.PART_NAME == name_of(value)
+        connection.execute(update(PARTITIONS).where(own).values(PART_NAME=stored_name))
+        connection.commit()
+
+    def check_all() -> None:
+        for _ in range(2):
+            check(here, value)
+            check(here, "other")
+            by_name = [
+                lambda store: store.reads.partitions.get_partitions(T, ByNames((stored_name, name_of("other")))),
+                lambda store: store.reads.partitions.get_partition_names(T, AllPartitions()),
+                lambda store: store.reads.statistics.get_aggregate_statistics(T, [stored_name], ["a"]),
+            ]
+            for ask in by_name:
+                assert encoded(lambda ask=ask: ask(here.store)) == encoded(lambda ask=ask: ask(here.objects))
+            here.cache.background.drain()
+
+    check_all()
+    with contextlib.suppress(ttypes.NoSuchObjectException):  # statistics are of names with keys in lower case
+        CHANGES_BY_NAME[change](elsewhere.store, stored_name)
+    check_all()
+
+
+texts = st.text(st.sampled_from("aZ0 %/=:[^{\x7f\n\\é日_-."), max_size=4)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["p", "Q", "a=b", "%"]), texts), min_size=1, max_size=3), texts)
+def test_names_that_are_made_of_their_values(parts: list[tuple[str, str]], other: str) -> None:
+    naming = PartitionNaming([key for key, _ in parts])
+    made = naming.name([value for _, value in parts])
+    assert naming.makes(made)
+    for changed in (made + other, other + made, made.replace("%", "%25", 1), made.lower(), made.replace("=", f"={other}")):
+        found = [one.partition("=")[2] for one in changed.split("/")]
+        is_own = len(found) == len(parts) and changed == "/".join(
+            f"{prefix}{escape_path_name(unescape_path_name(value))}"
+            for prefix, value in zip((f"{escape_path_name(key.lower())}=" for key, _ in parts), found, strict=True)
+        )
+        assert bool(naming.makes(changed)) == is_own, changed

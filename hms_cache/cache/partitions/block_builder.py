@@ -129,6 +129,14 @@ def _common_length(one: bytes, other: bytes) -> int:
     return low
 
 
+class ForeignNameError(Exception):
+    """A partition's name is not the one that Hive makes of its values.
+
+    Events name partitions by values, so that nothing would tell which row they concern; and the database finds such a
+    partition by its name, or by what its name begins with, only where it is spelled as it is stored.
+    """
+
+
 class BlockBuilder:
     """Collects partitions with distinct names and makes a block, or several, of them. Not for two threads."""
 
@@ -170,13 +178,16 @@ class BlockBuilder:
     def add_rows(self, rows: PartitionRows) -> None:
         """Adds partitions as the store reads them, without making structs.
 
-        Raises UnencodableReply, MetaException (a name that has not the table's keys).
+        Raises ForeignNameError, UnencodableReply, MetaException (a name that has not the table's keys).
         """
         table = rows.table
+        is_own_name = self.naming.makes
         scratch = Partition(dbName=table.database, tableName=table.name, catName=table.catalog)
         owner = encode_owner(scratch)
         descriptors = [encode_descriptor(template) for template in rows.templates]
         for row, name in enumerate(rows.names):
+            if not is_own_name(name):
+                raise ForeignNameError(name)
             values = rows.values(row)
             scratch.values = values
             scratch.parameters = rows.parameters[row]

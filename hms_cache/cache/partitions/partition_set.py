@@ -55,8 +55,8 @@ class PartitionSet:
     ) -> PartitionSet:
         """From rows as the store reads them, page by page, without structs.
 
-        Raises SetTooLargeError as soon as it is clear that the set will take more than `most_bytes`; UnencodableReply,
-        MetaException (a name without the table's keys), and what the pages raise.
+        Raises SetTooLargeError as soon as it is clear that the set will take more than `most_bytes`; ForeignNameError,
+        UnencodableReply, MetaException (a name without the table's keys), and what the pages raise.
         """
         made = cls.__new__(cls)
         builder = builder_of_pages(keys, pages, most_bytes)

@@ -234,10 +234,12 @@ class BackgroundLoads:
         """Loads what is not held of a range of names, and what lies around it; whether anything was kept."""
         most = self._cache.budget_bytes // TABLE_SHARE // MOST_WINDOWS // BYTES_A_PARTITION
         most = max(SMALLEST_WINDOW, min(segments.SEGMENT_PARTITIONS, most))
+        before: NameRange | None = None
         for number in range(MOST_WINDOWS):
             gap = self._gap(table, covered)
-            if gap is None:
+            if gap is None or gap == before:  # all is held, or the last window could not be
                 return number > 0
+            before = gap
             window = Window(gap, max(gap.first, covered.first), most)
             if not self._loader.load([Wanted(table, Facet.PARTITIONS, (window,))], unhurried=True):
                 return number > 0

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from hms_cache.cache.entries import Facet, Key, has_commit_parameters
+from hms_cache.cache.partitions.block_builder import ForeignNameError
 from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError, builder_of_pages, segments_of
 from hms_cache.cache.partitions.segment import Segment, Values
 from hms_cache.cache.policy import properties_allow
@@ -328,7 +329,8 @@ class Moment:
                 pages = _with_rests(pages)
             try:
                 whole = PartitionSet.from_pages(keys, pages, complete=True, most_bytes=self._budget_bytes)
-            except SetTooLargeError:
+            except (SetTooLargeError, ForeignNameError):
+                # Neither is held, nor tried again before an event concerns the table.
                 nothing = PartitionSet.bare(keys)
                 return [Loaded(one, Facet.PARTITIONS, nothing, self._budget_bytes + 1)]
             return [Loaded(one, Facet.PARTITIONS, whole, weight_of(whole))]
@@ -345,7 +347,10 @@ class Moment:
         found = self._store.read_partition_window(key, window.gap, window.around, window.most)
         if found is None:
             return []
-        builder = builder_of_pages(keys, _with_rests(found.pages) if self._rests else found.pages)
+        try:
+            builder = builder_of_pages(keys, _with_rests(found.pages) if self._rests else found.pages)
+        except ForeignNameError:
+            return []
         segments = segments_of(keys, builder, complete=True, covered=found.covered)
         return [Loaded(one, Facet.PARTITIONS, SomeSegments(keys, found.covered, segments))]
 
