@@ -221,7 +221,13 @@ def test_names_that_are_made_of_their_values(parts: list[tuple[str, str]], other
     naming = PartitionNaming([key for key, _ in parts])
     made = naming.name([value for _, value in parts])
     assert naming.makes(made)
-    for changed in (made + other, other + made, made.replace("%", "%25", 1), made.lower(), made.replace("=", f"={other}")):
+    for changed in (
+        made + other,
+        other + made,
+        made.replace("%", "%25", 1),
+        made.lower(),
+        made.replace("=", f"={other}"),
+    ):
         found = [one.partition("=")[2] for one in changed.split("/")]
         is_own = len(found) == len(parts) and changed == "/".join(
             f"{prefix}{escape_path_name(unescape_path_name(value))}"

@@ -114,7 +114,7 @@ class Client:
             return True
 
     def is_closed_after_error(self) -> bool:
-        """After `is_closed_by_server` has met a byte: whether that began an error's text, and nothing came behind it."""
+        """After `is_closed_by_server` has met a byte: whether that began an error, and the end came behind it."""
         rest = b""
         while data := self.sock.recv(65536):
             rest += data
