@@ -907,7 +907,7 @@ struct DropPartitionsRequest {
   2: string tblName,  // required
   3: RequestPartsSpec parts,  // required
   4: optional bool deleteData,
-  5: optional bool ifExists = true,
+  5: optional bool ifExists,  // true by default in Hive, whose server asks whether it was sent
   6: optional bool ignoreProtection,
   7: optional EnvironmentContext environmentContext,
   8: optional bool needResult = true,

@@ -17,7 +17,9 @@ from benchmarks.comparison import reads, starting
 from benchmarks.comparison.context import Comparison
 from benchmarks.comparison.delay_proxy import DelayProxy
 from benchmarks.comparison.hot_reads import AT_REST
+from benchmarks.java_metastore import fetch, load_schema
 from benchmarks.own_metastore import OwnMetastore
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database
 
 LEASE, CHECK = "ours, lease", "ours, check"
 EXACTNESS = {
@@ -58,9 +60,26 @@ def measure_leases(comparison: Comparison) -> None:
             for clients in c.sizes.clients:
                 rows += _in_turn(c, [_of(label, reader)], clients, f"{WRITES_PER_S:g}/s")
         rows.append(_write_row(c, label, "on this machine", took_s))
+    _beside_other_writes(c, rows)
     _far_away(c, rows)
     titles = ["server", "writes on the other server", "clients", "calls/s", "p50 ms", "p99 ms", "statements/call"]
     c.results.sections.append(("Exact reads of `get_table`", titles, rows))
+
+
+def _beside_other_writes(comparison: Comparison, rows: list[list[str]]) -> None:
+    """The same writes to a database of their own, on the same machine: what they take of its processors alone."""
+    other = make_url(comparison.url).set(database="unrelated")
+    with comparison.counter.cursor() as cursor:
+        cursor.execute(f"CREATE DATABASE {other.database}")
+    url = other.render_as_string(hide_password=False)
+    load_schema(fetch(), url)
+    with _own(comparison, LEASE, "reader") as reader, _own(comparison, LEASE, "unrelated", url) as writer:
+        time.sleep(FIRST_LEASE_S)
+        client = connect(writer.address)
+        client.create_database(Database(name=WRITTEN.database))
+        with _writing(writer):
+            for clients in comparison.sizes.clients:
+                rows += _in_turn(comparison, [_of(LEASE, reader)], clients, f"{WRITES_PER_S:g}/s to another database")
 
 
 def _far_away(comparison: Comparison, rows: list[list[str]]) -> None:

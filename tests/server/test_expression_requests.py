@@ -38,7 +38,7 @@ def asked(expression: bytes, **fields: Any) -> ttypes.PartitionsByExprRequest:
     return ttypes.PartitionsByExprRequest("d", "p", expression, **fields)
 
 
-def drop(link: Link, *expressions: bytes, if_exists: bool) -> list[str]:
+def drop(link: Link, *expressions: bytes, if_exists: bool | None) -> list[str]:
     """The values of the dropped partitions."""
     parts = ttypes.RequestPartsSpec(exprs=[ttypes.DropPartitionsExpr(expression) for expression in expressions])
     request = ttypes.DropPartitionsRequest("d", "p", parts, ifExists=if_exists)
@@ -75,9 +75,10 @@ def test_the_columns_of_descriptors_may_be_left_out(link: Link) -> None:
 
 def test_each_of_several_expressions_must_select_something(link: Link) -> None:
     take_texts(link)
-    with pytest.raises(ttypes.NoSuchObjectException, match="Some partitions to drop are missing"):
-        drop(link, b"dt = '1'", b"dt = 'none'", if_exists=False)
-    assert left(link) == NAMES
+    for if_exists in (False, None):
+        with pytest.raises(ttypes.NoSuchObjectException, match="Some partitions to drop are missing"):
+            drop(link, b"dt = '1'", b"dt = 'none'", if_exists=if_exists)
+        assert left(link) == NAMES
     assert drop(link, b"dt = '1'", b"dt = 'none'", if_exists=True) == ["1"]
     assert drop(link, b"dt >= '2'", b"dt = '3'", if_exists=False) == ["2", "3"]
     assert left(link) == []

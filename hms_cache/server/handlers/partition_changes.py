@@ -379,7 +379,7 @@ def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args)
     """Drops by names or by expressions; each expression must select something unless `ifExists` (Hive's rule)."""
     request = arguments.req
     name = requested_table(request)
-    if_exists = request.ifExists is None or bool(request.ifExists)
+    if_exists = bool(request.ifExists)  # not sent: false
     selections: list[PartitionSelection] = []
     if request.parts is not None and request.parts.names is not None:
         selections.append(ByNames(tuple(request.parts.names)))

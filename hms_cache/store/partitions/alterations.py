@@ -44,7 +44,7 @@ from hms_cache.store.rows.parameters import (
     set_basic_statistics_accurate,
     update_directory_statistics,
 )
-from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
+from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
 from hms_cache.store.rows.storage_descriptor_updates import DescriptorChange, update_storage_descriptors
 from hms_cache.store.rows.storage_descriptors import columns_key
 from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view
@@ -345,7 +345,20 @@ def _aborted(transaction: WriteTransaction, table: Table, stored: Sequence[_Stor
 def _settle_write_id(
     table: Table, old: Partition, new: Partition, valid_write_ids: str | None, aborted: Collection[int]
 ) -> None:
-    """A writer of a transactional table leaves its write id; another's unseen statistics are no longer accurate."""
+    """A writer of a transactional table leaves its write id; another's unseen statistics are no longer accurate.
+
+    Raises MetaException if one without write id or list changes what is claimed of the statistics
+    (`ObjectStore.alterPartitionNoTxn`): nothing would say for whom they are valid.
+    """
+    if is_transactional(table):
+        check_statistics_change(
+            f"{table.dbName}.{table.tableName}",
+            old.parameters or {},
+            new.parameters,
+            new.writeId,
+            valid_write_ids,
+            is_column_change=False,
+        )
     if is_transactional(table) and valid_write_ids is not None and new.writeId > 0:
         if not are_statistics_valid(
             new.parameters, old.writeId, valid_write_ids, is_complete_writer=True, aborted=aborted

@@ -3274,7 +3274,7 @@ class DropPartitionsRequest(TBase):
     )
 
 
-    def __init__(self, dbName=None, tblName=None, parts=None, deleteData=None, ifExists=True, ignoreProtection=None, environmentContext=None, needResult=True, catName=None, skipColumnSchemaForPartition=None,):
+    def __init__(self, dbName=None, tblName=None, parts=None, deleteData=None, ifExists=None, ignoreProtection=None, environmentContext=None, needResult=True, catName=None, skipColumnSchemaForPartition=None,):
         self.dbName = dbName
         self.tblName = tblName
         self.parts = parts
@@ -9630,7 +9630,7 @@ DropPartitionsRequest.thrift_spec = (
     (2, TType.STRING, 'tblName', 'UTF8', None, ),  # 2
     (3, TType.STRUCT, 'parts', [RequestPartsSpec, None], None, ),  # 3
     (4, TType.BOOL, 'deleteData', None, None, ),  # 4
-    (5, TType.BOOL, 'ifExists', None, True, ),  # 5
+    (5, TType.BOOL, 'ifExists', None, None, ),  # 5
     (6, TType.BOOL, 'ignoreProtection', None, None, ),  # 6
     (7, TType.STRUCT, 'environmentContext', [EnvironmentContext, None], None, ),  # 7
     (8, TType.BOOL, 'needResult', None, True, ),  # 8

@@ -967,7 +967,7 @@ class DropPartitionsRequest(TBase):
     tblName: str
     parts: RequestPartsSpec
     deleteData: bool | None
-    ifExists: bool
+    ifExists: bool | None
     ignoreProtection: bool | None
     environmentContext: EnvironmentContext | None
     needResult: bool

@@ -361,6 +361,26 @@ def test_write_ids_of_transactional_tables(sqlite_catalog: PartitionCatalog) -> 
     assert (found.writeId, "COLUMN_STATS_ACCURATE" in found.parameters) == (5, False)
 
 
+KEPT = EnvironmentOptions(keeps_partition_statistics=True)
+
+
+@pytest.mark.parametrize("write_id, write_ids", [(None, None), (4, None), (None, SEES_ALL)])
+def test_statistics_are_not_claimed_outside_a_transaction(
+    sqlite_catalog: PartitionCatalog, write_id: int | None, write_ids: str | None
+) -> None:
+    sqlite_catalog.create_table(parameters={"transactional": "true"})
+    sqlite_catalog.writes.add_partitions(TableName(*T), [partition("a", "0")], writer=Writer(write_id=3))
+    claiming = read(sqlite_catalog, "a", "0")
+    before = dict(claiming.parameters)
+    claiming.parameters["COLUMN_STATS_ACCURATE"] = '{"BASIC_STATS":"true"}'
+    claiming.writeId = None
+    with pytest.raises(MetaException, match=r"Cannot change stats state for a transactional table d\.t without"):
+        sqlite_catalog.writes.alter_partitions(TableName(*T), [claiming], writer=Writer(write_id, write_ids, KEPT))
+    assert read(sqlite_catalog, "a", "0").parameters == before
+    sqlite_catalog.writes.alter_partitions(TableName(*T), [claiming], writer=Writer(4, SEES_ALL, KEPT))
+    assert "COLUMN_STATS_ACCURATE" in read(sqlite_catalog, "a", "0").parameters
+
+
 def test_an_exchange_moves_partitions(filled: PartitionCatalog) -> None:
     filled.create_table("u")
     Path(filled.root, "d.db/t/dt=a/hr=0/data").write_text("rows")
