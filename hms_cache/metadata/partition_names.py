@@ -7,8 +7,7 @@ what is stored in PARTITIONS.PART_NAME, so they must agree character by characte
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Sequence
 
 from hms_cache.metadata.partition_name_codec import (
     PartitionValues,
@@ -25,8 +24,8 @@ _ESCAPED = "".join(chr(code) for code in range(0x20)) + "\"#%'*/:=?[\\]^{\x7f"
 _NEEDS_ESCAPE = re.compile("[" + re.escape(_ESCAPED) + "]")
 _ESCAPES = {ord(character): f"%{ord(character):02X}" for character in _ESCAPED}
 _PLAIN_TEXT = f"[^{re.escape(_ESCAPED)}]*"
-_VALUE = f"(?=[^/]){_PLAIN_TEXT}(?:(?:{'|'.join(_ESCAPES.values())}){_PLAIN_TEXT})*"
-"""The expression of a value in a name: not empty, with those escapes that are necessary and no others."""
+_is_value = re.compile(f"(?!$){_PLAIN_TEXT}(?:(?:{'|'.join(_ESCAPES.values())}){_PLAIN_TEXT})*").fullmatch
+"""A value in a name: not empty, with those escapes that are necessary and no others."""
 
 
 def escape_path_name(text: str | None) -> str:
@@ -71,14 +70,19 @@ class PartitionNaming:
             [prefix + escape_path_name(value) for prefix, value in zip(self._prefixes, values, strict=True)]
         )
 
-    @cached_property
-    def makes(self) -> Callable[[str], object]:
+    def makes(self, name: str) -> bool:
         """Whether a name is the one that `name` makes of the values in it.
 
         Other programs that write to the database may have escaped a value in another way, and a key may have had
         another name: then who looks for the values finds no partition by their name.
         """
-        return re.compile("/".join(re.escape(prefix) + _VALUE for prefix in self._prefixes)).fullmatch
+        parts = name.split("/")
+        if len(parts) != len(self._prefixes):
+            return False
+        for prefix, part in zip(self._prefixes, parts, strict=True):
+            if not part.startswith(prefix) or _is_value(part, len(prefix)) is None:
+                return False
+        return True
 
 
 def values_as_named(values: Iterable[str]) -> PartitionValues:
