@@ -39,6 +39,11 @@ def read_one_moment(database: Database, work: Work) -> None:
     run_again_if_lost(database, begin)
 
 
+WITHOUT_END = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+LONG = {"mysql": "SELECT SLEEP(3)", "postgresql": "SELECT pg_sleep(3)"}
+"""Longer than a cut takes. The database goes on with it, and whoever renews the tables then waits for its end."""
+
 WAYS = pytest.mark.parametrize("run", [read, read_one_moment, write])
 
 
@@ -46,9 +51,7 @@ def test_a_thread_that_waits_for_the_database_is_cut_off(empty_database: Databas
     database = empty_database
     holding = threading.Event()
     outcome: list[object] = []
-    sleep = "SELECT SLEEP(60)" if database.dialect == "mysql" else "SELECT pg_sleep(60)"
-    if database.is_sqlite:
-        sleep = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+    sleep = LONG.get(database.dialect, WITHOUT_END)
 
     def wait() -> None:
         try:
@@ -80,10 +83,7 @@ def test_a_call_that_was_cut_off_is_not_begun_again(
 ) -> None:
     """As a lost connection it would be: the thread stays stuck, and a write is committed that was given up."""
     database = initialized_database
-    sleep = {"mysql": "SELECT SLEEP(60)", "postgresql": "SELECT pg_sleep(60)"}.get(
-        database.dialect,
-        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
-    )
+    sleep = LONG.get(database.dialect, WITHOUT_END)
     holding, runs, raised = threading.Event(), [], []
 
     def work(connection: Connection) -> None:
