@@ -364,7 +364,7 @@ def test_write_ids_of_transactional_tables(sqlite_catalog: PartitionCatalog) -> 
 KEPT = EnvironmentOptions(keeps_partition_statistics=True)
 
 
-@pytest.mark.parametrize("write_id, write_ids", [(None, None), (4, None), (None, SEES_ALL)])
+@pytest.mark.parametrize(("write_id", "write_ids"), [(None, None), (4, None), (None, SEES_ALL)])
 def test_statistics_are_not_claimed_outside_a_transaction(
     sqlite_catalog: PartitionCatalog, write_id: int | None, write_ids: str | None
 ) -> None:
