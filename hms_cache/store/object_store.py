@@ -10,7 +10,7 @@ from sqlalchemy import Connection, func, select
 
 from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.names import DEFAULT_CATALOG
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.store.contract.catalogs import CatalogReads
 from hms_cache.store.contract.constraints import ConstraintReads
@@ -41,7 +41,7 @@ from hms_cache.store.tables.table_store import StoredTables
 from hms_cache.store.tables.table_writer import TableWriter
 from hms_cache.store.transactions.snapshots import open_txns_response, read_snapshot
 from hms_cache.store.write_ids.valid_write_ids import valid_write_ids_of
-from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table, TableMeta
 from hms_cache.txn import ValidTxnList
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class ObjectReads(StoreReads):
         self._statistics = statistics
         self.catalogs = catalogs
         self.databases = databases
-        self.tables = StoredTables(context, statistics.read_of_table)
+        self.tables = self._tables = StoredTables(context, statistics.read_of_table)
         self._known_tables = KnownTables()
         self.partitions = StoredPartitions(context, self._known_tables)
         self.statistics = statistics
@@ -139,6 +139,9 @@ class ObjectReads(StoreReads):
         self, table: TableName, partition_names: Sequence[str] | None, columns: Sequence[str], *, engine: str = "hive"
     ) -> list[StatisticsOfColumn]:
         return self._statistics.read_column_statistics(table, partition_names, columns, engine=engine)
+
+    def read_meta_of_database(self, database: DatabaseName) -> list[TableMeta]:
+        return self._tables.read_meta_of_database(database)
 
     def get_write_id_tag(self, table: TableName) -> str | None:
         if table.catalog != DEFAULT_CATALOG:

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from hms_cache.metadata.name_ranges import NameRange
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.store.contract.metadata import MetadataReads
-from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj, Table, TableMeta
 
 if TYPE_CHECKING:
     from hms_cache.store.partitions.reads import PartitionRows
@@ -98,6 +98,14 @@ class StoreReads(MetadataReads):
         column, in no order.
 
         As many statements as those. Raises NoSuchObjectException, DatabaseUnavailable.
+        """
+
+    @abstractmethod
+    def read_meta_of_database(self, database: DatabaseName) -> list[TableMeta]:
+        """What lists of tables show of each table of a database, by name; none where there is no such database.
+
+        `get_table_meta` takes the database's name for a pattern, which `a|b` is, too. One statement. Raises
+        DatabaseUnavailable.
         """
 
     @abstractmethod

@@ -28,6 +28,7 @@ class Running:
     """A server with a management port, and one client."""
 
     def __init__(self, directory: Path, **settings: object) -> None:
+        self.directory = directory
         (directory / "token").write_text(f"{TOKEN}\n")
         self.service = Service(
             load(

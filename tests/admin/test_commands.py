@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,6 +93,43 @@ def test_flush_of_a_table_forgets_whether_there_is_one(running: Running) -> None
     running.command("flush", "database=shop&table=unlogged")
     assert Facet.TABLE_NAMES not in names.facets
     assert Facet.TABLE in held(running, T)
+
+
+def test_flush_of_a_database_forgets_whether_there_is_one(running: Running) -> None:
+    """As of a table: a database that was made by SQL, without an event, is there after its flush."""
+    with pytest.raises(ttypes.NoSuchObjectException):
+        running.client.get_database("unlogged")
+    assert running.client.get_all_databases() == ["default", "shop"]
+    with sqlite3.connect(running.directory / "hms.db") as database:
+        columns = "DB_ID, DB_LOCATION_URI, NAME, OWNER_NAME, OWNER_TYPE, CTLG_NAME, TYPE"
+        database.execute(
+            f"INSERT INTO DBS ({columns}) VALUES (9999, 'file:/u', 'unlogged', 'o', 'USER', 'hive', 'NATIVE')"
+        )
+    running.command("flush", "database=unlogged")
+    assert running.client.get_database("unlogged").locationUri == "file:/u"
+    assert running.client.get_all_databases() == ["default", "shop", "unlogged"]
+
+
+@pytest.mark.parametrize(
+    ("query", "kept"),
+    [
+        ("", {"shop": False, "other": False}),
+        ("database=shop", {"shop": False, "other": True}),
+        ("database=shop&table=sales", {"shop": False, "other": True}),
+    ],
+)
+def test_what_a_load_has_read_before_a_flush_is_not_kept(running: Running, query: str, kept: dict[str, bool]) -> None:
+    """The names of a database's tables, of which nothing was held when the flush came."""
+    cache = running.sources.cache
+    assert cache is not None
+    cache.shared.forget_all()
+    loads = {name: cache.shared.begin_load(DatabaseName("hive", name), {Facet.TABLE_NAMES}) for name in kept}
+    running.command("flush", query)
+    position = cache.shared.position
+    installed = {name: cache.shared.install(load, position, Facet.TABLE_NAMES, {}, 1) for name, load in loads.items()}
+    for load in loads.values():
+        cache.shared.end_load(load)
+    assert installed == kept
 
 
 def test_refresh_reads_what_was_held_again(running: Running) -> None:

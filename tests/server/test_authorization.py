@@ -15,6 +15,7 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification.verify import verify
 from hms_cache.call_context import CallContext
 from hms_cache.errors import StartupError
+from hms_cache.server.authorization.answers import FILTERS
 from hms_cache.store.locks import locking
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Link, Running, Serve, database, request_bytes, table
@@ -257,6 +258,55 @@ def test_a_foreign_key_is_shown_to_those_who_may_read_both_tables(world: World) 
         constraints = link.call("get_all_table_constraints", request=everything).allTableConstraints
         shown.append((len(keys), len(constraints.foreignKeys or ())))
     assert shown == [(1, 1), (0, 0)]
+
+
+def test_what_is_left_out_for_one_is_there_for_the_next(world: World) -> None:
+    """Answers are cut to what a user may see; what is held in memory, and others are answered from, is not."""
+    key = t.SQLForeignKey(
+        *("open", "secret", "a", "open", "pub", "a", 1, 0, 0, "fk", "pk", True, False, False),
+        catName="hive",
+    )
+    primary = t.SQLPrimaryKey("open", "secret", "a", 1, "pk", True, False, False, catName="hive")
+    world.root.call("add_primary_key", req=t.AddPrimaryKeyRequest([primary]))
+    world.root.call("add_foreign_key", req=t.AddForeignKeyRequest([key]))
+    at, tables = {"dbName": "open", "catName": "hive"}, t.GetTablesRequest(dbName="open", catName="hive")
+    tables.tablesPattern = "*"
+    of_functions = t.GetFunctionsRequest(dbName="open", catalogName="hive", pattern="*", returnNames=False)
+    asked: dict[str, dict[str, Any]] = {
+        "get_all_databases": {},
+        "get_all_functions": {},
+        "get_all_materialized_view_objects_for_rewriting": {},
+        "get_all_table_constraints": {"request": t.AllTableConstraintsRequest(**at, tblName="pub")},
+        "get_all_tables": {"db_name": "open"},
+        "get_catalogs": {},
+        "get_databases": {"pattern": "*"},
+        "get_databases_req": {"request": t.GetDatabaseObjectsRequest(catalogName="hive", pattern="*")},
+        "get_foreign_keys": {"request": t.ForeignKeysRequest(None, None, "open", "pub", "hive")},
+        "get_functions": {"dbName": "open", "pattern": "*"},
+        "get_functions_req": {"request": of_functions},
+        "get_materialized_views_for_rewriting": {"db_name": "open"},
+        "get_table": {"dbname": "open", "tbl_name": "pub"},
+        "get_table_meta": {"db_patterns": "*", "tbl_patterns": "*", "tbl_types": []},
+        "get_table_names_by_filter": {"dbname": "open", "filter": "", "max_tables": -1},
+        "get_table_objects_by_name": {"dbname": "open", "tbl_names": ["pub", "secret"]},
+        "get_table_objects_by_name_req": {"req": tables},
+        "get_table_req": {"req": t.GetTableRequest(**at, tblName="pub")},
+        "get_tables": {"db_name": "open", "pattern": "*"},
+        "get_tables_by_type": {"db_name": "open", "pattern": "*", "tableType": "MANAGED_TABLE"},
+        "get_tables_ext": {"req": t.GetTablesExtRequest("hive", "open", "*", 3)},
+    }
+    assert asked.keys() == FILTERS.keys()
+    sources = world.server.service.admin_sources
+    assert sources is not None and sources.cache is not None
+    links = [world.link(user) for user in ("ann", "eve", "root")]
+    for method, arguments in asked.items():
+        sources.cache.shared.forget_all()
+        first, *_ = [outcome(link, method, **arguments) for link in reversed(links)]  # memory has it now
+        sources.cache.shared.answers.clear()
+        *_, last = [outcome(link, method, **arguments) for link in links]
+        assert last == first, method
+        report = verify(sources.cache.shared, sources.store, sources.cache.loader)
+        assert report.differences == [], method
 
 
 def test_what_is_refused_has_no_effect(world: World) -> None:

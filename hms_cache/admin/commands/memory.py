@@ -107,20 +107,21 @@ def _drop(parts: CommandParts, subject: Subject) -> int:
     shared = parts.cache.shared
     with shared.view():
         tables = [key for key in shared.tables if subject.includes(key)]
-        databases = [key for key in shared.databases if subject.includes_database(key)]
-        loading = {load.key for load in shared.loads if isinstance(load.key, TableName) and subject.includes(load.key)}
+        loading = [key for key in shared.loads.subjects() if isinstance(key, TableName) and subject.includes(key)]
     if subject.database is None:
         shared.forget_all()
     elif subject.table is not None and subject.partition is not None:
         shared.forget_partitions(subject.table, (subject.partition,))
     else:
-        for key in databases:
-            shared.forget(key)
         for table in dict.fromkeys([*tables, *loading]):
             shared.forget(table)
+        # Whether there is such a table, and whose it is, is known from the names of its database; whether there is such
+        # a database, from those of its catalog.
         if subject.table is not None:
-            # Whether there is such a table, and whose it is, is known from the names of its database.
-            shared.forget(subject.table.in_database, frozenset({Facet.TABLE_NAMES}))
+            shared.forget(subject.database, frozenset({Facet.TABLE_NAMES}))
+        else:
+            shared.forget(subject.database)
+            shared.forget(subject.database.catalog, frozenset({Facet.DATABASE_NAMES}))
     return len(tables)
 
 

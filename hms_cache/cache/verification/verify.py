@@ -129,7 +129,7 @@ class _Comparison:
             except NoSuchObjectException:
                 return {}
             if Facet.TABLE_NAMES in held.facets:
-                found = self._store.tables.get_table_meta(key.catalog, key.database, None)
+                found = self._store.read_meta_of_database(key)
                 stored[Facet.TABLE_NAMES] = {meta.tableName: meta for meta in found if meta.dbName == key.database}
             if Facet.FUNCTIONS in held.facets:
                 stored[Facet.FUNCTIONS] = self._store.functions.get_functions(key.catalog, key.database)

@@ -265,7 +265,7 @@ class Moment:
                 if one.facet is Facet.DATABASE:
                     return self._store.databases.get_database(DatabaseName(*key))
                 if one.facet is Facet.TABLE_NAMES:
-                    found = self._store.tables.get_table_meta(key.catalog, key.database, None)
+                    found = self._store.read_meta_of_database(key)
                     return {meta.tableName: meta for meta in found if meta.dbName == key.database}
                 return self._store.functions.get_functions(key.catalog, key.database)
             return self._store.databases.get_database_names(key)

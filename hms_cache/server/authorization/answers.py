@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from types import MappingProxyType
@@ -129,11 +130,17 @@ def _as_it_is(decisions: Decisions, arguments: Any, answer: Any) -> Any:
 
 def foreign_keys(decisions: Decisions, arguments: Any, answer: Any) -> Any:
     """Without those whose other end may not be read."""
-    holder = getattr(answer, "allTableConstraints", None) or answer
-    keys = holder.foreignKeys or []
+    constraints = getattr(answer, "allTableConstraints", None)
+    keys = (constraints or answer).foreignKeys or []
     referenced = _readable(decisions, [secured(key.catName, key.pktable_db, key.pktable_name) for key in keys])
     own = _readable(decisions, [secured(key.catName, key.fktable_db, key.fktable_name) for key in keys])
-    holder.foreignKeys = [key for key, *both in zip(keys, referenced, own, strict=True) if all(both)]
+    shown = [key for key, *both in zip(keys, referenced, own, strict=True) if all(both)]
+    if constraints is None:
+        answer.foreignKeys = shown
+    elif len(shown) < len(keys):
+        # A copy: the constraints may be those in memory, from which others are answered.
+        answer.allTableConstraints = copy.copy(constraints)
+        answer.allTableConstraints.foreignKeys = shown
     return answer
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import ColumnElement, Connection, Select, select
 
 from hms_cache.expressions import FilterError, parse_filter
 from hms_cache.expressions.table_filter import TableProperties, bind_table_filter
@@ -113,6 +113,18 @@ class StoredTables(TableReads):
         self, catalog: str, database_pattern: str | None, table_pattern: str | None, table_types: Sequence[str] = ()
     ) -> list[TableMeta]:
         """See `TableReads.get_table_meta`."""
+        conditions = [*may_match(DBS.c.NAME, database_pattern), *may_match(TBLS.c.TBL_NAME, table_pattern)]
+        if table_types:
+            conditions.append(TBLS.c.TBL_TYPE.in_(list(table_types)))
+        found = self._read_meta(normalize_catalog(catalog), conditions)
+        in_database, in_table = _matcher(database_pattern), _matcher(table_pattern)
+        return [meta for meta in found if in_database(meta.dbName) and in_table(meta.tableName)]
+
+    def read_meta_of_database(self, database: DatabaseName) -> list[TableMeta]:
+        """See `StoreReads.read_meta_of_database`."""
+        return self._read_meta(database.catalog, [DBS.c.NAME == database.database])
+
+    def _read_meta(self, catalog: str, conditions: Sequence[ColumnElement[bool]]) -> list[TableMeta]:
         statement = (
             select(
                 DBS.c.NAME.label("DATABASE_NAME"),
@@ -127,28 +139,20 @@ class StoredTables(TableReads):
                     TABLE_PARAMS, (TABLE_PARAMS.c.TBL_ID == TBLS.c.TBL_ID) & (TABLE_PARAMS.c.PARAM_KEY == "comment")
                 )
             )
-            .where(
-                DBS.c.CTLG_NAME == normalize_catalog(catalog),
-                *may_match(DBS.c.NAME, database_pattern),
-                *may_match(TBLS.c.TBL_NAME, table_pattern),
-            )
+            .where(DBS.c.CTLG_NAME == catalog, *conditions)
         )
-        if table_types:
-            statement = statement.where(TBLS.c.TBL_TYPE.in_(list(table_types)))
         rows = run_read(self._context.database, lambda connection: connection.execute(statement).all())
-        in_database, in_table = _matcher(database_pattern), _matcher(table_pattern)
-        found = [row for row in rows if in_database(row.DATABASE_NAME) and in_table(row.TBL_NAME)]
         return [
             TableMeta(
                 dbName=row.DATABASE_NAME,
                 tableName=row.TBL_NAME,
                 tableType=row.TBL_TYPE,
                 comments=row.COMMENTS,
-                catName=normalize_catalog(catalog),
+                catName=catalog,
                 ownerName=row.OWNER,
                 ownerType=PrincipalType._NAMES_TO_VALUES.get(row.OWNER_TYPE or "USER"),
             )
-            for row in sorted(found, key=lambda row: (row.DATABASE_NAME, row.TBL_NAME))
+            for row in sorted(rows, key=lambda row: (row.DATABASE_NAME, row.TBL_NAME))
         ]
 
     def get_materialized_view_names(self, catalog: str, database: str | None = None) -> list[tuple[str, str]]:

@@ -1,0 +1,108 @@
+"""Names with marks that mean something elsewhere: in patterns of names, in LIKE, in paths, in lists of write ids.
+
+Databases and tables may have them with `metastore.support.special.characters.tablename`, which is on by default.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.verification.verify import verify
+from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
+from hms_cache.store.contract.metadata import MetadataStore
+from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
+
+NAMES = [
+    "a|b",
+    "a|",
+    "|",
+    "a||b",
+    "a | b",
+    "a.b",
+    "*",
+    ".",
+    "a*",
+    "a%b",
+    "a_b",
+    "a#b",
+    "@a",
+    "a:b",
+    "a,b",
+    "a/b",
+    "a'b",
+]
+PLAIN = ("a", "b")
+"""What a pattern made of these names would find beside them, or instead."""
+
+
+def reads(name: str) -> Iterator[tuple[str, Callable[[MetadataStore], Any]]]:
+    """Of a database of the name, and of a table and a function of the name in it, and of what there is not."""
+    database = DatabaseName(CATALOG, name)
+    yield "database", lambda store: store.reads.databases.get_database(database)
+    yield "databases", lambda store: store.reads.databases.get_database_names(CATALOG)
+    yield "tables", lambda store: store.reads.tables.get_table_names(database)
+    yield "matching", lambda store: store.reads.tables.get_table_names(database, "t*|a*")
+    yield "functions", lambda store: store.reads.functions.get_function_names(database)
+    yield "meta", lambda store: store.reads.tables.get_table_meta(CATALOG, None, None)
+    yield "meta by name", lambda store: store.reads.tables.get_table_meta(CATALOG, name, None)
+    yield "function", lambda store: store.reads.functions.get_function(FunctionName(CATALOG, name, "f"))
+    for one in dict.fromkeys((name, "t", *PLAIN)):
+        key = TableName(*database, one)
+        yield f"table {one}", lambda store, key=key: store.reads.tables.get_table(key)
+        yield f"partitions {one}", lambda store, key=key: store.reads.partitions.get_partitions(key, AllPartitions())
+        yield f"objects {one}", lambda store, one=one: store.reads.tables.get_tables(database, [one])
+
+
+def function(database: str, name: str) -> ttypes.Function:
+    return ttypes.Function(
+        functionName=name,
+        dbName=database,
+        className="c",
+        ownerName="o",
+        ownerType=ttypes.PrincipalType.USER,
+        createTime=1,
+        functionType=ttypes.FunctionType.JAVA,
+        resourceUris=[],
+        catName=CATALOG,
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path: Path, name: str) -> None:
+    with closing(Server(initialized_database_url, tmp_path)) as server:
+        store = server.objects
+
+        def compare(when: str) -> None:
+            server.poller.step()
+            for _ in range(2):
+                for what, read in reads(name):
+                    answer = encoded(lambda read=read: read(server.store))  # type: ignore[misc]
+                    assert answer == encoded(lambda read=read: read(store)), (when, what)  # type: ignore[misc]
+
+        for database in (*PLAIN, name):
+            create_database(store, database)
+        store.writes.tables.create_table(table(PLAIN[0], "t"))
+        compare("empty")
+        for one in ("t", name):
+            store.writes.tables.create_table(table(name, one, (("p", "string"),)))
+        store.writes.functions.create_function(function(name, "f"))
+        compare("made")
+        assert server.reasons().count(Reason.HIT) > 10
+        key = TableName(CATALOG, name, name)
+        store.writes.partitions.add_partitions(key, [partition(store.reads.tables.get_table(key), ("1",))])
+        compare("a partition")
+        store.writes.tables.alter_table(key, changed_table(store, name, name, k="1"))
+        compare("altered")
+        report = verify(server.cache.shared, server.objects.reads, server.cache.loader)
+        assert report.differences == [] and report.tables
+        store.writes.tables.drop_table(key, delete_data=False)
+        store.writes.functions.drop_function(FunctionName(CATALOG, name, "f"))
+        compare("dropped")
