@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.store.engine.bulk_writes import insert_rows
 from hms_cache.store.engine.context import PartOfStore
+from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.database_rows import lock_database
@@ -243,7 +244,10 @@ class SchemaRegistry(PartOfStore):
             if serde_id is None:
                 raise NoSuchObjectException(f"No SerDe named {serde}")
             is_it = SCHEMA_VERSION.c.SCHEMA_VERSION_ID == row.SCHEMA_VERSION_ID
-            connection.execute(update(SCHEMA_VERSION).where(is_it).values(SERDE_ID=serde_id))
+            try:
+                connection.execute(update(SCHEMA_VERSION).where(is_it).values(SERDE_ID=serde_id))
+            except IntegrityError as error:
+                raise RetryableConflict(f"the table that has serde {serde} was dropped") from error
 
         run_write(self._database, work)
 
