@@ -164,7 +164,7 @@ def _read(connection: Connection, name: str) -> DataConnector | None:
         type=row.TYPE,
         url=row.URL,
         description=row.COMMENT,
-        parameters={each.PARAM_KEY: each.PARAM_VALUE for each in rows if each.PARAM_KEY is not None},
+        parameters={each.PARAM_KEY: each.PARAM_VALUE for each in rows if each.PARAM_VALUE is not None},
         ownerName=row.OWNER_NAME,
         ownerType=PrincipalType._NAMES_TO_VALUES.get(row.OWNER_TYPE),
         createTime=row.CREATE_TIME,

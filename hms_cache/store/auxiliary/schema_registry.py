@@ -14,9 +14,10 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.store.engine.bulk_writes import insert_rows
 from hms_cache.store.engine.context import PartOfStore
+from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
-from hms_cache.store.rows.database_rows import read_database_id
+from hms_cache.store.rows.database_rows import lock_database
 from hms_cache.store.rows.name_locks import hold_names
 from hms_cache.store.rows.storage_descriptor_writes import insert_columns
 from hms_cache.store.schema import CDS, COLUMNS_V2, DBS, I_SCHEMA, SCHEMA_VERSION, SERDE_PARAMS, SERDES
@@ -63,8 +64,9 @@ class SchemaRegistry(PartOfStore):
         def work(transaction: WriteTransaction) -> None:
             connection = transaction.connection
             catalog, database, schema = _names(name)
-            database_id = read_database_id(connection, catalog, database)
-            if database_id is None:
+            # Only PostgreSQL has a key for schemas: two that create the same one wait for each other here.
+            found = lock_database(connection, catalog, database)
+            if found is None:
                 raise NoSuchObjectException(f"There is no database {catalog}.{database}")
             if _schema_row(connection, name) is not None:
                 raise exists
@@ -72,7 +74,7 @@ class SchemaRegistry(PartOfStore):
                 "SCHEMA_ID": transaction.id("MISchema"),
                 "SCHEMA_TYPE": new.schemaType,
                 "NAME": schema,
-                "DB_ID": database_id,
+                "DB_ID": found.database_id,
                 "SCHEMA_GROUP": new.schemaGroup,
                 "DESCRIPTION": new.description,
                 **_policy(new),
@@ -154,11 +156,8 @@ class SchemaRegistry(PartOfStore):
         def work(transaction: WriteTransaction) -> None:
             connection = transaction.connection
             schema = _schema_row(connection, new.schema)
-            if schema is None:
+            if schema is None or not _lock_schema(connection, schema.SCHEMA_ID):
                 raise NoSuchObjectException(f"No schema named {_text(new.schema)}")
-            connection.execute(
-                select(I_SCHEMA.c.SCHEMA_ID).where(I_SCHEMA.c.SCHEMA_ID == schema.SCHEMA_ID).with_for_update()
-            ).all()
             if _version_row(connection, SchemaVersionDescriptor(new.schema, new.version)) is not None:
                 raise exists
             values = {
@@ -245,7 +244,10 @@ class SchemaRegistry(PartOfStore):
             if serde_id is None:
                 raise NoSuchObjectException(f"No SerDe named {serde}")
             is_it = SCHEMA_VERSION.c.SCHEMA_VERSION_ID == row.SCHEMA_VERSION_ID
-            connection.execute(update(SCHEMA_VERSION).where(is_it).values(SERDE_ID=serde_id))
+            try:
+                connection.execute(update(SCHEMA_VERSION).where(is_it).values(SERDE_ID=serde_id))
+            except IntegrityError as error:
+                raise RetryableConflict(f"the table that has serde {serde} was dropped") from error
 
         run_write(self._database, work)
 
@@ -354,6 +356,12 @@ def _schema_row(connection: Connection, name: ISchemaName) -> Any:
     return connection.execute(_SCHEMAS.where(*_of_schema(name))).first()
 
 
+def _lock_schema(connection: Connection, schema_id: int) -> bool:
+    """Whether it is there still; nobody drops it, or adds a version to it, until this transaction ends."""
+    is_it = I_SCHEMA.c.SCHEMA_ID == schema_id
+    return connection.execute(select(I_SCHEMA.c.SCHEMA_ID).where(is_it).with_for_update()).first() is not None
+
+
 def _version(descriptor: SchemaVersionDescriptor) -> Select[Any]:
     return _VERSIONS.where(*_of_schema(descriptor.schema), SCHEMA_VERSION.c.VERSION == (descriptor.version or 0))
 
@@ -405,6 +413,7 @@ def _read_serdes(connection: Connection, ids: Sequence[int]) -> dict[int, SerDeI
         )
         for row in connection.execute(select(SERDES).where(SERDES.c.SERDE_ID.in_(ids)))
     }
-    for row in connection.execute(select(SERDE_PARAMS).where(SERDE_PARAMS.c.SERDE_ID.in_(ids))):
+    has_value = SERDE_PARAMS.c.PARAM_VALUE.is_not(None)
+    for row in connection.execute(select(SERDE_PARAMS).where(SERDE_PARAMS.c.SERDE_ID.in_(ids), has_value)):
         found[row.SERDE_ID].parameters[row.PARAM_KEY] = row.PARAM_VALUE
     return found

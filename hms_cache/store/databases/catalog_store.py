@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from functools import partial
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import Connection, ScalarSelect, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import (
@@ -22,7 +22,8 @@ from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.rows.database_rows import lock_catalog, lock_database, read_catalog
-from hms_cache.store.schema import CTLGS, DBS
+from hms_cache.store.rows.storage_descriptor_writes import write_parameters
+from hms_cache.store.schema import CATALOG_PARAMS, CTLGS, DBS
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -65,6 +66,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
             files = FileAccess(self._context, transaction.connection)
             allowed = files.declare(location, f"Catalog {new.name}")
             _insert_catalog(transaction, new)
+            new.parameters = _write_parameters(transaction.connection, Catalog(new.name), catalog.parameters or {})
             transaction.append_event(self._context.messages.build_create_catalog(new))
             if allowed is not None:
                 self._context.warehouse.changes(transaction).make_directory(allowed)
@@ -104,6 +106,8 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
                 .where(CTLGS.c.NAME == name)
                 .values({"DESC": after.description, "LOCATION_URI": after.locationUri})
             )
+            if catalog.parameters is not None:  # clients before 4.2 cannot send any
+                after.parameters = _write_parameters(transaction.connection, before, catalog.parameters)
             transaction.append_event(self._context.messages.build_alter_catalog(before, after))
 
         run_write(self._database, alter)
@@ -138,7 +142,9 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
                     raise InvalidOperationException(
                         f"There are still objects in the default database for catalog {name}"
                     ) from error
-            connection.execute(CTLGS.delete().where(CTLGS.c.NAME == name))
+            if features_of(connection).has(CATALOG_PARAMS):
+                connection.execute(delete(CATALOG_PARAMS).where(CATALOG_PARAMS.c.CTLG_ID == _id_of(name)))
+            connection.execute(delete(CTLGS).where(CTLGS.c.NAME == name))
             transaction.append_event(self._context.messages.build_drop_catalog(found))
             for directory in directories:
                 if directory is not None:
@@ -171,3 +177,16 @@ def _insert_catalog(transaction: WriteTransaction, catalog: Catalog) -> None:
         )
     except IntegrityError as error:
         raise RetryableConflict(f"somebody else created catalog {catalog.name} at the same moment") from error
+
+
+def _id_of(name: str) -> ScalarSelect[int]:
+    return select(CTLGS.c.CTLG_ID).where(CTLGS.c.NAME == name).scalar_subquery()
+
+
+def _write_parameters(connection: Connection, before: Catalog, wanted: dict[str, str]) -> dict[str, str] | None:
+    """Makes these the catalog's parameters; what is stored, which is None where the database has no place for them."""
+    if not features_of(connection).has(CATALOG_PARAMS):
+        return None
+    catalog_id = connection.execute(select(CTLGS.c.CTLG_ID).where(CTLGS.c.NAME == before.name)).scalar_one()
+    write_parameters(connection, CATALOG_PARAMS, "CTLG_ID", catalog_id, before.parameters or {}, wanted)
+    return dict(sorted(wanted.items()))

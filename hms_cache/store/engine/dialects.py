@@ -40,6 +40,10 @@ _MYSQL_UNCOMPARABLE = frozenset({1267, 1270, 1271})
 #: (connections) and 57P (shutdown, crash, start-up, database dropped, idle session ended).
 _POSTGRESQL_UNAVAILABLE = frozenset({"53300", "57014", "25006"})
 
+#: Limits of the server that a value exceeds although its column has room for it: a row of an index takes 2,704 bytes,
+#: which 676 characters of four bytes may fill.
+_POSTGRESQL_TOO_LARGE = "54"
+
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 
 #: Input/output error, disk full, cannot open, not a database.
@@ -54,7 +58,8 @@ def dialect_name(name: str) -> DialectName:
 def translate_error(context: ExceptionContext) -> None:
     """SQLAlchemy ``handle_error`` listener: raises `RetryableConflict` or `DatabaseUnavailable` where the error is one.
 
-    Any other error goes on as SQLAlchemy's own; what MySQL cannot compare as `DataError`, as a value that it refuses.
+    Any other error goes on as SQLAlchemy's own; what MySQL cannot compare, and what PostgreSQL has a limit for, as
+    `DataError`, as a value that it refuses.
     """
     original = context.original_exception
     had_connection = context.connection is not None
@@ -66,7 +71,11 @@ def translate_error(context: ExceptionContext) -> None:
             # SQLAlchemy does not know all of them; it is to drop the connection and all that are as old.
             context.is_disconnect = True
         raise found from original
-    if context.dialect.name in ("mysql", "mariadb") and original.args and original.args[0] in _MYSQL_UNCOMPARABLE:
+    if context.dialect.name in ("mysql", "mariadb"):
+        is_refused = bool(original.args) and original.args[0] in _MYSQL_UNCOMPARABLE
+    else:
+        is_refused = (getattr(original, "sqlstate", None) or "").startswith(_POSTGRESQL_TOO_LARGE)
+    if is_refused:
         raise DataError(context.statement, context.parameters, original) from original
 
 

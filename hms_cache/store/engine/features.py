@@ -13,6 +13,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, literal, null, 
 
 from hms_cache.store.engine.inspection import TableShape, inspect_tables
 from hms_cache.store.schema import (
+    LATER_METADATA,
     METADATA,
     MIN_HISTORY_LEVEL,
     MIN_HISTORY_WRITE_ID,
@@ -33,6 +34,8 @@ class SchemaFeatures:
     """``VERSION.SCHEMA_VERSION``; None if there is no such row."""
 
     missing_tables: frozenset[str] = frozenset()
+    """Those of `METADATA`, and of `LATER_METADATA`, that it does not have."""
+
     missing_columns: frozenset[tuple[str, str]] = frozenset()
     """(table, column) of tables that exist."""
 
@@ -127,7 +130,7 @@ def features_of(connection: Connection, tables: Mapping[str, TableShape]) -> Sch
     version = connection.execute(select(VERSION.c.SCHEMA_VERSION)).scalar() if VERSION.name in present else None
     return SchemaFeatures(
         version=version,
-        missing_tables=frozenset(METADATA.tables.keys() - present.keys()),
+        missing_tables=frozenset((METADATA.tables.keys() | LATER_METADATA.tables.keys()) - tables.keys()),
         missing_columns=frozenset(missing_columns),
         generated_columns=frozenset(generated),
         folded_tables=frozenset(folded),

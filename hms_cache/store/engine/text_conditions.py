@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Boolean, ColumnElement, LargeBinary, String, or_
+from sqlalchemy import Boolean, ColumnElement, LargeBinary, String, func, or_
 from sqlalchemy.engine import Dialect
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
@@ -31,6 +31,11 @@ def same_text(column: ColumnElement[Any], value: ColumnElement[Any] | str | None
 def one_of_texts(column: ColumnElement[Any], values: Sequence[str]) -> ColumnElement[bool]:
     """Whether the column has exactly one of these texts; no index on this column serves it on MySQL."""
     return _Bytes(column).in_(values)
+
+
+def begins_with(column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
+    """Whether the column's text begins with exactly this one: LIKE alone ignores case on SQLite."""
+    return column.startswith(text, autoescape=True) & (func.substr(column, 1, len(text)) == text)
 
 
 class _SameText(FunctionElement[bool]):

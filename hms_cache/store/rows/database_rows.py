@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select
 
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.features import SchemaFeatures
-from hms_cache.store.schema import CTLGS, DATABASE_PARAMS, DBS
+from hms_cache.store.schema import CATALOG_PARAMS, CTLGS, DATABASE_PARAMS, DBS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Catalog,
     Database,
@@ -115,13 +115,19 @@ def require_database(connection: Connection, catalog: str, database: str) -> Dat
 
 
 def read_catalog(connection: Connection, catalog: str) -> Catalog | None:
-    """The catalog with this (normalized) name."""
+    """The catalog with this (normalized) name. Its parameters are None in databases that have none (before 4.2)."""
     features = features_of(connection)
     columns = [features.column(column) for column in CTLGS.c]
     row = connection.execute(select(*columns).where(CTLGS.c.NAME == catalog)).first()
     if row is None:
         return None
-    return Catalog(name=row.NAME, description=row.DESC, locationUri=row.LOCATION_URI, createTime=row.CREATE_TIME)
+    parameters = None
+    if features.has(CATALOG_PARAMS):
+        stored = CATALOG_PARAMS.c
+        of_it = (stored.CTLG_ID == row.CTLG_ID) & stored.PARAM_VALUE.is_not(None)
+        rows = connection.execute(select(stored.PARAM_KEY, stored.PARAM_VALUE).where(of_it)).tuples()
+        parameters = dict(sorted(rows))
+    return Catalog(row.NAME, row.DESC, row.LOCATION_URI, row.CREATE_TIME, parameters)
 
 
 def lock_catalog(connection: Connection, catalog: str) -> Catalog | None:

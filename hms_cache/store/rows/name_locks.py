@@ -1,5 +1,5 @@
-"""The lock of names for which Hive's schema has no unique key (SerDes, scheduled queries): of two that add the same one
-at the same time, the second finds it."""
+"""The lock of what Hive's schema has no unique key for (SerDes, scheduled queries, global privileges): of two that add
+the same one at the same time, the second finds it."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Column, Connection, Delete, Select, bindparam, delete, exists, or_, select, update
+from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store import schema
 from hms_cache.store.engine.bulk_writes import (
@@ -20,6 +21,7 @@ from hms_cache.store.engine.bulk_writes import (
     require_distinct_keys,
     upsert_rows,
 )
+from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, InvalidObjectException, SerDeInfo, StorageDescriptor
 
@@ -220,28 +222,34 @@ def delete_unused_column_descriptors(connection: Connection, cd_ids: Iterable[in
 def _delete_some(connection: Connection, ids: list[int], kept_cd_id: int | None) -> None:
     found = connection.execute(_what_hangs_on(), {"ids": ids}).all()
     # Most have none of the lists: what is not there is not deleted.
-    children = [child for number, child in enumerate(_CHILDREN_OF_SD) if any(row[2 + number] for row in found)]
+    children = [child for number, child in enumerate(_CHILDREN_OF_SD) if any(row[3 + number] for row in found)]
     lists = _skew_lists(connection, schema.SDS.c.SD_ID.in_(ids)) if _SKEW.intersection(children) else []
-    serde_ids = [row.SERDE_ID for row in found if row.SERDE_ID is not None]
-    delete_together(
-        connection,
-        [
-            *((column, ids) for column in children),
-            (schema.SKEWED_STRING_LIST_VALUES.c.STRING_LIST_ID, lists),
-            (schema.SKEWED_STRING_LIST.c.STRING_LIST_ID, lists),
-            (schema.SDS.c.SD_ID, ids),
-            (schema.SERDE_PARAMS.c.SERDE_ID, serde_ids),
-            (schema.SERDES.c.SERDE_ID, serde_ids),
-        ],
-    )
+    # A version of a schema, which took the serde by its name, goes on with it.
+    serde_ids = [row.SERDE_ID for row in found if row.SERDE_ID is not None and not row.IS_SERDE_OF_SCHEMA]
+    try:
+        delete_together(
+            connection,
+            [
+                *((column, ids) for column in children),
+                (schema.SKEWED_STRING_LIST_VALUES.c.STRING_LIST_ID, lists),
+                (schema.SKEWED_STRING_LIST.c.STRING_LIST_ID, lists),
+                (schema.SDS.c.SD_ID, ids),
+                (schema.SERDE_PARAMS.c.SERDE_ID, serde_ids),
+                (schema.SERDES.c.SERDE_ID, serde_ids),
+            ],
+        )
+    except IntegrityError as error:
+        raise RetryableConflict("something began to refer to a storage descriptor that was deleted") from error
     delete_unused_column_descriptors(connection, {row.CD_ID for row in found} - {None, kept_cd_id})
 
 
 @lru_cache(1)
 def _what_hangs_on() -> Select[Any]:
-    """Serde and columns of the descriptors `ids`, and for each of `_CHILDREN_OF_SD` whether it has rows of theirs."""
+    """Serde and columns of the descriptors `ids`, whether a schema of the registry has the serde, and for each of
+    `_CHILDREN_OF_SD` whether it has rows of theirs."""
     has = (exists().where(child == schema.SDS.c.SD_ID) for child in _CHILDREN_OF_SD)
-    return select(schema.SDS.c.SERDE_ID, schema.SDS.c.CD_ID, *has).where(in_ids(schema.SDS.c.SD_ID))
+    of_schema = exists().where(schema.SCHEMA_VERSION.c.SERDE_ID == schema.SDS.c.SERDE_ID).label("IS_SERDE_OF_SCHEMA")
+    return select(schema.SDS.c.SERDE_ID, schema.SDS.c.CD_ID, of_schema, *has).where(in_ids(schema.SDS.c.SD_ID))
 
 
 def _skew_lists(connection: Connection, of_descriptors: Any) -> list[int]:

@@ -162,10 +162,10 @@ def _template(
     skewed_values: list[tuple[int, list[str]]] = []
     skewed_locations: dict[tuple[str, ...], str] = {}
     for kind, *values in details:
-        if kind == SERDE_PARAMETER:
-            serde_parameters[values[1]] = values[2]
-        elif kind == PARAMETER:
-            parameters[values[1]] = values[2]
+        if kind in (SERDE_PARAMETER, PARAMETER):
+            # As of tables: a null value in a map of parameters counts as absent.
+            if values[2] is not None:
+                (serde_parameters if kind == SERDE_PARAMETER else parameters)[values[1]] = values[2]
         elif kind == BUCKET_COLUMN:
             buckets.append((values[0], values[1]))
         elif kind == SORT_COLUMN:
@@ -175,7 +175,7 @@ def _template(
         elif kind == "value":
             skewed_values.append((values[0], list(values[1])))
         else:
-            skewed_locations[values[1]] = values[2]
+            skewed_locations[values[1]] = values[2] or ""
     cd_id, input_format, output_format, compressed, sub_directories, buckets_number, no_serde, *serde = base
     serde_info = None
     if not no_serde:

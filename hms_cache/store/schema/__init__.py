@@ -17,6 +17,7 @@ from hms_cache.store.schema.compaction import (
 from hms_cache.store.schema.constraints import KEY_CONSTRAINTS
 from hms_cache.store.schema.definition import METADATA
 from hms_cache.store.schema.functions import FUNC_RU, FUNCS, PACKAGES, STORED_PROCS
+from hms_cache.store.schema.later import CATALOG_PARAMS, LATER_METADATA
 from hms_cache.store.schema.metastore import (
     METASTORE_DB_PROPERTIES,
     NUCLEUS_TABLES,
@@ -84,6 +85,7 @@ from hms_cache.store.schema.workload import WM_MAPPING, WM_POOL, WM_POOL_TO_TRIG
 __all__ = [
     "AUX_TABLE",
     "BUCKETING_COLS",
+    "CATALOG_PARAMS",
     "CDS",
     "COLUMNS_V2",
     "COMPACTION_METRICS_CACHE",
@@ -104,6 +106,7 @@ __all__ = [
     "HIVE_LOCKS",
     "I_SCHEMA",
     "KEY_CONSTRAINTS",
+    "LATER_METADATA",
     "MASTER_KEYS",
     "MATERIALIZATION_REBUILD_LOCKS",
     "METADATA",

@@ -20,6 +20,7 @@ from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.privileges import roles_of
+from hms_cache.store.rows.name_locks import hold_names
 from hms_cache.store.schema import ROLES
 from hms_cache.store.security.grant_log import log_change
 from hms_cache.store.security.privilege_levels import (
@@ -236,6 +237,9 @@ def _required_target(connection: Connection, reference: HiveObjectRef) -> Target
     target = find_target(connection, reference, lock=True)
     if target is None:
         raise NoSuchObjectException(f"{_text(reference)} does not exist")
+    if target.level is GLOBAL:
+        # There is no row to lock, and Hive's key holds nothing apart that has no authorizer.
+        hold_names(connection)
     if target.level.has_columns and target.column is None:
         raise InvalidObjectException("Column name cannot be null.")
     return target

@@ -126,7 +126,8 @@ class Roles(PartOfStore):
             log_change(transaction, self._context)
             # All grants of roles wait for each other here: two of them could close a cycle together.
             connection.execute(select(ROLES.c.ROLE_ID).where(ROLES.c.ROLE_NAME == ADMIN).with_for_update()).all()
-            role_id = _required_role_id(connection, name)
+            # Nor is one of the two roles dropped meanwhile: who makes one of that name anew would find it granted.
+            role_id = _required_role_id(connection, name, locks=True)
             if kind == "ROLE" and _is_ancestor(connection, principal, name):
                 raise MetaException(
                     f"Cannot grant role {principal} to {name} as {name} already belongs to the role {principal}."
@@ -134,7 +135,7 @@ class Roles(PartOfStore):
                 )
             if _grant_id(connection, role_id, principal, kind) is not None:
                 raise InvalidObjectException(f"Principal {principal} already has the role {name}")
-            if kind == "ROLE" and _role_id(connection, principal) is None:
+            if kind == "ROLE" and _role_id(connection, principal, locks=True) is None:
                 raise NoSuchObjectException(f"Role {principal} does not exist")
             try:
                 connection.execute(
@@ -254,8 +255,8 @@ def _role_like(name: str) -> Select[Any]:
     return select(ROLES.c.ROLE_ID, ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME == name)
 
 
-def _required_role_id(connection: Connection, name: str) -> int:
-    role_id = _role_id(connection, name)
+def _required_role_id(connection: Connection, name: str, *, locks: bool = False) -> int:
+    role_id = _role_id(connection, name, locks=locks)
     if role_id is None:
         raise NoSuchObjectException(f"{name} role can not be found.")
     return role_id

@@ -13,9 +13,8 @@ from sqlalchemy import Connection, String, cast, delete, exists, func, literal, 
 
 from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.column_types import are_columns_included, are_same_columns, is_column_prefix
-from hms_cache.metadata.names import LIKE_ESCAPE
 from hms_cache.store.engine.features import SchemaFeatures
-from hms_cache.store.engine.text_conditions import ExactText, same_text
+from hms_cache.store.engine.text_conditions import ExactText, begins_with, same_text
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.rows.constraint_rows import move_constraints_to_columns
 from hms_cache.store.rows.parameters import (
@@ -114,10 +113,9 @@ def rename_partition_statistics(connection: Connection, row: TableRow, new: Tabl
 def move_partition_locations(connection: Connection, row: TableRow, old: Location, new: Location) -> None:
     """Partitions inside the table's old directory lie at the same place inside its new one."""
     for prefix in dict.fromkeys((str(old), old.url)):
-        escaped = prefix.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
         connection.execute(
             update(SDS)
-            .where(_is_descriptor_of_partition(row), SDS.c.LOCATION.like(f"{escaped}/%", escape=LIKE_ESCAPE))
+            .where(_is_descriptor_of_partition(row), begins_with(SDS.c.LOCATION, f"{prefix}/"))
             .values(
                 LOCATION=literal(str(new), String).concat(
                     func.substr(cast(SDS.c.LOCATION, String(4000)), len(prefix) + 1)

@@ -15,6 +15,7 @@ from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import delete_together
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.text_conditions import begins_with
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.rows.database_rows import require_database
@@ -232,7 +233,7 @@ def _partitions_elsewhere(
         of_some = [
             and_(
                 PARTITIONS.c.TBL_ID == row.table_id,
-                not_(SDS.c.LOCATION.startswith(f"{row.table.sd.location}/", autoescape=True)),
+                not_(begins_with(SDS.c.LOCATION, f"{row.table.sd.location}/")),
             )
             for row in owners[start : start + _TABLES_IN_CONDITION]
         ]

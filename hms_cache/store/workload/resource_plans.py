@@ -77,7 +77,8 @@ class ResourcePlans(PartOfStore):
         def work(transaction: WriteTransaction) -> None:
             connection = transaction.connection
             plan_id = transaction.id("MWMResourcePlan")
-            source = None if copy_from is None else require_plan(connection, copy_from, namespace)
+            # Locked: what belongs to it is read by several statements.
+            source = None if copy_from is None else require_plan(connection, copy_from, namespace, lock=True)
             if read_plans(connection, namespace, name=name):
                 raise AlreadyExistsException(f"Resource plan already exists: {name}")
             values = {

@@ -284,6 +284,18 @@ class TestRename:
         with pytest.raises(ttypes.NoSuchObjectException):
             catalog.get("t")
 
+    def test_partitions_in_similar_directories_stay(self, catalog: StoreUnderTest) -> None:
+        """Case matters, and no character stands for others."""
+        before = catalog.create_table("t_1", keys=[("dt", "string")])
+        root = str(before.sd.location)
+        similar = [f"{root.removesuffix('t_1')}{name}/p" for name in ("T_1", "tx1", "t_11", "t_1.x")]
+        for number, location in enumerate(similar):
+            catalog.add_partitions("t_1", (str(number),), location=location)
+        catalog.add_partitions("t_1", ("inside",), location=f"{root}/P")
+        catalog.alter("t_1", changed(before, tableName="new"))
+        moved = f"{root.removesuffix('t_1')}new/P"
+        assert [partition.sd.location for partition in catalog.partitions("new")] == [*similar, moved]
+
     def test_into_another_database(self, catalog: StoreUnderTest) -> None:
         catalog.create_database("e")
         found = catalog.create_table()

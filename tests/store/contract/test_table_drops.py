@@ -89,6 +89,7 @@ def test_partitions_elsewhere_go_with_the_table_that_owns_its_data(
     catalog.add_partitions("t", ("1",))
     catalog.add_partitions("t", ("2",), location=f"file:{catalog.directory}/outside%_/p")
     catalog.add_partitions("t", ("3",), location=f"file:{catalog.directory}")
+    catalog.add_partitions("t", ("4",), location=f"file:{catalog.directory}/d.db/T/p")
     if whole_database:
         catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, "d"), delete_data=True, cascade=True)
     else:
@@ -96,6 +97,7 @@ def test_partitions_elsewhere_go_with_the_table_that_owns_its_data(
     assert ("outside%_/p" in catalog.files()) is not goes
     assert "outside%_" in catalog.files(), "never what contains a partition"
     assert ("d.db/t/dt=1" in catalog.files()) is not goes
+    assert ("d.db/T/p" in catalog.files()) is not goes
 
 
 def test_a_parent_takes_its_foreign_keys_along(catalog: StoreUnderTest) -> None:

@@ -21,7 +21,15 @@ from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableNam
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.store.engine.work_units import WriteTransaction
-from hms_cache.store.schema import PART_COL_STATS, SCHEDULED_QUERIES, SERDES
+from hms_cache.store.schema import (
+    GLOBAL_PRIVS,
+    I_SCHEMA,
+    PART_COL_STATS,
+    ROLE_MAP,
+    SCHEDULED_QUERIES,
+    SCHEMA_VERSION,
+    SERDES,
+)
 from hms_cache.store.transactions.write_notifications import TableWrite
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, create_database, partition, table
@@ -169,6 +177,43 @@ def schedule(server: Server) -> None:
     server.auxiliary.scheduled_queries.create(query)
 
 
+SCHEMA = ttypes.ISchemaName(CATALOG, "d", "s")
+
+
+def create_schema(server: Server) -> None:
+    server.auxiliary.schemas.create_schema(ttypes.ISchema(1, "s", CATALOG, "d", 1, 1, True))
+
+
+def drop_schema(server: Server) -> None:
+    server.auxiliary.schemas.drop_schema(SCHEMA)
+
+
+def add_version(server: Server) -> None:
+    server.auxiliary.schemas.add_version(ttypes.SchemaVersion(SCHEMA, 1, 5, [ttypes.FieldSchema("a", "int")]))
+
+
+def create_role(name: str) -> Do:
+    return lambda server: server.auxiliary.roles.create_role(name, "o")
+
+
+def drop_role(name: str) -> Do:
+    return lambda server: server.auxiliary.roles.drop_role(name)
+
+
+def grant_role(server: Server) -> None:
+    """The role `outer` to the role `inner`."""
+    roles = server.auxiliary.roles
+    roles.grant_role("outer", "inner", ttypes.PrincipalType.ROLE, "g", ttypes.PrincipalType.USER, grant_option=False)
+
+
+def grant_globally(server: Server) -> None:
+    """As clients of Hive 2 do, without an authorizer."""
+    info = ttypes.PrivilegeGrantInfo("ALL", 0, "g", ttypes.PrincipalType.USER, False)
+    on_all = ttypes.HiveObjectRef(ttypes.HiveObjectType.GLOBAL)
+    grant = ttypes.HiveObjectPrivilege(on_all, "u", ttypes.PrincipalType.USER, info)
+    server.auxiliary.privileges.grant_privileges([grant])
+
+
 def count(of: Column[Any]) -> Do:
     def ask(server: Server) -> int:
         with server.database.loading() as connection:
@@ -311,6 +356,75 @@ CASES = {
     "serde added twice": Case(add_serde, add_serde, (), count(SERDES.c.SERDE_ID), 1, ttypes.AlreadyExistsException),
     "query scheduled twice": Case(
         schedule, schedule, (), count(SCHEDULED_QUERIES.c.SCHEDULED_QUERY_ID), 1, ttypes.AlreadyExistsException
+    ),
+    "schema created twice": Case(
+        create_schema, create_schema, (), count(I_SCHEMA.c.SCHEMA_ID), 1, ttypes.AlreadyExistsException
+    ),
+    "schema's database dropped, schema created": Case(
+        drop_database,
+        create_schema,
+        ("DROP_FUNCTION", "DROP_DATABASE"),
+        count(I_SCHEMA.c.SCHEMA_ID),
+        0,
+        ttypes.NoSuchObjectException,
+    ),
+    "schema's database, dropped after its creation": Case(
+        create_schema, drop_database, (), count(I_SCHEMA.c.SCHEMA_ID), 1, ttypes.InvalidOperationException
+    ),
+    "schema dropped, version added": Case(
+        drop_schema,
+        add_version,
+        (),
+        count(SCHEMA_VERSION.c.SCHEMA_VERSION_ID),
+        0,
+        ttypes.NoSuchObjectException,
+        prepare=(create_schema,),
+    ),
+    "version added, schema dropped": Case(
+        add_version,
+        drop_schema,
+        (),
+        count(SCHEMA_VERSION.c.SCHEMA_VERSION_ID),
+        1,
+        ttypes.InvalidOperationException,
+        prepare=(create_schema,),
+    ),
+    "role granted, the one that has it dropped": Case(
+        grant_role,
+        drop_role("inner"),
+        (),
+        count(ROLE_MAP.c.ROLE_GRANT_ID),
+        0,
+        prepare=(create_role("outer"), create_role("inner")),
+    ),
+    "role granted, dropped": Case(
+        grant_role,
+        drop_role("outer"),
+        (),
+        count(ROLE_MAP.c.ROLE_GRANT_ID),
+        0,
+        prepare=(create_role("outer"), create_role("inner")),
+    ),
+    "role dropped, another granted to it": Case(
+        drop_role("inner"),
+        grant_role,
+        (),
+        count(ROLE_MAP.c.ROLE_GRANT_ID),
+        0,
+        ttypes.NoSuchObjectException,
+        prepare=(create_role("outer"), create_role("inner")),
+    ),
+    "role dropped, granted": Case(
+        drop_role("outer"),
+        grant_role,
+        (),
+        count(ROLE_MAP.c.ROLE_GRANT_ID),
+        0,
+        ttypes.NoSuchObjectException,
+        prepare=(create_role("outer"), create_role("inner")),
+    ),
+    "privilege granted twice": Case(
+        grant_globally, grant_globally, (), count(GLOBAL_PRIVS.c.USER_GRANT_ID), 1, ttypes.InvalidObjectException
     ),
     "files of one write reported twice": Case(
         report_write("file:/1"),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import Connection, Engine, event, func, select
 
 from hms_cache.store.schema import WM_MAPPING, WM_POOL, WM_POOL_TO_TRIGGER, WM_RESOURCEPLAN, WM_TRIGGER
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -265,3 +268,34 @@ def test_refusals(workload: Workload) -> None:
         with pytest.raises(kind, match=text):
             refused()
     assert [each.poolPath for each in plans.get("p", None).pools] == ["a", "a.b", "default"]
+
+
+def test_a_plan_is_copied_as_it_was_at_one_moment(workload: Workload) -> None:
+    """Another server adds a pool with a trigger when the copy has read the pools, and not what belongs to them."""
+    parts = workload.stores().plan_parts
+    plans = workload.stores().resource_plans
+    plans.create(plan("p", 10), None)
+    parts.create_trigger(ttypes.WMTrigger("p", "slow", "ELAPSED_TIME > 1000", "KILL"))
+
+    def change() -> None:
+        parts.create_pool(pool("new"))
+        parts.save_pool_trigger("p", "slow", "new", None, is_drop=False)
+
+    copying, changes = threading.get_ident(), list[Future[None]]()
+
+    def after_statement(connection: Connection, cursor: Any, statement: str, *_: Any) -> None:
+        is_of_pools = statement.startswith("SELECT") and "ALLOC_FRACTION" in statement
+        if is_of_pools and threading.get_ident() == copying and not changes:
+            changes.append(others.submit(change))
+            wait(changes, 0.3)
+
+    with ThreadPoolExecutor(1) as others:
+        event.listen(Engine, "after_cursor_execute", after_statement)
+        try:
+            plans.create(plan("q"), "p")
+        finally:
+            event.remove(Engine, "after_cursor_execute", after_statement)
+        changes[0].result(30)
+    assert [each.poolPath for each in plans.get("q", None).pools] == ["default"]
+    assert plans.get("q", None).poolTriggers is None
+    assert [each.poolPath for each in plans.get("p", None).pools] == ["default", "new"]
