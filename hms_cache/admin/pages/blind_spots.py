@@ -94,8 +94,8 @@ _SPOTS = (
         "set cache.peers to the oldest of them",
     ),
     BlindSpot(
-        "Hive 3.1 claims new column statistics in COLUMN_STATS_ACCURATE; Hive 4.0 takes the claim of a transactional table"
-        " back while it merges statistics",
+        "Hive 3.1 claims new column statistics in COLUMN_STATS_ACCURATE; Hive 4.0 takes the claim of a transactional"
+        " table back while it merges statistics",
         "foreign metastores",
         "cannot be seen before the next event of the table or partition",
         "hms-cache refresh of the table; keep transactional tables that they analyze beside writes out of the cache",
