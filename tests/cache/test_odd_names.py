@@ -5,6 +5,7 @@ Databases and tables may have them with `metastore.support.special.characters.ta
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,8 @@ from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableNam
 from hms_cache.notifications import events as ev
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
 
@@ -108,6 +111,41 @@ def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path:
         store.writes.tables.drop_table(key, delete_data=False)
         store.writes.functions.drop_function(FunctionName(CATALOG, name, "f"))
         compare("dropped")
+
+
+@pytest.mark.parametrize("name", ["a:b", "a:5:7", "a,b", "a.b", "a|b"])
+@pytest.mark.parametrize("is_of_database", [False, True], ids=["table", "database"])
+def test_lists_of_write_ids(
+    sqlite_database: Database, tmp_path: Path, name: str, is_of_database: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A `:` parts the fields of a list. A table with one in its name has no tag, and is held all the same."""
+    key = TableName(CATALOG, *((name, "t") if is_of_database else ("d", name)))
+    with closing(Server(sqlite_database.url.render_as_string(hide_password=False), tmp_path)) as server:
+        store, client = server.objects, server.transactions
+        create_database(store, key.database)
+        made = table(key.database, key.table, (("p", "string"),), transactional="true")
+        for direction in ("Input", "Output"):
+            setattr(made.sd, f"{direction.lower()}Format", f"org.apache.hadoop.hive.ql.io.orc.Orc{direction}Format")
+        store.writes.tables.create_table(made)
+        for _ in range(2):
+            txn = client.open()
+            client.allocate([txn], key.table, key.database)
+            client.commit(txn)
+        server.poller.step()
+        for text in (None, *(f"{key.database}.{key.table}:{mark}:9223372036854775807::" for mark in (1, 2))):
+            version = ReadVersion(valid_write_ids=text)
+            for read in (
+                lambda store, version=version: store.reads.tables.get_table(key, version=version),
+                lambda store, version=version: store.reads.partitions.get_partitions(
+                    key, AllPartitions(), version=version
+                ),
+            ):
+                for _ in range(3):
+                    answer = encoded(lambda read=read: read(server.store))  # type: ignore[misc]
+                    assert answer == encoded(lambda read=read: read(store)), text  # type: ignore[misc]
+        assert server.reasons().count(Reason.HIT) >= 4
+        assert verify(server.cache.shared, server.objects.reads, server.cache.loader).differences == []
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
 
 
 SPELLINGS = ("a", "A", "a ", " a", "A\t", "\u00e1", "ab")
