@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from hms_cache.cache.entries import TABLE_FACETS, Facet
 from hms_cache.cache.policy import sync_property
+from hms_cache.metadata.names import normalize_identifier
 from hms_cache.notifications import events as ev
 from hms_cache.notifications import tjson
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
@@ -183,23 +184,23 @@ _OF_COLUMNS = (
 
 
 def changed_columns(event: ev.Event) -> frozenset[str] | None:
-    """The columns, in lower case, whose statistics the event may have changed; None: all of them.
+    """The columns, by their normalized names, whose statistics the event may have changed; None: all of them.
 
     Hive logs one event for each struct of statistics that it writes, with what it wrote, and one for a deletion, with
-    the column or none for all (HMSHandler.updateTableColumnStatsInternal, deletePartitionColumnStatistics). Column
-    names are compared in lower case, as they are stored.
+    the column or none for all (HMSHandler.updateTableColumnStatsInternal, deletePartitionColumnStatistics). The event
+    of a deletion has the column as the client spelt it; what is deleted is the column of the normalized name.
     """
     if not isinstance(event, _OF_COLUMNS):
         return None
     if isinstance(event, ev.TableColumnStatisticsDeleted | ev.PartitionColumnStatisticsDeleted):
-        return frozenset((event.column.lower(),)) if event.column else None
+        return frozenset((normalize_identifier(event.column),)) if event.column else None
     try:
         written = event.statistics()
     except Exception:
         return None
     if written is None or not written.statsObj or not all(one.colName for one in written.statsObj):
         return None
-    return frozenset(one.colName.lower() for one in written.statsObj)
+    return frozenset(normalize_identifier(one.colName) for one in written.statsObj)
 
 
 def table_rule(event: ev.Event) -> Mapping[Facet, Action]:

@@ -38,7 +38,8 @@ CACHEABLE_WITH: Mapping[Facet, frozenset[str]] = {
     Facet.EXCLUDED: ALL_PEERS,
 }
 """With which other writers on the database (`cache.peers`) a facet may be cached: kinds without an event never are.
-Source: what Hive 3.1 and 4.x change without an event, as the tests with Java as a peer see it."""
+Source: what Hive 3.1 and 4.x change without an event, as the tests with Java as a peer see it. What they change without
+one of kinds that they log otherwise is said in docs/consistency.md (what is not seen)."""
 
 
 class CachePolicy:

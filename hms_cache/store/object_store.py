@@ -144,9 +144,9 @@ class ObjectReads(StoreReads):
         return self._tables.read_meta_of_database(database)
 
     def get_write_id_tag(self, table: TableName) -> str | None:
-        if table.catalog != DEFAULT_CATALOG:
-            return None
         key = table.database, table.table
+        if table.catalog != DEFAULT_CATALOG or any(":" in name for name in key):
+            return None
 
         def read(connection: Connection) -> str:
             open_txns = open_txns_response(read_snapshot(connection, self._open_txn_timeout_ms))

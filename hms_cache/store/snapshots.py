@@ -113,7 +113,8 @@ class StoreReads(MetadataReads):
         """The `ValidWriteIdList` of a table without any current transaction: every open write id is invalid in it.
 
         Read in the same snapshot as the table it is exactly the tag of that table (P2). None when write ids cannot be
-        known: another catalog than the default one, since transaction tables have no catalog column.
+        known: another catalog than the default one, since transaction tables have no catalog column; a name with a `:`,
+        which no list can carry.
         """
 
     @abstractmethod

@@ -94,6 +94,19 @@ _SPOTS = (
         "set cache.peers to the oldest of them",
     ),
     BlindSpot(
+        "Hive 3.1 claims new column statistics in COLUMN_STATS_ACCURATE; Hive 4 takes the claim of a transactional"
+        " table back while it merges statistics",
+        "foreign metastores",
+        "cannot be seen before the next event of the table or partition",
+        "hms-cache refresh of the table; keep transactional tables that they analyze beside writes out of the cache",
+    ),
+    BlindSpot(
+        "Hive 4 drops a database of type REMOTE",
+        "foreign metastores",
+        "cannot be seen",
+        "hms-cache flush of the database",
+    ),
+    BlindSpot(
         "Files are written into or deleted from a directory without telling the metastore",
         "Spark's save to a path, distcp, hdfs dfs",
         "nothing is answered wrong: the metastore keeps no list of files; statistics stay as they were",

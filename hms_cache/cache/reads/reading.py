@@ -150,9 +150,8 @@ class Reading:
                 self._observe(kind, reason)
                 call_context.note_moment(moment)
                 raise
-            except Exception:
-                self._drop_broken(subject)
-                return self._ask(kind, Reason.BROKEN, ask)
+            except Exception as error:
+                return self._ask_for_broken(kind, subject, ask, error)
             if isinstance(found, Bypass):
                 return self._ask(kind, found.reason, ask)
             if not isinstance(found, Need):
@@ -180,9 +179,20 @@ class Reading:
             _log.exception("whether memory is recent could not be found out")
             return False
 
-    def _drop_broken(self, subject: Key | None) -> None:
-        """In an `except` clause: memory could not be read; what is held of the subject may be the cause."""
-        _log.exception("what is held of %s cannot be read and is dropped", subject)
+    def _ask_for_broken(self, kind: str, subject: Key | None, ask: Callable[[], T], error: Exception) -> T:
+        """The store's answer where memory could not be read. What is held of the subject may be the cause, and is
+        dropped; but if the store fails in the same way, the request is: no client must empty memory with it."""
+        try:
+            answer = self._ask(kind, Reason.BROKEN, ask)
+        except Exception as told:
+            if type(told) is not type(error):
+                self._drop_broken(subject, error)
+            raise
+        self._drop_broken(subject, error)
+        return answer
+
+    def _drop_broken(self, subject: Key | None, error: Exception) -> None:
+        _log.error("what is held of %s cannot be read and is dropped", subject, exc_info=error)
         try:
             if subject is not None:
                 self.cache.forget(subject)

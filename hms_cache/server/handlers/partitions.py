@@ -533,6 +533,8 @@ def get_partition_values(call: Call, arguments: methods.get_partition_values_arg
     if not request.partitionKeys:
         raise MetaException("The values of no partition key are asked for")
     keys = [key.name for key in request.partitionKeys]
+    if None in keys:
+        raise MetaException("The values of a partition key without a name are asked for")
     if len(set(keys)) < len(keys):
         # Each would be a further column of every row of the answer.
         raise MetaException("The values of a partition key are asked for more than once")

@@ -4,8 +4,9 @@ MySQL and MariaDB take texts for the same that are not. They ignore trailing bla
 and accents in those to which Hive's script gives no binary collation: nearly all of transactions, locks, compactions,
 resource plans, procedures and scheduled queries. To Hive `p=a`, `p=A`, `p=á` and `p=a ` are four partitions.
 
-Names of catalogs, databases, tables and columns need none of this: they are stored in lower case and without blanks
-around them and consist of ASCII, and a catalog is asked for by nothing else (`normalize_catalog`).
+Names of catalogs, databases and tables need none of this: they are stored in lower case and without blanks around them
+and consist of ASCII, and a catalog is asked for by nothing else (`normalize_catalog`). Columns are asked for as clients
+spell them.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Facts: `ObjectStore.getTableColumnStatistics`, `getPartitionColumnStatistics`, `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import Connection, Select, and_, bindparam, select
@@ -56,14 +56,15 @@ class StatisticsReader:
         self, table_id: int, columns: Iterable[str], engine: str
     ) -> list[tuple[ColumnStatisticsObj, int]]:
         """(statistics, when made, epoch seconds) of the columns that have any, in no order. One statement."""
+        asked = {column.lower() for column in columns}
         rows = self._connection.execute(
             self._of(TAB_COL_STATS, engine)
             .where(TAB_COL_STATS.c.TBL_ID == bindparam("table_id"))
             .where(TAB_COL_STATS.c.COLUMN_NAME.in_(bindparam("columns", expanding=True))),
-            {"table_id": table_id, "columns": sorted({column.lower() for column in columns}), "engine": engine},
+            {"table_id": table_id, "columns": sorted(asked), "engine": engine},
         ).all()
         found = ((statistics_of_row(row), row[LAST_ANALYZED]) for row in rows)
-        return [(statistics, made_s) for statistics, made_s in found if statistics is not None]
+        return [(one, made_s) for one, made_s in found if one is not None and _is_asked(one, asked)]
 
     def of_partitions(
         self, table: PartitionedTable, names: Sequence[str], columns: Iterable[str], engine: str
@@ -72,7 +73,7 @@ class StatisticsReader:
 
         One statement per 5,000 names, one in all for more than 20,000.
         """
-        wanted = set(names)
+        wanted, asked = set(names), {column.lower() for column in columns}
         statement = (
             self._of(PART_COL_STATS, engine, PARTITIONS.c.PART_NAME)
             .select_from(PARTITIONS.join(PART_COL_STATS, PART_COL_STATS.c.PART_ID == PARTITIONS.c.PART_ID))
@@ -81,7 +82,7 @@ class StatisticsReader:
         )
         parameters: dict[str, Any] = {
             "table_id": table.table_id,
-            "columns": sorted({column.lower() for column in columns}),
+            "columns": sorted(asked),
             "engine": engine,
         }
         runs = [parameters]
@@ -93,7 +94,7 @@ class StatisticsReader:
             for row in comparable_rows(self._connection, statement, run):
                 name = row[ROW_WIDTH]
                 statistics = statistics_of_row(row)
-                if name in wanted and statistics is not None:
+                if name in wanted and statistics is not None and _is_asked(statistics, asked):
                     yield name, statistics, row[LAST_ANALYZED]
 
     def _of(self, table: Any, engine: str, *more: Any) -> Select[Any]:
@@ -111,6 +112,11 @@ def of_engine(table: Any, features: SchemaFeatures, engine: str) -> Any:
 
 def _column(statistics: ColumnStatisticsObj) -> str:
     return str(statistics.colName)
+
+
+def _is_asked(statistics: ColumnStatisticsObj, asked: Collection[str]) -> bool:
+    """MySQL and MariaDB find `a` by `a `, too."""
+    return _column(statistics).lower() in asked
 
 
 _CLAIMS = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from hms_cache.metadata.names import DEFAULT_DATABASE, qualified
+from hms_cache.metadata.names import DEFAULT_DATABASE, normalize_identifier, qualified
 from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.metadata.statistics_merge import AggregationRules, aggregate
@@ -245,7 +245,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
     def delete_table_column_statistics(
         self, table: TableName, columns: Sequence[str] = (), *, engine: str = DEFAULT_ENGINE
     ) -> None:
-        doomed = [column.lower() for column in columns]
+        doomed = [normalize_identifier(column) for column in columns]
 
         def drop(transaction: WriteTransaction) -> None:
             row = _deletable(transaction.connection, table)
@@ -275,7 +275,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         *,
         engine: str = DEFAULT_ENGINE,
     ) -> None:
-        doomed = [column.lower() for column in columns]
+        doomed = [normalize_identifier(column) for column in columns]
         names = [normalized_partition_name(name) for name in partition_names]
 
         def drop(transaction: WriteTransaction) -> None:
@@ -327,7 +327,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         of_table: bool = False,
         engine: str = DEFAULT_ENGINE,
     ) -> None:
-        doomed = [column.lower() for column in columns]
+        doomed = [normalize_identifier(column) for column in columns]
         names = [normalized_partition_name(name) for name in partition_names]
         who = engine or DEFAULT_ENGINE
 
