@@ -321,16 +321,25 @@ def _pairs(rows: Iterable[Any]) -> list[tuple[int, str]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def _is_latin(text: str) -> bool:
-    try:
-        text.encode("latin-1")
-    except UnicodeEncodeError:
-        return False
-    return True
+_WITHOUT_PRINT = bytes((0x81, 0x8D, 0x8F, 0x90, 0x9D))
+"""Bytes that code page 1252 leaves open. MySQL takes them for the control characters of these numbers."""
+
+_LATIN1 = frozenset(_WITHOUT_PRINT.decode("latin-1")).union(
+    bytes(set(range(256)).difference(_WITHOUT_PRINT)).decode("cp1252")
+)
+"""The characters of MySQL's ``latin1``."""
+
+
+def _plane(text: str) -> int:
+    """Which columns of MySQL have all its characters: 0 for all, 1 for those of ``utf8mb3``, 2 for ``utf8mb4`` only."""
+    if text.isascii() or _LATIN1.issuperset(text):
+        return 0
+    return 1 if max(text) <= "\uffff" else 2
 
 
 def batches_of_texts(connection: Connection, texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    """The texts in lists for `comparable_rows`; on MySQL those beyond latin1 come apart, lest they hide the others.
+    """The texts in lists for `comparable_rows`; on MySQL those that some columns have no characters for come apart,
+    lest they hide the others.
 
     A list has `size` texts at most, and no more characters than go well into one statement. Texts that no column holds
     are left out; MySQL ignores blanks at the end.
@@ -338,7 +347,7 @@ def batches_of_texts(connection: Connection, texts: Iterable[str], size: int) ->
     ordered = sorted(text for text in texts if len(text.rstrip(" ")) <= LONGEST_NAME)
     groups = [ordered]
     if connection.dialect.name in ("mysql", "mariadb") and not all(text.isascii() for text in ordered):
-        groups = [[text for text in ordered if _is_latin(text)], [text for text in ordered if not _is_latin(text)]]
+        groups = [[text for text in ordered if _plane(text) == plane] for plane in range(3)]
     for group in groups:
         batch: list[str] = []
         characters = 0
