@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, bindparam, select
 
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.engine.comparable_texts import comparable_rows, possible_names
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.features import SchemaFeatures
@@ -19,7 +20,6 @@ from hms_cache.store.partitions.selection import (
     NAMES_IN_A_STATEMENT,
     PartitionedTable,
     batches_of_texts,
-    comparable_rows,
 )
 from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE
 from hms_cache.store.rows.statistics_rows import LAST_ANALYZED, ROW_WIDTH, statistics_columns, statistics_of_row
@@ -60,7 +60,11 @@ class StatisticsReader:
             self._of(TAB_COL_STATS, engine)
             .where(TAB_COL_STATS.c.TBL_ID == bindparam("table_id"))
             .where(TAB_COL_STATS.c.COLUMN_NAME.in_(bindparam("columns", expanding=True))),
-            {"table_id": table_id, "columns": sorted({column.lower() for column in columns}), "engine": engine},
+            {
+                "table_id": table_id,
+                "columns": self._names(columns),
+                "engine": engine,
+            },
         ).all()
         found = ((statistics_of_row(row), row[LAST_ANALYZED]) for row in rows)
         return [(statistics, made_s) for statistics, made_s in found if statistics is not None]
@@ -81,7 +85,7 @@ class StatisticsReader:
         )
         parameters: dict[str, Any] = {
             "table_id": table.table_id,
-            "columns": sorted({column.lower() for column in columns}),
+            "columns": self._names(columns),
             "engine": engine,
         }
         runs = [parameters]
@@ -95,6 +99,9 @@ class StatisticsReader:
                 statistics = statistics_of_row(row)
                 if name in wanted and statistics is not None:
                     yield name, statistics, row[LAST_ANALYZED]
+
+    def _names(self, columns: Iterable[str]) -> list[str]:
+        return possible_names(self._connection, sorted({column.lower() for column in columns}))
 
     def _of(self, table: Any, engine: str, *more: Any) -> Select[Any]:
         columns = statistics_columns(table, self._features, bit_vectors=self._bit_vectors, histograms=self._histograms)

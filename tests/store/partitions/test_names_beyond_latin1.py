@@ -1,8 +1,8 @@
 """Names that a column of MySQL has no characters for hide none of those that it has: in our own schema those beyond the
 basic plane, in Hive's those beyond latin1.
 
-latin1 there is Windows' code page 1252: it has the euro, dashes and quotation marks, and not the control characters that
-ISO 8859-1 has in their place.
+latin1 there is Windows' code page 1252: it has the euro, dashes and quotation marks, and not the control characters
+that ISO 8859-1 has in their place.
 """
 
 from __future__ import annotations
