@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hms_cache.authorization.decisions import SecuredObject
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -47,3 +48,36 @@ def test_there_is_nothing_of_that_name(database_of_any_schema: Database, tmp_pat
     writes.statistics.update_table_column_statistics(statistics(None))
     of_table = reads.statistics.get_table_column_statistics(T, ("a", name))
     assert [one.colName for one in of_table.statsObj] == ["a"]
+
+
+@pytest.mark.parametrize("name", ["日本", "\x80", "\U0001f600"])
+def test_who_has_that_name_has_the_rights_of_its_groups(
+    database_of_any_schema: Database, tmp_path: Path, name: str
+) -> None:
+    """And nothing else: a directory knows users and groups of any name."""
+    world = make_world(database_of_any_schema, tmp_path)
+    world.create_table("t")
+    group = ttypes.PrincipalType.GROUP
+    stores, on = world.stores, ttypes.HiveObjectRef(ttypes.HiveObjectType.TABLE, "d", "t")
+    info = ttypes.PrivilegeGrantInfo("SELECT", 0, "o", ttypes.PrincipalType.USER, False)
+    stores.privileges.grant_privileges([ttypes.HiveObjectPrivilege(on, "g", group, info, "SQL")])
+    stores.roles.create_role("r", "o")
+    stores.roles.grant_role("r", "g", group, "o", ttypes.PrincipalType.USER, grant_option=False)
+
+    def rights(groups: set[str], *of: str) -> tuple[set[str], set[str]]:
+        found = stores.rights.rights(name, SecuredObject(*of), frozenset(groups))
+        return set(found.roles), {right.word for right in found.rights}
+
+    assert rights({"g", name}, "hive", "d", "t") == ({"public", "r"}, {"SELECT"})
+    assert rights({name}, "hive", "d", "t") == ({"public"}, set())
+    assert rights({"g"}, "hive", "d", name) == ({"public", "r"}, set())
+    on_database = ttypes.HiveObjectRef(ttypes.HiveObjectType.DATABASE, "d")
+    stores.privileges.grant_privileges([ttypes.HiveObjectPrivilege(on_database, "g", group, info, "SQL")])
+    assert rights({"g"}, "hive", "d", name) == ({"public", "r"}, {"SELECT"}), "that on its database"
+    assert rights({"g"}, "hive", name) == ({"public", "r"}, set())
+    assert [role.roleName for role in stores.roles.list_roles(name, ttypes.PrincipalType.USER)] == ["public"]
+    assert stores.privileges.list_privileges(name, group, on) == []
+    granted = stores.privileges.get_privilege_set(on, name, [name, "g"])
+    assert [len(granted.groupPrivileges[one]) for one in (name, "g")] == [0, 1]
+    elsewhere = ttypes.HiveObjectRef(ttypes.HiveObjectType.TABLE, "d", name)
+    assert stores.privileges.list_privileges("g", group, elsewhere) == []
