@@ -20,6 +20,7 @@ from hms_cache.metadata.names import (
 from hms_cache.metadata.object_names import DatabaseName, FunctionName
 from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.contract.functions import FunctionReads, FunctionWrites
+from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.text_conditions import may_match
@@ -207,7 +208,7 @@ def drop_functions(
 
 def _read_function(connection: Connection, catalog: str, database: str, name: str) -> tuple[int, Function] | None:
     statement = _FUNCTIONS.where(DBS.c.NAME == database, FUNCS.c.FUNC_NAME == name)
-    found = _functions(connection.execute(statement, {"catalog": catalog}).all())
+    found = _functions(comparable_rows(connection, statement, {"catalog": catalog}))
     return found[0] if found else None
 
 
@@ -218,7 +219,7 @@ def _lock_function(connection: Connection, function: FunctionName) -> tuple[int,
     """
     names = {"catalog": function.catalog, "database": function.database, "function": function.function}
     # SQLite has one writer at a time.
-    if connection.dialect.name != "sqlite" and connection.execute(_LOCK, names).first() is None:
+    if connection.dialect.name != "sqlite" and not comparable_rows(connection, _LOCK, names):
         return None
     return _read_function(connection, *function)
 

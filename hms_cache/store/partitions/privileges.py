@@ -12,6 +12,7 @@ from sqlalchemy import Connection, bindparam, or_, select
 
 from hms_cache.store.contract.partitions import Grantee
 from hms_cache.store.engine.bulk_writes import IDS_IN_A_STATEMENT, batches, in_ids
+from hms_cache.store.engine.comparable_texts import possible_names
 from hms_cache.store.schema import PART_PRIVS, ROLE_MAP, ROLES, TABLE_PARAMS
 from hms_cache.thrift_gen.hive_metastore.ttypes import PrincipalPrivilegeSet, PrincipalType, PrivilegeGrantInfo
 
@@ -76,7 +77,10 @@ def roles_of(connection: Connection, grantee: Grantee) -> list[str]:
     """The roles of the user and of the groups, roles of roles included; every user has `public`."""
     parents: dict[str, set[str]] = {}
     pending = set() if grantee.user is None else {"public"}
-    for principal, kind, role in connection.execute(_ROLES, {"user": grantee.user, "groups": list(grantee.groups)}):
+    possible = possible_names(connection, () if grantee.user is None else (grantee.user,))
+    groups = possible_names(connection, grantee.groups)
+    user = possible[0] if possible else None
+    for principal, kind, role in connection.execute(_ROLES, {"user": user, "groups": groups}):
         if kind == "ROLE":
             parents.setdefault(principal, set()).add(role)
         elif (

@@ -6,12 +6,11 @@ and is then decided exactly on the partition names, whose texts are the values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Integer, Row, Select, and_, bindparam, func, or_, select
-from sqlalchemy.exc import DataError
+from sqlalchemy import ColumnElement, Connection, Integer, and_, bindparam, func, or_, select
 
 from hms_cache.expressions import (
     Bound,
@@ -44,8 +43,8 @@ from hms_cache.store.contract.partitions import (
     ByValues,
     PartitionSelection,
 )
+from hms_cache.store.engine.comparable_texts import plane_of
 from hms_cache.store.engine.context import StoreContext
-from hms_cache.store.engine.dialects import is_uncomparable
 from hms_cache.store.engine.direct_statements import CHARACTERS_OF_A_PACKET, DirectQuery
 from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out
 from hms_cache.store.schema import DBS, PARTITION_KEY_VALS, PARTITION_KEYS, PARTITIONS, TABLE_PARAMS, TBLS
@@ -301,36 +300,13 @@ def values_with_empty(values: list[str], empty: dict[int, str] | None) -> list[s
     return values
 
 
-def comparable_rows(
-    connection: Connection, statement: Select[Any], parameters: Mapping[str, Any]
-) -> Sequence[Row[Any]]:
-    """The rows of a statement that compares stored texts with given ones.
-
-    None where the given text cannot be in the column at all: Hive's own MySQL schema keeps names in latin1, and MySQL
-    answers a comparison with other text with an error (`engine.dialects.translate_error`).
-    """
-    try:
-        return connection.execute(statement, dict(parameters)).all()
-    except DataError as error:
-        if not is_uncomparable(error):
-            raise
-        return []
-
-
 def _pairs(rows: Iterable[Any]) -> list[tuple[int, str]]:
     return [(row[0], row[1]) for row in rows]
 
 
-def _is_latin(text: str) -> bool:
-    try:
-        text.encode("latin-1")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def batches_of_texts(connection: Connection, texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    """The texts in lists for `comparable_rows`; on MySQL those beyond latin1 come apart, lest they hide the others.
+    """The texts in lists for `comparable_rows`; on MySQL those that some columns have no characters for come apart,
+    lest they hide the others.
 
     A list has `size` texts at most, and no more characters than go well into one statement. Texts that no column holds
     are left out; MySQL ignores blanks at the end.
@@ -338,7 +314,7 @@ def batches_of_texts(connection: Connection, texts: Iterable[str], size: int) ->
     ordered = sorted(text for text in texts if len(text.rstrip(" ")) <= LONGEST_NAME)
     groups = [ordered]
     if connection.dialect.name in ("mysql", "mariadb") and not all(text.isascii() for text in ordered):
-        groups = [[text for text in ordered if _is_latin(text)], [text for text in ordered if not _is_latin(text)]]
+        groups = [[text for text in ordered if plane_of(text) == plane] for plane in range(3)]
     for group in groups:
         batch: list[str] = []
         characters = 0

@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select
 
+from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.schema import CATALOG_PARAMS, CTLGS, DATABASE_PARAMS, DBS
@@ -67,7 +68,7 @@ _LOCK = _DATABASE_ID.with_for_update()
 def read_database(connection: Connection, catalog: str, database: str) -> DatabaseRow | None:
     """The database with this (normalized) name, in one statement."""
     statement = _database_statement(features_of(connection).missing_columns)
-    rows = connection.execute(statement, {"catalog": catalog, "database": database}).all()
+    rows = comparable_rows(connection, statement, {"catalog": catalog, "database": database})
     return _database_row(rows) if rows else None
 
 
@@ -78,7 +79,7 @@ def lock_database(connection: Connection, catalog: str, database: str) -> Databa
     """
     names = {"catalog": catalog, "database": database}
     # SQLite has one writer at a time.
-    if connection.dialect.name != "sqlite" and connection.execute(_LOCK, names).first() is None:
+    if connection.dialect.name != "sqlite" and not comparable_rows(connection, _LOCK, names):
         return None
     return read_database(connection, catalog, database)
 
@@ -102,8 +103,8 @@ def read_databases(connection: Connection, catalog: str, *conditions: ColumnElem
 
 def read_database_id(connection: Connection, catalog: str, database: str) -> int | None:
     """DB_ID of the database, None when there is none."""
-    found: int | None = connection.execute(_DATABASE_ID, {"catalog": catalog, "database": database}).scalar()
-    return found
+    rows = comparable_rows(connection, _DATABASE_ID, {"catalog": catalog, "database": database})
+    return rows[0][0] if rows else None
 
 
 def require_database(connection: Connection, catalog: str, database: str) -> DatabaseRow:

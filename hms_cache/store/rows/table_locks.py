@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, select
 
+from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.rows.table_rows import TableRow, read_table
 from hms_cache.store.schema import DBS, TBLS
 
@@ -29,7 +30,7 @@ def lock_table(connection: Connection, catalog: str, database: str, table: str) 
     For changes of the table, and of partitions that are there: two that change the same one would both log it.
     """
     names = {"catalog": catalog, "database": database, "table": table}
-    if connection.execute(_LOCK, names).first() is None:
+    if not comparable_rows(connection, _LOCK, names):
         return None
     return read_table(connection, catalog, database, table)
 
@@ -41,6 +42,6 @@ def share_table(connection: Connection, catalog: str, database: str, table: str)
     """
     if connection.dialect.name != "sqlite":
         names = {"catalog": catalog, "database": database, "table": table}
-        if connection.execute(_SHARE, names).first() is None:
+        if not comparable_rows(connection, _SHARE, names):
             return None
     return read_table(connection, catalog, database, table)

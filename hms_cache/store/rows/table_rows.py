@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from hms_cache.store.engine.comparable_texts import comparable_rows, possible_names
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.read_plans import Plan, Question
 from hms_cache.store.rows.table_statements import (
@@ -87,8 +88,8 @@ class _Details:
 def read_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow | None:
     """The table with this (normalized) name, None when there is none."""
     statement = main_statements(features_of(connection).missing_columns).by_name
-    row = connection.execute(statement, {"catalog": catalog, "database": database, "table": table}).first()
-    return None if row is None else _complete(connection, [row])[0]
+    rows = comparable_rows(connection, statement, {"catalog": catalog, "database": database, "table": table})
+    return _complete(connection, rows[:1])[0] if rows else None
 
 
 def table_plan(connection: Connection, catalog: str, database: str, table: str) -> Plan[TableRow | None]:
@@ -96,7 +97,10 @@ def table_plan(connection: Connection, catalog: str, database: str, table: str) 
     table is skewed or a materialized view."""
     query = main_statements(features_of(connection).missing_columns).query_by_name
     names = {"catalog": catalog, "database": database, "table": table}
-    rows, details = yield [Question(query, names), Question(DETAILS_BY_NAME, names)]
+    rows, details = yield [
+        Question(query, names, compares_texts=True),
+        Question(DETAILS_BY_NAME, names, compares_texts=True),
+    ]
     return _complete(connection, rows, details)[0] if rows else None
 
 
@@ -104,6 +108,7 @@ def read_tables(connection: Connection, catalog: str, database: str, names: Sequ
     """The tables with these names that exist, by name; the same statements per `MANY_NAMES` names."""
     found: list[TableRow] = []
     statement = main_statements(features_of(connection).missing_columns).by_names
+    names = possible_names(connection, names)
     for start in range(0, len(names), MANY_NAMES):
         rows = connection.execute(
             statement, {"catalog": catalog, "database": database, "tables": list(names[start : start + MANY_NAMES])}

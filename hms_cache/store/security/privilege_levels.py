@@ -12,6 +12,7 @@ from sqlalchemy import Column, Connection, FromClause, Select, Table, null, sele
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.metadata.partition_names import make_partition_name
+from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.schema import (
@@ -219,5 +220,5 @@ def name_columns(level: Level) -> tuple[Any, ...]:
 def _found(connection: Connection, level: Level, statement: Select[Any], lock: bool) -> Target | None:
     if lock:
         statement = statement.with_for_update()
-    found = connection.execute(statement).scalar()
-    return None if found is None else Target(level, found)
+    rows = comparable_rows(connection, statement, {})
+    return Target(level, rows[0][0]) if rows else None

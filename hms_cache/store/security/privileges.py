@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.store.contract.partitions import Grantee
+from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
@@ -313,7 +314,7 @@ def _read(connection: Connection, level: Level, conditions: Any) -> list[HiveObj
         .select_from(level.source)
         .where(*conditions(level))
     )
-    rows = sorted(connection.execute(statement).all(), key=lambda row: tuple(str(value or "") for value in row))
+    rows = sorted(comparable_rows(connection, statement, {}), key=lambda row: tuple(str(value or "") for value in row))
     return [_grant(level, row) for row in rows]
 
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, String, cast, literal_column, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, String, cast, false, literal_column, select, union_all
 
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, SecuredObject
 from hms_cache.authorization.standard_rights import COLUMN, GLOBAL_ONLY, OWNER, SHARED, Right, Rights
 from hms_cache.store.contract.partitions import Grantee
+from hms_cache.store.engine.comparable_texts import possible_names
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.privileges import roles_of
@@ -60,10 +61,11 @@ def _own_names(user: str, roles: frozenset[str], groups: frozenset[str]) -> dict
 def _rights(connection: Connection, user: str, within: SecuredObject, groups: frozenset[str]) -> Rights:
     roles = _roles(connection, user, groups)
     of_kind = _own_names(user, roles, groups)
-    names = sorted({user} | roles | groups)
+    names = possible_names(connection, sorted({user} | roles | groups))
+    possible = possible_names(connection, [name for name in within if name is not None])
     rights: set[Right] = set()
     tables: set[SecuredObject] = set()
-    for *place, word, grantable, principal, kind in connection.execute(union_all(*_parts(names, within))):
+    for *place, word, grantable, principal, kind in connection.execute(union_all(*_parts(names, within, possible))):
         of = SecuredObject(*(name or None for name in place))
         # A collation may take other names for the same: only equal ones count.
         if any(name is not None and found != name for found, name in zip(of, within, strict=True) if found is not None):
@@ -82,7 +84,8 @@ def _words(text: str | None) -> list[str]:
     return ["SELECT", "INSERT", "UPDATE", "DELETE"] if "ALL" in words else words
 
 
-def _parts(names: list[str], within: SecuredObject) -> list[Select[Any]]:
+def _parts(names: list[str], within: SecuredObject, possible: list[str]) -> list[Select[Any]]:
+    """`possible`: those of the names in `within` that can be in the database."""
     catalog, database, table = within
     parts = [_grants(GLOBAL, names, [])]
     if within == GLOBAL_ONLY:
@@ -90,7 +93,11 @@ def _parts(names: list[str], within: SecuredObject) -> list[Select[Any]]:
     in_database: list[ColumnElement[bool]] = []
     if within != METASTORE:
         in_database = [DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database]
-    in_tables = in_database if table is None else [*in_database, TBLS.c.TBL_NAME == table]
+        if not {catalog, database}.issubset((None, *possible)):
+            in_database = [false()]
+    in_tables = in_database
+    if table is not None:
+        in_tables = [*in_database, TBLS.c.TBL_NAME == table if table in possible else false()]
     owns_database, owns_table = DBS.c.OWNER_NAME.in_(names), TBLS.c.OWNER.in_(names)
     parts.append(
         _select(

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
@@ -195,7 +196,7 @@ class Roles(PartOfStore):
                 same_text(ROLE_MAP.c.PRINCIPAL_NAME, principal), ROLE_MAP.c.PRINCIPAL_TYPE == type_name(principal_type)
             )
         )
-        rows = run_read(self._database, lambda connection: connection.execute(statement).all())
+        rows = run_read(self._database, lambda connection: comparable_rows(connection, statement, {}))
         roles = sorted((Role(*row) for row in rows), key=lambda role: str(role.roleName))
         if principal_type == PrincipalType.USER:
             roles.append(Role(PUBLIC, 0, PUBLIC))
@@ -216,7 +217,7 @@ class Roles(PartOfStore):
         return self._grants(_MEMBERS.where(same_text(ROLES.c.ROLE_NAME, name)))
 
     def _grants(self, statement: Select[Any]) -> list[RolePrincipalGrant]:
-        rows = run_read(self._database, lambda connection: connection.execute(statement).all())
+        rows = run_read(self._database, lambda connection: comparable_rows(connection, statement, {}))
         grants = [
             RolePrincipalGrant(role, principal, _type(kind), bool(option), time_s, grantor, _type(grantor_kind))
             for role, principal, kind, option, time_s, grantor, grantor_kind in rows

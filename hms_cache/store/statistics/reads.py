@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, bindparam, select
 
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.engine.comparable_texts import comparable_rows, possible_names
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.features import SchemaFeatures
@@ -19,7 +20,6 @@ from hms_cache.store.partitions.selection import (
     NAMES_IN_A_STATEMENT,
     PartitionedTable,
     batches_of_texts,
-    comparable_rows,
 )
 from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE
 from hms_cache.store.rows.statistics_rows import LAST_ANALYZED, ROW_WIDTH, statistics_columns, statistics_of_row
@@ -61,7 +61,11 @@ class StatisticsReader:
             self._of(TAB_COL_STATS, engine)
             .where(TAB_COL_STATS.c.TBL_ID == bindparam("table_id"))
             .where(TAB_COL_STATS.c.COLUMN_NAME.in_(bindparam("columns", expanding=True))),
-            {"table_id": table_id, "columns": sorted(asked), "engine": engine},
+            {
+                "table_id": table_id,
+                "columns": possible_names(self._connection, sorted(asked)),
+                "engine": engine,
+            },
         ).all()
         found = ((statistics_of_row(row), row[LAST_ANALYZED]) for row in rows)
         return [(one, made_s) for one, made_s in found if one is not None and _is_asked(one, asked)]
@@ -82,7 +86,7 @@ class StatisticsReader:
         )
         parameters: dict[str, Any] = {
             "table_id": table.table_id,
-            "columns": sorted(asked),
+            "columns": possible_names(self._connection, sorted(asked)),
             "engine": engine,
         }
         runs = [parameters]

@@ -1,0 +1,61 @@
+"""Names that a column of MySQL has no characters for hide none of those that it has: in our own schema those beyond the
+basic plane, in Hive's those beyond latin1.
+
+latin1 there is Windows' code page 1252: it has the euro, dashes and quotation marks, and not the control characters
+that ISO 8859-1 has in their place.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.partitions import ByFilter, ByNames
+from hms_cache.store.engine.database import Database
+from tests.store.partitions.catalog import PartitionCatalog, partition
+
+T = TableName("hive", "d", "t")
+KEPT = ("plain", "é", "5–10 €", "“x”")
+
+
+@pytest.mark.parametrize("other", ["日本", "\x80", "\x9f", "\U0001f600"])
+def test_they_hide_no_others(database_of_any_schema: Database, tmp_path: Path, other: str) -> None:
+    catalog = PartitionCatalog(database_of_any_schema, tmp_path)
+    catalog.create_table()
+    added = [partition(value, "1") for value in KEPT]
+    catalog.writes.add_partitions(T, added)
+    names = catalog.reads.get_partition_names(T, ByNames(tuple(f"dt={value}/hr=1" for value in (*KEPT, other))))
+    assert sorted(names) == sorted(f"dt={value}/hr=1" for value in KEPT)
+    again = catalog.writes.add_partitions(T, added, if_not_exists=True)
+    assert not again
+    dropped = catalog.writes.drop_partitions(
+        T, ByNames(tuple(f"dt={value}/hr=1" for value in (*KEPT, other))), delete_data=False, if_exists=True
+    )
+    assert len(dropped) == len(KEPT)
+
+
+@pytest.mark.parametrize("other", ["日本", "\x80", "\U0001f600"])
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("dt = '5–10 €' or dt = '{other}'", ["5–10 €"]),
+        ("dt in ('plain', 'é', '{other}')", ["plain", "é"]),
+        ("dt != '{other}'", [*KEPT]),
+        ("dt = 'plain' and hr = 1 or dt = '{other}' and hr = 1", ["plain"]),
+        ("dt like 'pl%' or dt like '{other}%'", ["plain"]),
+        ("dt >= 'é' and dt != '{other}'", ["é", "“x”"]),
+        ("dt < '{other}' or dt = 'plain'", None),
+    ],
+)
+def test_they_hide_none_of_a_filter(
+    database_of_any_schema: Database, tmp_path: Path, other: str, text: str, wanted: list[str] | None
+) -> None:
+    catalog = PartitionCatalog(database_of_any_schema, tmp_path)
+    catalog.create_table()
+    catalog.writes.add_partitions(T, [partition(value, "1") for value in KEPT])
+    if wanted is None:
+        wanted = [value for value in KEPT if value < other or value == "plain"]
+    names = catalog.reads.get_partition_names(T, ByFilter(text.replace("{other}", other)))
+    assert sorted(names) == sorted(f"dt={value}/hr=1" for value in wanted)
