@@ -107,7 +107,7 @@ FIXES = (
         "flush_leaves_the_names",
         "A flush of a table leaves the names of its database: a table that no event told of stays unknown.",
         "hms_cache/admin/commands/memory.py",
-        "            shared.forget(subject.table.in_database, frozenset({Facet.TABLE_NAMES}))\n",
+        "            shared.forget(subject.database, frozenset({Facet.TABLE_NAMES}))\n",
         "            pass\n",
         ("tests/admin/test_commands.py",),
     ),
