@@ -44,6 +44,9 @@ NAMES = [
     "a/b",
     "a'b",
 ]
+QUICK = ("a|b", "*", "a%b", "@a", "a:b", "a/b")
+"""What every run tries; the soak tries all names."""
+
 PLAIN = ("a", "b")
 """What a pattern made of these names would find beside them, or instead."""
 
@@ -80,7 +83,10 @@ def function(database: str, name: str) -> ttypes.Function:
     )
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(one, marks=[] if one in QUICK else [pytest.mark.soak, pytest.mark.long]) for one in NAMES],
+)
 def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path: Path, name: str) -> None:
     with closing(Server(initialized_database_url, tmp_path)) as server:
         store = server.objects

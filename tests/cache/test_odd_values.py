@@ -41,6 +41,9 @@ TEXTS: dict[str, list[str]] = {
     "double": ["1", "1.0", "1e0", "-0.0", "0", "NaN", "Infinity", ""],
     "boolean": ["true", "false", "TRUE", "x", ""],
 }
+QUICK = ("string", "int", "decimal(5,2)")
+"""What every run tries; the soak tries all types."""
+
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "<>")
 
 
@@ -92,7 +95,10 @@ def reads_of(rng: random.Random, one: PartitionSelection) -> dict[str, Callable[
     }
 
 
-@pytest.mark.parametrize("first", TEXTS)
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(one, marks=[] if one in QUICK else [pytest.mark.soak, pytest.mark.long]) for one in TEXTS],
+)
 def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path: Path, first: str) -> None:
     rng = random.Random(first)
     second = rng.choice([one for one in TEXTS if one != first])

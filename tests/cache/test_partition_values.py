@@ -162,6 +162,8 @@ def test_a_change_elsewhere_is_seen(servers: MakeServer, change: str, value: str
     check(here, value)
 
 
+LONG = [pytest.mark.soak, pytest.mark.long]
+
 FOREIGN_NAMES = {"a:b": "p=a:b/q=1", "c:d": "p=c%3ad/q=1", "plain": "p=%70lain/q=1", "X": "P=X/q=1", "": "p=/q=1"}
 """By value, the name that another program gave to the partition."""
 
@@ -176,7 +178,7 @@ CHANGES_BY_NAME: dict[str, Callable[[MetadataStore, str], object]] = {
 
 @pytest.mark.parametrize("value", FOREIGN_NAMES)
 @pytest.mark.parametrize("change", CHANGES_BY_NAME)
-@pytest.mark.parametrize("at_once", [0, 1000], ids=["in windows", "whole"])
+@pytest.mark.parametrize("at_once", [pytest.param(0, id="in windows", marks=LONG), pytest.param(1000, id="whole")])
 def test_a_change_of_a_partition_that_another_program_named(
     servers: MakeServer, at_once: int, change: str, value: str
 ) -> None:

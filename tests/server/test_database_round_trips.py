@@ -17,7 +17,7 @@ from hms_cache.store.engine.log_sessions import last_event_id
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.consistency.workload import Place, new_partition, new_table
-from tests.databases import KINDS, closing
+from tests.databases import closing
 from tests.server.counting_relay import CountingRelay
 from tests.servers import metastore_client, server_process
 
@@ -56,7 +56,11 @@ def name(kind: str, moment: str) -> str:
     return f"{moment}_{kind.replace(' ', '_')}"
 
 
-@pytest.mark.parametrize("database_kind", [kind for kind in KINDS if kind != "sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    "database_kind",
+    ["mariadb", pytest.param("postgresql", marks=[pytest.mark.soak, pytest.mark.long])],
+    indirect=True,
+)
 def test_cold_reads(database_kind: str, initialized_database_url: str, tmp_path: Path) -> None:
     settings: dict[str, object] = {"warehouse.directory": tmp_path / "warehouse", "warehouse.files": "leave"}
     with (
