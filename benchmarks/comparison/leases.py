@@ -78,8 +78,7 @@ def _beside_other_writes(comparison: Comparison, rows: list[list[str]]) -> None:
         client = connect(writer.address)
         client.create_database(Database(name=WRITTEN.database))
         with _writing(writer):
-            for clients in comparison.sizes.clients:
-                rows += _in_turn(comparison, [_of(LEASE, reader)], clients, f"{WRITES_PER_S:g}/s to another database")
+            rows += _in_turn(comparison, [_of(LEASE, reader)], 16, f"{WRITES_PER_S:g}/s to another database")
 
 
 def _far_away(comparison: Comparison, rows: list[list[str]]) -> None:
