@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Any, Protocol, cast
 
@@ -20,6 +19,7 @@ import h11
 from hms_cache.authentication.bearer_tokens import BearerTokens
 from hms_cache.authentication.mechanism import AuthenticationError, Identity
 from hms_cache.input_limits import exceeded, input_limits
+from hms_cache.server.fair_threads import FairThreads
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import CLAIMED_USER, IDENTITY
@@ -28,7 +28,8 @@ from hms_cache.server.shares import Turns
 USER_HEADER = b"x-actor-username"
 
 CHECK_THREADS = 4
-"""Threads that check tokens: they wait for the issuer's server at times, and its keys are read by one of them."""
+"""Threads that check tokens: they wait for the issuer's server at times, and its keys are read by one of them.
+Addresses take turns."""
 
 OUTCOMES = ("ok", "refused", "bad_message", "no_token", "unavailable", "timeout")
 """Of requests: known tokens are not counted again."""
@@ -68,7 +69,7 @@ class HttpPort(Handshakes):
         self.max_header_bytes = max_header_bytes
         self.max_message_bytes = max_message_bytes
         self.header_timeout_s = header_timeout_s
-        self.threads = ThreadPoolExecutor(CHECK_THREADS, "hms-jwt")
+        self.threads = FairThreads(CHECK_THREADS, "hms-jwt")
 
     def protect(self, connect: Callable[[], Caller], turns: Turns) -> HttpLayer:
         """A protocol for a new socket; `connect` makes a connection for each user on it."""
@@ -76,7 +77,7 @@ class HttpPort(Handshakes):
 
     def close(self) -> None:
         """No more checks; who waits for one is not answered."""
-        self.threads.shutdown(wait=False, cancel_futures=True)
+        self.threads.close()
 
 
 class _Refusal(Exception):
@@ -339,7 +340,7 @@ class HttpLayer(Layer):
                 failure = AuthenticationError(f"not authenticated: {type(error).__name__}", "bad_message")
             self._loop.call_soon_threadsafe(self._checked, identity, failure)
 
-        self._port.threads.submit(check)
+        self._port.threads.submit(self._address, check, lambda: not self._closing)
 
     def _checked(self, identity: Identity | None, failure: AuthenticationError | None) -> None:
         self._checking = False
