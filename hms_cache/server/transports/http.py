@@ -1,9 +1,9 @@
 """Thrift over HTTP between the socket (or TLS) and connections, as Hive 4's clients and Trino send it.
 
 Facts: `HmsThriftHttpServlet` and `HiveMetaStoreClient` (4.0.1). A request is a POST with one call in its body, the
-response carries the reply; a one-way call has an empty one. Who calls is said by each request: a bearer token, or,
-where none is asked for, the header `x-actor-username`, which proves nothing. Another user on the same socket, as a
-proxy may have it, is another connection to the server behind.
+response carries the reply; a one-way call has an empty one. Where more follows the call in the body, the socket ends.
+Who calls is said by each request: a bearer token, or, where none is asked for, the header `x-actor-username`, which
+proves nothing. Another user on the same socket, as a proxy may have it, is another connection to the server behind.
 """
 
 from __future__ import annotations
@@ -45,6 +45,10 @@ _MAX_HEADER_LINES = 200
 Clients and proxies send some twenty."""
 
 _END_OF_HEADER = re.compile(rb"\n\r?\n")
+
+_MORE = "a body has more than a call"
+"""It would be the beginning of the next request's call, or have its reply: those of another client, where a proxy sends
+requests of many over one socket."""
 
 _ONCE = frozenset((b"authorization", USER_HEADER, b"transfer-encoding"))
 """Of two of these a proxy may judge the one, and the server follow the other."""
@@ -108,7 +112,9 @@ class Caller(Protocol):
 
     def is_decoding(self) -> bool: ...
 
-    def is_within_message(self) -> bool: ...
+    def has_more(self) -> bool: ...
+
+    def end_calls(self) -> None: ...
 
 
 class HttpLayer(Layer):
@@ -181,8 +187,14 @@ class HttpLayer(Layer):
         if self._closing or not self._awaited:
             return
         parts = list(list_of_data)
-        length = b"%d" % sum(map(len, parts))
-        self._respond(200, [_CONTENT, (b"content-length", length)], parts)
+        headers = [_CONTENT, (b"content-length", b"%d" % sum(map(len, parts)))]
+        upper = self._upper
+        if upper.has_more() and not upper.has_refused_bytes:
+            self._port.failed("bad_message", self._address, _MORE)
+            self._respond(200, [*headers, (b"connection", b"close")], parts)
+            upper.end_calls()
+            return
+        self._respond(200, headers, parts)
         if not self._in_body:  # else the end of the body is next, or the connection closes
             self._loop.call_soon(self._next_request)
 
@@ -257,6 +269,10 @@ class HttpLayer(Layer):
                 self._stop_timer()
                 self._begin(event)
             elif isinstance(event, h11.Data):
+                if not self._awaited:
+                    self._port.failed("bad_message", self._address, _MORE)
+                    super().part()
+                    return
                 self._body_bytes += len(event.data)
                 self._upper.data_received(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
@@ -377,7 +393,7 @@ class HttpLayer(Layer):
             return
         if not upper.is_idle() or upper.is_decoding():
             return
-        if upper.is_within_message() or not self._body_bytes:
+        if upper.has_more() or not self._body_bytes:
             raise _Refusal(400, "the body is not a whole call of Thrift")
         self._respond(200, [_CONTENT, (b"content-length", b"0")], [])
         self._loop.call_soon(self._next_request)
