@@ -322,6 +322,28 @@ def test_who_may_create_tables_changes_none_of_others_by_constraints(world: Worl
     assert len(getattr(found, kind)) == 1
 
 
+def test_who_may_create_replaces_no_code_of_others(world: World) -> None:
+    """The call that creates a procedure or a package replaces one that is there."""
+    rights = '[[grants]]\nusers = ["max"]\nactions = {}\ndatabases = ["open"]\n'
+    own = t.StoredProcedure("p", "open", "hive", "root", "own source")
+    package = t.AddPackageRequest("hive", "open", "p", "root", "own header", "own body")
+    world.root.call("create_stored_procedure", proc=own)
+    world.root.call("add_package", request=package)
+    world.allow(POLICY + rights.format('["create", "read"]'))
+    maker = world.link("max")
+    changed = t.StoredProcedure("p", "open", "hive", "max", "another source")
+    with pytest.raises(t.MetaException, match="max may not alter database"):
+        maker.call("create_stored_procedure", proc=changed)
+    with pytest.raises(t.MetaException, match="max may not alter database"):
+        maker.call("add_package", request=t.AddPackageRequest("hive", "open", "p", "max", "h", "b"))
+    asked = t.StoredProcedureRequest("hive", "open", "p")
+    assert world.root.call("get_stored_procedure", request=asked).source == "own source"
+    assert world.root.call("find_package", request=t.GetPackageRequest("hive", "open", "p")).body == "own body"
+    world.allow(POLICY + rights.format('["create", "alter"]'))
+    maker.call("create_stored_procedure", proc=changed)
+    assert world.root.call("get_stored_procedure", request=asked).source == "another source"
+
+
 def test_what_belongs_to_services_is_refused_to_others(world: World) -> None:
     request = t.NotificationEventRequest(lastEvent=0)
     tokens = {

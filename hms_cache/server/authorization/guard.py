@@ -26,7 +26,7 @@ from hms_cache.server.authorization.answers import (
 from hms_cache.server.authorization.events import shown_events
 from hms_cache.server.authorization.grantees import tell_only_own
 from hms_cache.server.authorization.objects import constrained_beside, objects_of
-from hms_cache.server.authorization.rules import CHANGES_GRANTS, RULES, WITHOUT_CATALOGS, Rule, Way
+from hms_cache.server.authorization.rules import CHANGES_GRANTS, REPLACES, RULES, WITHOUT_CATALOGS, Rule, Way
 from hms_cache.server.calls import Call, HandlerFunction
 from hms_cache.server.handlers.names import database_name
 from hms_cache.server.session import Session
@@ -198,6 +198,8 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
             found += [_Needed((Action.READ, *actions), one) for one in referenced]
             if method == "get_materialization_invalidation_info":  # transactions know no catalogs
                 found += [_Needed((Action.READ,), one._replace(catalog=DEFAULT_CATALOG)) for one in referenced]
+            if method in REPLACES:
+                found += [_Needed((Action.ALTER,), one) for one in sorted(objects, key=_order)]
             if method in _WITH_CONSTRAINTS:
                 found += [_Needed((Action.ALTER,), one) for one in sorted(_constrained(arguments), key=_order)]
             if method in _MOVES:
