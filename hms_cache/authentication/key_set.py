@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import ssl
 import threading
 import time
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from hms_cache.authentication.timed_fetch import FetchError, fetched
 from hms_cache.values import frozen
 
 MAX_BYTES = 1024 * 1024
@@ -137,7 +136,7 @@ class KeySet:
             entries = document["keys"]
             if not isinstance(entries, list) or len(entries) > MAX_KEYS:
                 raise KeySetError(f"{self._options.url}: more than {MAX_KEYS} keys, or no list of keys")
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        except (FetchError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise KeySetError(f"{self._options.url}: no keys could be read: {error}") from error
         found: dict[str | None, list[IssuerKey]] = {}
         for entry in entries:
@@ -157,20 +156,7 @@ class KeySet:
         if parts.scheme == "file":
             data = Path(urllib.request.url2pathname(parts.path)).read_bytes()
         else:
-            context = ssl.create_default_context(cafile=options.ca_file) if parts.scheme == "https" else None
-            opener = urllib.request.build_opener(
-                _NoRedirect, *([urllib.request.HTTPSHandler(context=context)] if context else [])
-            )
-            with opener.open(options.url, timeout=options.timeout_s) as answer:
-                data = answer.read(MAX_BYTES + 1)
+            data = fetched(options.url, options.timeout_s, ca_file=options.ca_file, most_bytes=MAX_BYTES)
         if len(data) > MAX_BYTES:
             raise KeySetError(f"{options.url}: more than {MAX_BYTES} bytes")
         return data
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """The address is the trust: another one is not."""
-
-    def redirect_request(self, *arguments: Any, **_: Any) -> None:
-        """None: the answer is an error."""
-        return

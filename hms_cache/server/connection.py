@@ -230,6 +230,21 @@ class Connection(asyncio.Protocol):
         """Whether part of a message has come: its time limit is another one."""
         return self._arrival is not None
 
+    def has_more(self) -> bool:
+        """Whether bytes have come that belong to no call that was begun."""
+        return self._reader.buffered_bytes > 0
+
+    def end_calls(self) -> None:
+        """What has come beside the call that was answered is none; whoever says so closes the transport.
+
+        The time that the client has to take the answer goes on.
+        """
+        self._closing = True
+        self._cancel_arrival_timer()
+        self._hot = None
+        self._reader.close()
+        self._charge()
+
     @property
     def raw_socket(self) -> socket.socket | None:
         """What it runs over, as long as that is open."""
@@ -266,11 +281,8 @@ class Connection(asyncio.Protocol):
         if self._ended or transport is None or self._closing or not self._writable:
             self.close()
             return
-        self._closing = True
+        self.end_calls()
         self._cancel_timers()
-        self._hot = None
-        self._reader.close()
-        self._charge()
         part_from(transport, self.connection_lost)
 
     def cut_off(self, reason: str) -> None:

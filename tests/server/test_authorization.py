@@ -332,6 +332,68 @@ def test_what_is_refused_has_no_effect(world: World) -> None:
     assert eve.call("add_partition", new_part=partition).values == ["1"]
 
 
+def constraints_on(name: str) -> dict[str, list[Any]]:
+    """One of each kind, on a column of the table; by the fields of `CreateTableRequest`."""
+    at = {"catName": "hive", "table_db": "open", "table_name": name, "column_name": "a"}
+    foreign = {"fktable_db": "open", "fktable_name": name, "fkcolumn_name": "a", "pktable_db": "open"}
+    return {
+        "primaryKeys": [t.SQLPrimaryKey(**at, key_seq=1, pk_name="p")],
+        "foreignKeys": [t.SQLForeignKey(catName="hive", **foreign, pktable_name="pub", pkcolumn_name="a", key_seq=1)],
+        "uniqueConstraints": [t.SQLUniqueConstraint(**at, key_seq=1, uk_name="u")],
+        "notNullConstraints": [t.SQLNotNullConstraint(**at, nn_name="n", enable_cstr=True)],
+        "defaultConstraints": [t.SQLDefaultConstraint(**at, default_value="1", dc_name="d")],
+        "checkConstraints": [t.SQLCheckConstraint(**at, check_expression="a > 1", dc_name="c")],
+    }
+
+
+@pytest.mark.parametrize("kind", constraints_on(""))
+def test_who_may_create_tables_changes_none_of_others_by_constraints(world: World, kind: str) -> None:
+    """The constraints of a request that creates a table name their tables themselves."""
+    world.allow(POLICY + '[[grants]]\nusers = ["max"]\nactions = ["create", "read"]\ndatabases = ["open"]\n')
+    maker = world.link("max")
+    if kind == "foreignKeys":
+        world.root.call("add_primary_key", req=t.AddPrimaryKeyRequest(constraints_on("pub")["primaryKeys"]))
+    asking = t.AllTableConstraintsRequest(dbName="open", tblName="secret", catName="hive")
+    before = world.root.call("get_all_table_constraints", request=asking)
+    others, own = constraints_on("secret")[kind], constraints_on("made")[kind]
+    for number, given in enumerate((others, [*own, *others])):
+        made = table("open", "made")
+        with pytest.raises(t.MetaException, match=r"max may not alter table hive\.open\.secret"):
+            maker.call("create_table_req", request=t.CreateTableRequest(table=made, **{kind: given}))
+        with pytest.raises(t.MetaException, match=r"max may not alter table hive\.open\.secret"):
+            maker.call("create_table_with_constraints", tbl=made, **{kind: given})
+        assert world.root.call("get_all_tables", db_name="open") == ["pub", "secret"], number
+    assert world.root.call("get_all_table_constraints", request=asking) == before
+    for constraint in own:
+        constraint.catName = None  # that of the table
+    maker.call("create_table_req", request=t.CreateTableRequest(table=table("open", "made"), **{kind: own}))
+    asking.tblName = "made"
+    found = world.root.call("get_all_table_constraints", request=asking).allTableConstraints
+    assert len(getattr(found, kind)) == 1
+
+
+def test_who_may_create_replaces_no_code_of_others(world: World) -> None:
+    """The call that creates a procedure or a package replaces one that is there."""
+    rights = '[[grants]]\nusers = ["max"]\nactions = {}\ndatabases = ["open"]\n'
+    own = t.StoredProcedure("p", "open", "hive", "root", "own source")
+    package = t.AddPackageRequest("hive", "open", "p", "root", "own header", "own body")
+    world.root.call("create_stored_procedure", proc=own)
+    world.root.call("add_package", request=package)
+    world.allow(POLICY + rights.format('["create", "read"]'))
+    maker = world.link("max")
+    changed = t.StoredProcedure("p", "open", "hive", "max", "another source")
+    with pytest.raises(t.MetaException, match="max may not alter database"):
+        maker.call("create_stored_procedure", proc=changed)
+    with pytest.raises(t.MetaException, match="max may not alter database"):
+        maker.call("add_package", request=t.AddPackageRequest("hive", "open", "p", "max", "h", "b"))
+    asked = t.StoredProcedureRequest("hive", "open", "p")
+    assert world.root.call("get_stored_procedure", request=asked).source == "own source"
+    assert world.root.call("find_package", request=t.GetPackageRequest("hive", "open", "p")).body == "own body"
+    world.allow(POLICY + rights.format('["create", "alter"]'))
+    maker.call("create_stored_procedure", proc=changed)
+    assert world.root.call("get_stored_procedure", request=asked).source == "another source"
+
+
 def test_what_belongs_to_services_is_refused_to_others(world: World) -> None:
     request = t.NotificationEventRequest(lastEvent=0)
     tokens = {

@@ -8,10 +8,13 @@ import hmac
 import http.client
 import json
 import logging
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -29,6 +32,7 @@ from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions 
 from hms_cache.authentication.mechanism import AuthenticationError  # noqa: E402
 from tests.server.conftest import Running, Serve, database, request_bytes  # noqa: E402
 from tests.server.test_kerberos import authentications  # noqa: E402
+from tests.server.test_tls import Authority  # noqa: E402
 
 
 def rsa_key() -> Any:
@@ -241,7 +245,86 @@ def test_keys_come_and_go(server: Running, issuer: Issuer) -> None:
 
 def options_of(issuer: Issuer, **more: Any) -> KeySetOptions:
     told: dict[str, Any] = {"ca_file": None, "timeout_s": 5, "refresh_interval_s": 100, "retry_interval_s": 10}
-    return KeySetOptions(issuer.url, **(told | more))
+    return KeySetOptions(**({"url": issuer.url} | told | more))
+
+
+ODD_ANSWERS = {
+    "no answer": b"",
+    "no status": b"rubbish\r\n\r\n",
+    "a status without end": b"HTTP/1.1 " + b"2" * 100_000,
+    "too many headers": b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 1000 + b"\r\n",
+    "a body that is cut off": b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n{",
+    "a chunk that is cut off": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n50\r\n{",
+    "chunks that are none": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n",
+    "an error": b"HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n",
+    "another text": b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nkeys",
+    "headers in drops": b"HTTP/1.1 200 OK\r\n" + b"a" * 60_000,
+    "a body in drops": b"HTTP/1.1 200 OK\r\nContent-Length: 60000\r\n\r\n" + b" " * 60_000,
+    "chunks in drops": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n" + b" " * 60_000,
+}
+"""What a server of keys, or a proxy before it, sends; what is sent in drops has no end in time."""
+
+
+@contextmanager
+def answering(data: bytes, *, in_drops: bool) -> Iterator[str]:
+    """The address of a server that answers this to everybody."""
+    ended = threading.Event()
+
+    def answer(sock: socket.socket) -> None:
+        with sock, suppress(OSError):
+            sock.recv(10_000)
+            pieces = (data[at : at + 1] for at in range(len(data))) if in_drops else (data,)
+            for piece in pieces:
+                sock.sendall(piece)
+                if in_drops and ended.wait(0.02):
+                    return
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=serve, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}/jwks.json"
+        finally:
+            ended.set()
+            listener.shutdown(socket.SHUT_RDWR)
+
+
+@pytest.mark.parametrize("kind", ODD_ANSWERS)
+def test_whatever_a_server_of_keys_answers(issuer: Issuer, kind: str) -> None:
+    """At the start it is told as such, and keys that are held are good for their time; nobody waits for long."""
+    now = [0.0]
+    with answering(ODD_ANSWERS[kind], in_drops="drops" in kind) as url:
+        began_s = time.monotonic()
+        with pytest.raises(KeySetError):
+            KeySet(options_of(issuer, url=url, timeout_s=0.5)).load()
+        keys = KeySet(options_of(issuer, refresh_interval_s=100, timeout_s=0.5), lambda: now[0])
+        keys.load()
+        keys._options = replace(keys._options, url=url)
+        now[0] = 150
+        assert [key.entry["kid"] for key in keys.candidates("one")] == ["one"]
+        now[0] = 250
+        with pytest.raises(KeySetError):
+            keys.candidates("one")
+        assert time.monotonic() - began_s < 5
+
+
+def test_keys_over_tls(issuer: Issuer, tmp_path: Path) -> None:
+    """Of a server whose certificate the given authority signed, and of no other."""
+    authority = Authority(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.certificate.configure_cert(context)
+    issuer.server.socket = context.wrap_socket(issuer.server.socket, server_side=True)
+    url = issuer.url.replace("http:", "https:")
+    keys = KeySet(options_of(issuer, url=url, ca_file=str(authority.ca_file)))
+    keys.load()
+    assert [key.entry["kid"] for key in keys.candidates("one")] == ["one"]
+    for ca_file in (None, str(tmp_path / "none.pem")):
+        with pytest.raises(KeySetError):
+            KeySet(options_of(issuer, url=url, ca_file=ca_file)).load()
 
 
 def test_clients_cannot_make_the_server_ask_all_the_time(issuer: Issuer) -> None:

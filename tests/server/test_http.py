@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -170,6 +170,73 @@ def test_what_two_readers_may_read_differently_is_refused(
     assert found == status if status else found in (400, 501)
     assert told.encode() in answer
     assert post(server, call)[0] == 200
+
+
+CALLS = {
+    "of the loop": request_bytes("getStatus", 1),
+    "of a thread": request_bytes("get_all_databases", 1),
+    "from memory": request_bytes("get_database", 1, name="default"),
+}
+HIDDEN = request_bytes("create_database", 2, database=database("hidden"))
+REQUEST = "POST /metastore HTTP/1.1\r\nhost: a\r\n"
+
+
+def in_chunks(*pieces: bytes) -> bytes:
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(piece), piece) for piece in pieces)
+    return f"{REQUEST}transfer-encoding: chunked\r\n\r\n".encode() + chunks + b"0\r\n\r\n"
+
+
+def with_length(body: bytes) -> bytes:
+    return f"{REQUEST}content-length: {len(body)}\r\n\r\n".encode() + body
+
+
+REST = {"a call": HIDDEN, "half a call": HIDDEN[:40], "a byte": HIDDEN[:1]}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("timeout_s", ["60", "inf"])
+def test_a_request_has_one_call(serve: Serve, call: str, timeout_s: str) -> None:
+    """What follows it is not begun, and is no part of the next request: a proxy sends those of others over the same
+    socket, who would get its reply, or have their call read as its argument."""
+    server = serve(**HTTP, **{"server.message_timeout_s": timeout_s})
+    first, next_call = CALLS[call], request_bytes("getName", 7)
+    for _ in range(3):
+        assert post(server, first)[0] == 200
+    for what, rest in (REST | {"calls": first * 20 + HIDDEN}).items():
+        for request in (with_length(first + rest), in_chunks(first + rest), in_chunks(first, rest)):
+            for waits in (False, True):
+                with server.connect() as sock, suppress(ConnectionError):
+                    sock.sendall(request + (b"" if waits else with_length(next_call)))
+                    answer = sock.recv(1 << 16)
+                    if waits:
+                        sock.sendall(with_length(next_call))
+                    while received := sock.recv(1 << 16):
+                        answer += received
+                assert answer.count(b"HTTP/1.1 200") == answer.count(b"HTTP/1.1") == 1, (what, waits, answer)
+                assert b"getName" not in answer and b"create_database" not in answer, (what, waits)
+    assert b"hidden" not in post(server, request_bytes("get_all_databases", 1))[1]
+
+
+def test_a_whole_call_of_any_size_leaves_the_socket_open(server: Running) -> None:
+    with server.connect() as sock:
+        for size in (0, 1000, 70_000, 3_000_000):
+            call = request_bytes("create_table", 1, tbl=table("default", f"t{size}", comment="x" * size))
+            for request in (with_length(call), in_chunks(call[:30], call[30:])):  # the second is answered by a fault
+                sock.sendall(request)
+                answer = http.client.HTTPResponse(sock)
+                answer.begin()
+                assert answer.status == 200 and answer.getheader("connection") is None
+                assert b"create_table" in answer.read()
+
+
+def test_the_answer_before_it_has_its_time(serve: Serve) -> None:
+    """A client that takes nothing of it does not stay."""
+    server = serve(**HTTP, **{"server.write_timeout_s": 0.5})
+    assert post(server, request_bytes("create_table", 1, tbl=table("default", "t", comment="x" * 16_000_000)))[0] == 200
+    with server.connect() as sock:
+        sock.sendall(with_length(request_bytes("get_table", 1, dbname="default", tbl_name="t") + b"x"))
+        wait_for(lambda: open_connections(server) == 1)
+        wait_for(lambda: open_connections(server) == 0)
 
 
 def test_users_of_one_socket_share_nothing(server: Running) -> None:

@@ -25,8 +25,8 @@ from hms_cache.server.authorization.answers import (
 )
 from hms_cache.server.authorization.events import shown_events
 from hms_cache.server.authorization.grantees import tell_only_own
-from hms_cache.server.authorization.objects import objects_of
-from hms_cache.server.authorization.rules import CHANGES_GRANTS, RULES, WITHOUT_CATALOGS, Rule, Way
+from hms_cache.server.authorization.objects import constrained_beside, objects_of
+from hms_cache.server.authorization.rules import CHANGES_GRANTS, REPLACES, RULES, WITHOUT_CATALOGS, Rule, Way
 from hms_cache.server.calls import Call, HandlerFunction
 from hms_cache.server.handlers.names import database_name
 from hms_cache.server.session import Session
@@ -58,6 +58,13 @@ _OF_UNKNOWN_TABLE = frozenset(
 
 _MOVES = frozenset({"exchange_partition", "exchange_partitions"})
 """Partitions go out of one of the tables; which one, the fields of the request do not tell alike."""
+
+_WITH_CONSTRAINTS = frozenset({"create_table_req", "create_table_with_constraints"})
+_CONSTRAINTS = (
+    *("primaryKeys", "foreignKeys", "uniqueConstraints", "notNullConstraints", "defaultConstraints"),
+    "checkConstraints",
+)
+"""Fields of requests that create a table: what is in them may be on another one."""
 
 _REPLICATION_FIELDS = ("replPolicy", "replLastIdInfo", "replSrcTxnIds", "writeEventInfos", "keyValue")
 """Fields of requests about transactions by which tables are changed that are named in no way that is decided upon."""
@@ -191,6 +198,10 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
             found += [_Needed((Action.READ, *actions), one) for one in referenced]
             if method == "get_materialization_invalidation_info":  # transactions know no catalogs
                 found += [_Needed((Action.READ,), one._replace(catalog=DEFAULT_CATALOG)) for one in referenced]
+            if method in REPLACES:
+                found += [_Needed((Action.ALTER,), one) for one in sorted(objects, key=_order)]
+            if method in _WITH_CONSTRAINTS:
+                found += [_Needed((Action.ALTER,), one) for one in sorted(_constrained(arguments), key=_order)]
             if method in _MOVES:
                 found += [_Needed((Action.DELETE,), one) for one in sorted(objects, key=_order)]
             if _replicates(arguments):
@@ -203,6 +214,15 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
             return [need for component in components for need in _locked(component)]
         case Way.OWN_GRANTS:
             return () if _is_own(arguments, session) else (_Needed(rule.actions, METASTORE),)
+
+
+def _constrained(arguments: Any) -> frozenset[SecuredObject]:
+    """Tables that a request changes by their constraints beside the one that it creates."""
+    request = getattr(arguments, "request", None) or arguments
+    table = request.table if request is not arguments else request.tbl
+    if table is None:
+        return frozenset()
+    return constrained_beside(table, [one for name in _CONSTRAINTS for one in getattr(request, name, None) or ()])
 
 
 def _check_owner(call: Call, decisions: Decisions, arguments: Any) -> None:

@@ -7,6 +7,7 @@ thing in one place and another elsewhere needs the right on all of it; those of 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -17,7 +18,7 @@ from thrift.Thrift import TType
 from hms_cache.authorization.decisions import SecuredObject
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.store.transactions.names import split_full_table_name
-from hms_cache.thrift_gen.hive_metastore.ttypes import CreationMetadata, MetaException
+from hms_cache.thrift_gen.hive_metastore.ttypes import CreationMetadata, MetaException, Table
 from hms_cache.wire.versions import parse_database_name
 
 CATALOGS = frozenset({"catName", "cat_name", "catalog", "catalogName", "catname"})
@@ -246,6 +247,20 @@ def objects_of(arguments: Any) -> Named:
     else:
         return Named(frozenset(SecuredObject(catalog) for catalog in found.catalogs), referenced)
     return Named(_in_each(found.catalogs, names), referenced)
+
+
+def constrained_beside(table: Table, constraints: Iterable[Any]) -> frozenset[SecuredObject]:
+    """The tables on which these constraints are, beside the one that is created with them: they name it themselves.
+
+    Without a catalog of its own a constraint is of the table's. Raises MetaException as `objects_of`.
+    """
+    found: set[SecuredObject] = set()
+    for constraint in constraints:
+        if constraint.catName is None:
+            constraint = copy.copy(constraint)
+            constraint.catName = table.catName
+        found |= objects_of(constraint).objects
+    return frozenset(found - objects_of(table).objects)
 
 
 def named_objects(arguments: Any) -> tuple[str, ...]:

@@ -225,6 +225,10 @@ WITHOUT_CATALOGS = frozenset(_WITHOUT_CATALOGS.split())
 """Transactions, write ids and compactions are kept by database and table: what a request says of a catalog is passed
 over, and tables of one name in two catalogs share them. So the right on that of the default catalog is needed, too."""
 
+REPLACES = frozenset({"add_package", "create_stored_procedure"})
+"""What is there of the same name becomes what the request says, code that others run: it needs the right to alter, too.
+"""
+
 CHANGES_GRANTS = frozenset(
     {
         *(name for name, rule in RULES.items() if rule in (_OF_CREATION, _OF_CHANGE, _OF_REMOVAL)),

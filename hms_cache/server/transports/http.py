@@ -1,9 +1,9 @@
 """Thrift over HTTP between the socket (or TLS) and connections, as Hive 4's clients and Trino send it.
 
 Facts: `HmsThriftHttpServlet` and `HiveMetaStoreClient` (4.0.1). A request is a POST with one call in its body, the
-response carries the reply; a one-way call has an empty one. Who calls is said by each request: a bearer token, or,
-where none is asked for, the header `x-actor-username`, which proves nothing. Another user on the same socket, as a
-proxy may have it, is another connection to the server behind.
+response carries the reply; a one-way call has an empty one. Where more follows the call in the body, the socket ends.
+Who calls is said by each request: a bearer token, or, where none is asked for, the header `x-actor-username`, which
+proves nothing. Another user on the same socket, as a proxy may have it, is another connection to the server behind.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Any, Protocol, cast
 
@@ -20,6 +19,7 @@ import h11
 from hms_cache.authentication.bearer_tokens import BearerTokens
 from hms_cache.authentication.mechanism import AuthenticationError, Identity
 from hms_cache.input_limits import exceeded, input_limits
+from hms_cache.server.fair_threads import FairThreads
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import CLAIMED_USER, IDENTITY
@@ -28,7 +28,8 @@ from hms_cache.server.shares import Turns
 USER_HEADER = b"x-actor-username"
 
 CHECK_THREADS = 4
-"""Threads that check tokens: they wait for the issuer's server at times, and its keys are read by one of them."""
+"""Threads that check tokens: they wait for the issuer's server at times, and its keys are read by one of them.
+Addresses take turns."""
 
 OUTCOMES = ("ok", "refused", "bad_message", "no_token", "unavailable", "timeout")
 """Of requests: known tokens are not counted again."""
@@ -44,6 +45,10 @@ _MAX_HEADER_LINES = 200
 Clients and proxies send some twenty."""
 
 _END_OF_HEADER = re.compile(rb"\n\r?\n")
+
+_MORE = "a body has more than a call"
+"""It would be the beginning of the next request's call, or have its reply: those of another client, where a proxy sends
+requests of many over one socket."""
 
 _ONCE = frozenset((b"authorization", USER_HEADER, b"transfer-encoding"))
 """Of two of these a proxy may judge the one, and the server follow the other."""
@@ -68,7 +73,7 @@ class HttpPort(Handshakes):
         self.max_header_bytes = max_header_bytes
         self.max_message_bytes = max_message_bytes
         self.header_timeout_s = header_timeout_s
-        self.threads = ThreadPoolExecutor(CHECK_THREADS, "hms-jwt")
+        self.threads = FairThreads(CHECK_THREADS, "hms-jwt")
 
     def protect(self, connect: Callable[[], Caller], turns: Turns) -> HttpLayer:
         """A protocol for a new socket; `connect` makes a connection for each user on it."""
@@ -76,7 +81,7 @@ class HttpPort(Handshakes):
 
     def close(self) -> None:
         """No more checks; who waits for one is not answered."""
-        self.threads.shutdown(wait=False, cancel_futures=True)
+        self.threads.close()
 
 
 class _Refusal(Exception):
@@ -107,7 +112,9 @@ class Caller(Protocol):
 
     def is_decoding(self) -> bool: ...
 
-    def is_within_message(self) -> bool: ...
+    def has_more(self) -> bool: ...
+
+    def end_calls(self) -> None: ...
 
 
 class HttpLayer(Layer):
@@ -180,8 +187,14 @@ class HttpLayer(Layer):
         if self._closing or not self._awaited:
             return
         parts = list(list_of_data)
-        length = b"%d" % sum(map(len, parts))
-        self._respond(200, [_CONTENT, (b"content-length", length)], parts)
+        headers = [_CONTENT, (b"content-length", b"%d" % sum(map(len, parts)))]
+        upper = self._upper
+        if upper.has_more() and not upper.has_refused_bytes:
+            self._port.failed("bad_message", self._address, _MORE)
+            self._respond(200, [*headers, (b"connection", b"close")], parts)
+            upper.end_calls()
+            return
+        self._respond(200, headers, parts)
         if not self._in_body:  # else the end of the body is next, or the connection closes
             self._loop.call_soon(self._next_request)
 
@@ -256,6 +269,10 @@ class HttpLayer(Layer):
                 self._stop_timer()
                 self._begin(event)
             elif isinstance(event, h11.Data):
+                if not self._awaited:
+                    self._port.failed("bad_message", self._address, _MORE)
+                    super().part()
+                    return
                 self._body_bytes += len(event.data)
                 self._upper.data_received(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
@@ -339,7 +356,7 @@ class HttpLayer(Layer):
                 failure = AuthenticationError(f"not authenticated: {type(error).__name__}", "bad_message")
             self._loop.call_soon_threadsafe(self._checked, identity, failure)
 
-        self._port.threads.submit(check)
+        self._port.threads.submit(self._address, check, lambda: not self._closing)
 
     def _checked(self, identity: Identity | None, failure: AuthenticationError | None) -> None:
         self._checking = False
@@ -376,7 +393,7 @@ class HttpLayer(Layer):
             return
         if not upper.is_idle() or upper.is_decoding():
             return
-        if upper.is_within_message() or not self._body_bytes:
+        if upper.has_more() or not self._body_bytes:
             raise _Refusal(400, "the body is not a whole call of Thrift")
         self._respond(200, [_CONTENT, (b"content-length", b"0")], [])
         self._loop.call_soon(self._next_request)

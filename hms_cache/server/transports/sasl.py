@@ -6,21 +6,21 @@ import asyncio
 import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
 from typing import Any, cast
 
 from hms_cache.authentication.mechanism import AuthenticationError, Identity, Mechanism, SecurityLayer
 from hms_cache.authentication.negotiation import BAD, ERROR, START, Negotiation
 from hms_cache.server.buffers import BufferBudget
+from hms_cache.server.fair_threads import FairThreads
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import IDENTITY
 from hms_cache.server.shares import Turns
 
 STEP_THREADS = 8
-"""Threads that check tickets and passwords: a directory that is silent keeps one for each client, up to its time-out,
-and calls that are running do not wait for it."""
+"""Threads that check tickets and passwords: a directory that is silent, or slow where a password is wrong, keeps one
+for each client, up to its time-out, and calls that are running do not wait for it. Addresses take turns."""
 
 OUTCOMES = (
     "ok",
@@ -76,8 +76,8 @@ class SaslPort(Handshakes):
         self.message_timeout_s = message_timeout_s
         self.max_frame_bytes = max_message_bytes + _WRAPPING_BYTES
         self.buffers = buffers
-        self.threads = ThreadPoolExecutor(STEP_THREADS, "hms-sasl")
-        self.unwrapping = ThreadPoolExecutor(UNWRAP_THREADS, "hms-unwrap")
+        self.threads = FairThreads(STEP_THREADS, "hms-sasl")
+        self.unwrapping = FairThreads(UNWRAP_THREADS, "hms-unwrap")
         self.unwrapped_on_threads = 0
         """Frames, so far."""
 
@@ -87,8 +87,8 @@ class SaslPort(Handshakes):
 
     def close(self) -> None:
         """No more steps; who waits for one is not answered."""
-        self.threads.shutdown(wait=False, cancel_futures=True)
-        self.unwrapping.shutdown(wait=False, cancel_futures=True)
+        self.threads.close()
+        self.unwrapping.close()
 
 
 class _Sender:
@@ -349,7 +349,7 @@ class SaslLayer(Layer):
                 failure = AuthenticationError(f"not authenticated: {type(error).__name__}")
             self._loop.call_soon_threadsafe(self._stepped, negotiation, challenge, failure)
 
-        self._port.threads.submit(step)
+        self._port.threads.submit(self._address, step, lambda: not self._closing)
 
     def _stepped(self, negotiation: Negotiation, challenge: bytes, failure: AuthenticationError | None) -> None:
         self._stepping = False
@@ -478,7 +478,8 @@ class SaslLayer(Layer):
                 failure = AuthenticationError(f"a frame cannot be unwrapped: {type(error).__name__}")
             self._loop.call_soon_threadsafe(self._unwrapped, content, failure)
 
-        self._port.unwrapping.submit(unwrap)
+        # A reply may still wait to be sent behind it when this layer is closing.
+        self._port.unwrapping.submit(self._address, unwrap, lambda: not self._lower.is_closing())
 
     def _unwrapped(self, content: bytes, failure: AuthenticationError | None) -> None:
         self._unwrapping_bytes = 0

@@ -1,0 +1,101 @@
+"""A small document from an address of http or https, within a time for all of it."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import socket
+import ssl
+import threading
+import time
+import urllib.request
+from functools import partial
+from typing import Any
+
+
+class FetchError(Exception):
+    """There was no whole answer, or none that is HTTP."""
+
+
+def fetched(url: str, timeout_s: float, *, ca_file: str | None, most_bytes: int) -> bytes:
+    """What the address answers with status 200, up to one byte more than `most_bytes`. Redirections are not followed.
+
+    `ca_file`: authorities of https addresses; None: those of the system. Raises FetchError.
+    """
+    sockets: list[socket.socket] = []
+    handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), _Http(sockets)]
+    if url.lower().startswith("https:"):
+        handlers.append(_Https(sockets, ssl.create_default_context(cafile=ca_file)))
+    # A socket's time limit is for each read: an answer in drops has none. This one is for all of it.
+    ends_at_s = time.monotonic() + timeout_s
+    alarm = threading.Timer(timeout_s, _cut, (sockets,))
+    alarm.daemon = True
+    alarm.start()
+    try:
+        with urllib.request.build_opener(*handlers).open(url, timeout=timeout_s) as answer:
+            found: bytes = answer.read(most_bytes + 1)
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        raise FetchError(str(error) or type(error).__name__) from error
+    finally:
+        alarm.cancel()
+    if time.monotonic() >= ends_at_s:  # what was cut may look whole
+        raise FetchError(f"no whole answer within {timeout_s:g} s")
+    return found
+
+
+def _cut(sockets: list[socket.socket]) -> None:
+    for sock in sockets:
+        with contextlib.suppress(OSError):  # it is closed already
+            sock.shutdown(socket.SHUT_RDWR)
+
+
+class _Link(http.client.HTTPConnection):
+    def __init__(self, sockets: list[socket.socket], host: str, **options: Any) -> None:
+        super().__init__(host, **options)
+        self._sockets = sockets
+
+    def connect(self) -> None:
+        """Notes the socket, which an answer takes away from its connection."""
+        super().connect()
+        self._sockets.append(self.sock)
+
+
+class _SecureLink(http.client.HTTPSConnection):
+    def __init__(self, sockets: list[socket.socket], host: str, **options: Any) -> None:
+        super().__init__(host, **options)
+        self._sockets = sockets
+
+    def connect(self) -> None:
+        """As above."""
+        super().connect()
+        self._sockets.append(self.sock)
+
+
+class _Http(urllib.request.HTTPHandler):
+    def __init__(self, sockets: list[socket.socket]) -> None:
+        super().__init__()
+        self._sockets = sockets
+
+    def http_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        """Over a connection that notes its socket."""
+        link: Any = partial(_Link, self._sockets)
+        return self.do_open(link, req)
+
+
+class _Https(urllib.request.HTTPSHandler):
+    def __init__(self, sockets: list[socket.socket], context: ssl.SSLContext) -> None:
+        super().__init__(context=context)
+        self._sockets, self._tls = sockets, context
+
+    def https_open(self, req: urllib.request.Request) -> http.client.HTTPResponse:
+        """Over a connection that notes its socket."""
+        link: Any = partial(_SecureLink, self._sockets)
+        return self.do_open(link, req, context=self._tls)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """The address is the trust: another one is not."""
+
+    def redirect_request(self, *arguments: Any, **_: Any) -> None:
+        """None: the answer is an error."""
+        return
