@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -29,7 +28,7 @@ SETTINGS: dict[str, Any] = {
     "security.accept_insecure": True,
 }
 CROWD = 5 * STEP_THREADS
-SLOW_S = 0.25
+SLOW_S = 1.0
 
 
 class SlowDirectory:
@@ -71,19 +70,18 @@ def test_a_client_does_not_wait_behind_the_crowd_of_another_address(serve: Serve
     for number, sock in enumerate(crowd):
         guess(sock, number)
     wait_for(lambda: len(directory.asked) >= STEP_THREADS)
-    began_s = time.monotonic()
     assert SaslSocket(connected(server, "127.0.0.3")).plain("ann", "right")[0] == 5
-    took_s = time.monotonic() - began_s
     for sock in crowd:
         sock.close()
-    assert took_s < 2 * SLOW_S, f"{took_s:.1f} s behind {CROWD} guesses on {STEP_THREADS} threads"
+    # By number, not by time: those before it were asked about already, or had their turn while it shook hands.
+    assert directory.asked.index("ann") <= 3 * STEP_THREADS, f"behind {CROWD} guesses on {STEP_THREADS} threads"
 
 
 def test_nobody_is_asked_for_clients_that_were_given_up(serve: Serve, directory: SlowDirectory) -> None:
     """Their time was over before a thread was free. What they sent would wait on, and others behind it, for as long as
     the directory takes for all that ever came."""
     directory.slow_s = 20
-    server = serve(**SETTINGS, **{"authentication.handshake_timeout_s": 1})
+    server = serve(**SETTINGS, **{"authentication.handshake_timeout_s": 3})
     crowd = [connected(server, "127.0.0.2") for _ in range(CROWD)]
     for number, sock in enumerate(crowd):
         guess(sock, number)
