@@ -115,7 +115,7 @@ def test_a_lease_is_lost_before_its_time_is_over(monkeypatch: pytest.MonkeyPatch
     began_s = time.monotonic()
     with held(monkeypatch, Metastore("1200ms", lambda _: outage)).releasing() as one:
         assert one.lost.wait(10)
-        assert 0.8 <= time.monotonic() - began_s < 5
+        assert time.monotonic() - began_s >= 0.8, "an outage may be over before"
 
 
 def test_a_lease_is_lost_before_its_time_is_over_where_a_metastore_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
