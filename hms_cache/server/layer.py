@@ -242,6 +242,10 @@ def part_from(transport: asyncio.Transport, lost: Callable[[Exception | None], N
         return
     transport.set_protocol(_Parting(transport, lost))
     if transport.can_write_eof():
-        transport.write_eof()
+        try:
+            transport.write_eof()
+        except OSError:  # of asyncio's own loop: the client has gone, which was not read yet
+            transport.abort()
+            return
     if not transport.is_reading():
         transport.resume_reading()

@@ -96,8 +96,13 @@ class Reference:
         names = (catalog, database, table if level == "table" else None)
         if method.startswith("exchange_partition") and not self.may(user, "delete", *names):
             return False
+        if method in REPLACING and not self.may(user, "alter", *names):
+            return False
         return any(self.may(user, a, *names) for a in actions)
 
+
+REPLACING = ("add_package", "create_stored_procedure")
+"""What is there of the same name becomes the new one."""
 
 _OF_OWNERS = """
     abort_txn add_dynamic_partitions add_write_notification_log add_write_notification_log_in_batch
