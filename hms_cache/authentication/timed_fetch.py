@@ -60,15 +60,8 @@ class _Link(http.client.HTTPConnection):
         self._sockets.append(self.sock)
 
 
-class _SecureLink(http.client.HTTPSConnection):
-    def __init__(self, sockets: list[socket.socket], host: str, **options: Any) -> None:
-        super().__init__(host, **options)
-        self._sockets = sockets
-
-    def connect(self) -> None:
-        """As above."""
-        super().connect()
-        self._sockets.append(self.sock)
+class _SecureLink(_Link, http.client.HTTPSConnection):
+    """Notes its socket, too."""
 
 
 class _Http(urllib.request.HTTPHandler):

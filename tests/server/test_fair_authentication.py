@@ -13,7 +13,7 @@ import pytest
 
 from hms_cache.authentication.directory import Directory
 from hms_cache.authentication.mechanism import AuthenticationError
-from hms_cache.server.fair_threads import FairThreads
+from hms_cache.server.transports.fair_threads import FairThreads
 from hms_cache.server.transports.sasl import STEP_THREADS
 from tests.server.conftest import Running, Serve
 from tests.server.kerberos_realm import SaslSocket

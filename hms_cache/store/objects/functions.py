@@ -20,11 +20,11 @@ from hms_cache.metadata.names import (
 from hms_cache.metadata.object_names import DatabaseName, FunctionName
 from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.contract.functions import FunctionReads, FunctionWrites
-from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.text_conditions import may_match
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.rows.comparable_texts import comparable_rows
 from hms_cache.store.rows.database_rows import read_database_id
 from hms_cache.store.schema import DBS, FUNC_RU, FUNCS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (

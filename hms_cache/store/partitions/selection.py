@@ -43,10 +43,10 @@ from hms_cache.store.contract.partitions import (
     ByValues,
     PartitionSelection,
 )
-from hms_cache.store.engine.comparable_texts import plane_of
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.direct_statements import CHARACTERS_OF_A_PACKET, DirectQuery
 from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out
+from hms_cache.store.rows.comparable_texts import plane_of
 from hms_cache.store.schema import DBS, PARTITION_KEY_VALS, PARTITION_KEYS, PARTITIONS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from hms_cache.values import frozen

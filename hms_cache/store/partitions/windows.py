@@ -14,7 +14,6 @@ from sqlalchemy import Connection, Select, bindparam, select
 
 from hms_cache.metadata.name_ranges import NameRange, bound_below, may_begin_range, range_beginning
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.pages import LARGEST_PAGE
@@ -25,6 +24,7 @@ from hms_cache.store.partitions.selection import (
     find_partitioned_table,
     in_code_point_order,
 )
+from hms_cache.store.rows.comparable_texts import comparable_rows
 from hms_cache.store.schema import PARTITIONS
 
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select
 
-from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.features import SchemaFeatures
+from hms_cache.store.rows.comparable_texts import comparable_rows
 from hms_cache.store.schema import CATALOG_PARAMS, CTLGS, DATABASE_PARAMS, DBS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Catalog,

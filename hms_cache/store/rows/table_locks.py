@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, bindparam, select
 
-from hms_cache.store.engine.comparable_texts import comparable_rows
+from hms_cache.store.rows.comparable_texts import comparable_rows
 from hms_cache.store.rows.table_rows import TableRow, read_table
 from hms_cache.store.schema import DBS, TBLS
 

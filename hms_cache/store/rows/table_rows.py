@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
-from hms_cache.store.engine.comparable_texts import comparable_rows, possible_names
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.read_plans import Plan, Question
+from hms_cache.store.rows.comparable_texts import comparable_rows, possible_names
 from hms_cache.store.rows.table_statements import (
     BUCKET,
     COLUMN,

@@ -12,9 +12,9 @@ from sqlalchemy import Column, Connection, FromClause, Select, Table, null, sele
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.metadata.partition_names import make_partition_name
-from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.text_conditions import same_text
+from hms_cache.store.rows.comparable_texts import comparable_rows
 from hms_cache.store.schema import (
     DATACONNECTORS,
     DB_PRIVS,

@@ -14,13 +14,13 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.store.contract.partitions import Grantee
-from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.privileges import roles_of
+from hms_cache.store.rows.comparable_texts import comparable_rows
 from hms_cache.store.rows.name_locks import hold_names
 from hms_cache.store.schema import ROLES
 from hms_cache.store.security.grant_log import log_change

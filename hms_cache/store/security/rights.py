@@ -12,10 +12,10 @@ from sqlalchemy import ColumnElement, Connection, Select, String, cast, false, l
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, SecuredObject
 from hms_cache.authorization.standard_rights import COLUMN, GLOBAL_ONLY, OWNER, SHARED, Right, Rights
 from hms_cache.store.contract.partitions import Grantee
-from hms_cache.store.engine.comparable_texts import possible_names
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.privileges import roles_of
+from hms_cache.store.rows.comparable_texts import possible_names
 from hms_cache.store.schema import DBS, TBLS
 from hms_cache.store.security.privilege_levels import DATABASE, GLOBAL, TABLE, TABLE_COLUMN, Level
 from hms_cache.store.security.roles import PUBLIC

@@ -13,12 +13,12 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.store.engine.comparable_texts import comparable_rows
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
+from hms_cache.store.rows.comparable_texts import comparable_rows
 from hms_cache.store.schema import ROLE_MAP, ROLES
 from hms_cache.store.security.grant_log import log_change
 from hms_cache.store.security.privilege_levels import LEVELS

@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import Connection, Select, and_, bindparam, select
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.engine.comparable_texts import comparable_rows, possible_names
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.features import SchemaFeatures
@@ -21,6 +20,7 @@ from hms_cache.store.partitions.selection import (
     PartitionedTable,
     batches_of_texts,
 )
+from hms_cache.store.rows.comparable_texts import comparable_rows, possible_names
 from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE
 from hms_cache.store.rows.statistics_rows import LAST_ANALYZED, ROW_WIDTH, statistics_columns, statistics_of_row
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
