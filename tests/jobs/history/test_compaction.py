@@ -211,7 +211,6 @@ def in_iceberg(spark: Any, warehouse: str) -> dict[str, Any]:
 
 
 @pytest.mark.soak
-@pytest.mark.short
 def test_a_history_in_iceberg(job_spark: SparkProcess, tmp_path: Path) -> None:
     answer = job_spark.call(in_iceberg, warehouse=str(tmp_path / "iceberg"))
     assert (answer["nothing"], answer["before"], answer["once"], answer["same"]) == (0, True, True, True)

@@ -93,7 +93,6 @@ class TwoCatalogs:
 
 
 @pytest.mark.soak
-@pytest.mark.short
 @pytest.mark.parametrize(
     "database_kind", ["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.long])]
 )

@@ -94,7 +94,6 @@ def wide_tables(spark: SparkSession) -> None:
 
 @pytest.mark.spark
 @pytest.mark.soak
-@pytest.mark.short
 @pytest.mark.timeout(290)
 def test_tables_that_are_read_in_several_passes(
     spark: SparkProcess, start_server: ServerStarter, tmp_path: Path
