@@ -116,7 +116,7 @@ def late_joiner_served(patch: Patch) -> None:
 def reply_before_apply(patch: Patch) -> None:
     """What the check found is applied some time later."""
 
-    def ensure(self: Freshness, **_: bool) -> bool:
+    def ensure(self: Freshness, *_: object, **__: object) -> bool:
         self._check.check()
         return self.may_serve()
 
