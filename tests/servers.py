@@ -41,4 +41,4 @@ def server_process(
     finally:
         if server.is_running:
             status = server.stop()
-            assert status == 0, server.log[-3000:]
+            assert status == 0, f"exit status {status}: {server.log[-3000:]}"

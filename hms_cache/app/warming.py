@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -46,6 +47,9 @@ _RESET_PAUSE_S = 1.0
 _WAITING_PAUSE_S = 0.02
 
 _STOP_TIMEOUT_S = 5.0
+
+#: `CPUCLOCK_PERTHREAD_MASK | CPUCLOCK_SCHED` of Linux: the lowest bits of such a clock's number.
+_CLOCK_OF_THREAD = 4 | 2
 
 
 class Warming:
@@ -165,12 +169,22 @@ def rest_s(took_s: float, busy_s: float) -> float:
 
 def processor_time_of_calls_s() -> float:
     """Of the threads that answer. What others do beside the first batches is the start of the server: taken for calls
-    it made the prewarm rest for seconds. 0 where the system has no clocks of threads (Windows, macOS)."""
-    if not hasattr(time, "pthread_getcpuclockid"):
+    it made the prewarm rest for seconds. 0 where the system has no clocks of threads that can be asked by their number
+    (Windows, macOS)."""
+    if sys.platform != "linux":
         return 0.0
     spent_s = 0.0
     for thread in threading.enumerate():
-        if thread.ident is not None and thread.name.startswith((LOOP_THREAD, CALL_THREADS)):
+        if thread.native_id is not None and thread.name.startswith((LOOP_THREAD, CALL_THREADS)):
             with suppress(OSError):  # the server stops, and the thread has ended
-                spent_s += time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+                spent_s += time.clock_gettime(_clock_of_thread(thread.native_id))
     return spent_s
+
+
+def _clock_of_thread(native_id: int) -> int:
+    """Linux's number for the clock of a thread's processor time. The kernel refuses that of a thread that has ended.
+
+    `time.pthread_getcpuclockid` computes the same number, but out of the memory of the thread, which may be gone: it
+    ended servers that were stopping with a segmentation fault.
+    """
+    return (~native_id << 3) | _CLOCK_OF_THREAD

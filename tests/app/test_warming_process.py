@@ -63,6 +63,37 @@ def test_a_prewarm_rests_while_calls_need_the_processors() -> None:
     assert rest_s(0.2, 0.2) == rest_s(0.2, 5.0) == pytest.approx(20.0)
 
 
+def test_threads_that_end_meanwhile_count_nothing() -> None:
+    """A server stops while its prewarm looks at the threads of calls: their memory is gone, and nobody may look at it.
+
+    In a process of its own: what looked into that memory ended with a segmentation fault.
+    """
+    ran = subprocess.run([sys.executable, "-c", LOOKS_AT_ENDED_THREADS], cwd=ROOT, capture_output=True, timeout=60)
+    assert (ran.returncode, ran.stderr) == (0, b"")
+
+
+LOOKS_AT_ENDED_THREADS = """
+import threading
+from hms_cache.app.warming import processor_time_of_calls_s
+from hms_cache.server.workers import CALL_THREADS
+
+go_on = threading.Event()
+work = threading.Thread(name=CALL_THREADS + "-0", target=lambda: (sum(range(3_000_000)), go_on.wait(60)))
+work.start()
+while not processor_time_of_calls_s() > 0.01:
+    pass
+threading.stack_size(64 << 20)  # more than glibc keeps: each is unmapped when the next thread ends
+threads = [work]
+for number in range(4):
+    threads.append(threading.Thread(name=CALL_THREADS + "-1", target=lambda: None))
+    threads[-1].start()
+    threads[-1].join()
+threading.enumerate = lambda: threads
+assert processor_time_of_calls_s() > 0.01, "the one that works is counted all the same"
+go_on.set()
+"""
+
+
 def test_what_it_reads_is_what_the_server_would_read(filled: str) -> None:
     found = seen(filled, "read")
     assert found["there"] == found["here"] == found["then"]
