@@ -134,7 +134,7 @@ def test_nothing_above_the_ceiling_stays_open(tmp_path: Path) -> None:
 
 
 def test_time_limits_close_silent_and_idle_connections(tmp_path: Path) -> None:
-    limits = {"server.first_call_timeout_s": 0.3, "server.idle_timeout_s": 1.0}
+    limits = {"server.first_call_timeout_s": 1.0, "server.idle_timeout_s": 1.5}
     with observed_server(tmp_path, **limits) as server:
         silent, used = link_to(server), link_to(server)
         assert used.call("getStatus") == 2

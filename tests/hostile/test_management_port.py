@@ -46,7 +46,7 @@ CALLERS: dict[str, tuple[dict[str, str], bool, bool]] = {
 
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    server = Running(tmp_path_factory.mktemp("management"), admin__max_connections=32, admin__request_timeout_s=0.5)
+    server = Running(tmp_path_factory.mktemp("management"), admin__max_connections=32, admin__request_timeout_s=2)
     yield server
     server.close()
 

@@ -300,9 +300,9 @@ def test_whatever_a_server_of_keys_answers(issuer: Issuer, kind: str) -> None:
     with answering(ODD_ANSWERS[kind], in_drops="drops" in kind) as url:
         with pytest.raises(KeySetError):
             KeySet(options_of(issuer, url=url, timeout_s=0.5)).load()
-        keys = KeySet(options_of(issuer, refresh_interval_s=100, timeout_s=0.5), lambda: now[0])
+        keys = KeySet(options_of(issuer, refresh_interval_s=100), lambda: now[0])
         keys.load()
-        keys._options = replace(keys._options, url=url)
+        keys._options = replace(keys._options, url=url, timeout_s=0.5)
         now[0] = 150
         assert [key.entry["kid"] for key in keys.candidates("one")] == ["one"]
         now[0] = 250

@@ -329,7 +329,7 @@ def test_who_is_refused_is_told_counted_and_logged_once(
 def test_a_cut_frame_ends_the_connection_and_is_counted(
     serve: Serve, realm: Realm, quality: int, ending: str, sent: int
 ) -> None:
-    server = serve(**settings_of(realm, **{"server.message_timeout_s": 0.5 if ending == "stalled" else 60}))
+    server = serve(**settings_of(realm, **{"server.message_timeout_s": 1 if ending == "stalled" else 60}))
     staying = signed_in(server, realm, quality)
     sock = SaslSocket(server.connect())
     assert sock.gssapi(ann(realm), SERVICE, quality) == (5, b"")

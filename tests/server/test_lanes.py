@@ -100,7 +100,7 @@ def test_a_full_queue_is_told_so_and_other_lanes_answer(serve: Serve, monkeypatc
 
 
 def test_calls_past_their_time_do_not_keep_their_threads(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = serve(**{"server.threads": 2, "server.request_timeout_s": 0.3, "cache.enabled": False})
+    server = serve(**{"server.threads": 2, "server.request_timeout_s": 1, "cache.enabled": False})
     with ThreadPoolExecutor(2) as pool, stuck_reads(monkeypatch):
         links = [server.link() for _ in range(2)]
         for one in [pool.submit(link.call, "get_all_databases") for link in links]:

@@ -180,7 +180,7 @@ def test_a_name_in_a_domain_is_a_name_only(user: str) -> None:
 
 def test_a_stalled_client_is_disconnected(serve: Serve, directory_port: int, tmp_path: Path) -> None:
     authority = Authority(tmp_path)
-    server = serve(**settings_of(directory_port, authority, **{"authentication.handshake_timeout_s": 0.5}))
+    server = serve(**settings_of(directory_port, authority, **{"authentication.handshake_timeout_s": 1.5}))
     sock = client(server, authority)
     sock.sock.sendall(struct.pack("!BI", 1, 5))
     assert sock.sock.recv(1) == b""

@@ -280,7 +280,7 @@ ATTEMPTS = (
 def test_who_does_not_speak_tls_is_refused_counted_and_logged_once(
     serve: Serve, authority: Authority, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = serve(**authority.settings(**{"server.tls_handshake_timeout_s": 0.3}))
+    server = serve(**authority.settings(**{"server.tls_handshake_timeout_s": 1}))
     staying = protected(server, authority.client())
     expected = {"ok": 1}
     for attempt, outcome in ATTEMPTS:

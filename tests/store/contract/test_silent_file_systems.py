@@ -336,7 +336,7 @@ SHORT = ("create_table", "rename_table", "truncate_under_write_id")
 """Each operation costs the time limit."""
 
 
-@pytest.mark.parametrize("limit_s", [0.2], indirect=True)
+@pytest.mark.parametrize("limit_s", [0.5], indirect=True)
 @pytest.mark.parametrize(
     ("kind", "is_every"),
     [("create_table", False)]

@@ -25,7 +25,7 @@ _ANY = select(schema.DBS.c.NAME)
 def test_a_check_does_not_wait_as_long_as_a_statement_may(initialized_database_url: str) -> None:
     """The cached reads of all clients wait for it, and a slow statement may take minutes."""
     url = make_url(initialized_database_url)
-    settings = DatabaseSettings(check_timeout_s=0.2, statement_timeout_s=3600)
+    settings = DatabaseSettings(check_timeout_s=1, statement_timeout_s=3600)
     with proxy_to(str(url.host), int(url.port or 0)) as proxy:
         through = url.set(host="127.0.0.1", port=proxy.port).render_as_string(hide_password=False)
         with closing(Database(through, settings)) as database, ThreadPoolExecutor(2) as threads:
