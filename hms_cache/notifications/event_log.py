@@ -73,6 +73,10 @@ class EventLog(Protocol):
 class FollowedLog(EventLog, Protocol):
     """A log whose connections can be opened anew."""
 
+    def read(self, after_event_id: int, limit: int) -> tuple[LogHead, LogPage]:
+        """`head`, then `fetch`: the page shows all that the head counts, if it is complete."""
+        ...
+
     def renew(self) -> None:
         """Let go of the connections: they lead to another server than others do, or to one that is no primary."""
         ...

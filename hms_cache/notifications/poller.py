@@ -440,8 +440,7 @@ class Poller:
         """The end of the log, then a page of it: whatever the head counts must be in a complete page. None: away."""
         began_s = self._clock.monotonic_s()
         try:
-            head = self._log.head()
-            page = self._log.fetch(after_event_id, limit)
+            head, page = self._log.read(after_event_id, limit)
         except Exception as error:
             self._count_fetch_failure(error)
             return None

@@ -105,6 +105,10 @@ class UnreliableLog:
         self.keeps_connections = wanted
         self.log.keep_connections(wanted=wanted)
 
+    def read(self, after_event_id: int, limit: int) -> tuple[LogHead, LogPage]:
+        """One after the other, so that a test can do something between them."""
+        return self.head(), self.fetch(after_event_id, limit)
+
     def fetch(self, after_event_id: int, limit: int) -> LogPage:
         self.before_fetch()
         if self.away:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
 import pytest
-from sqlalchemy import Row, insert
+from sqlalchemy import insert
 
 from hms_cache.notifications import events as ev
+from hms_cache.notifications.event_log import LogPage
+from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.poller import Poller, StepOutcome
 from hms_cache.store.engine.database import Database
@@ -61,6 +63,24 @@ def test_head_and_pages(writer: LogWriter) -> None:
     assert log.fetch(count, 2)[:2] == ([], True)
 
 
+def test_the_head_and_a_page_are_read_together(writer: LogWriter) -> None:
+    """As one after the other, on one connection: what the head counts is in the page, or it is not exhausted."""
+    log = NotificationLog(writer.database)
+    head, page = log.read(0, 10)
+    assert (head.last_event_id, list(page.rows), page.exhausted) == (0, [], True)
+    writer.append(*(sample.build(BUILDER) for sample in samples.SAMPLES))
+    count = len(samples.SAMPLES)
+    for after, limit in ((0, 1000), (0, 5), (3, 2), (count - 1, 2), (count, 2), (0, count), (0, count + 1)):
+        with count_statements(writer.database) as statements:
+            head, page = log.read(after, limit)
+        assert head == log.head() and head.last_event_id == count
+        assert page[:2] == log.fetch(after, limit)[:2]
+        assert all(type(row) is NotificationRow for row in page.rows)
+        if not writer.database.is_sqlite:
+            assert page.history is head.history
+            assert statements.count == (1 if min(limit, count - after) <= notification_log._FIRST_ROWS else 2)
+
+
 def test_identity_names_server_and_database(writer: LogWriter, database_server: object) -> None:
     one = NotificationLog(writer.database).head().history.server_identity
     assert one == NotificationLog(writer.database).head().history.server_identity
@@ -70,19 +90,25 @@ def test_identity_names_server_and_database(writer: LogWriter, database_server: 
     database_server.give_back(other_url)  # type: ignore[attr-defined]
 
 
-def test_large_messages_come_in_smaller_pages(writer: LogWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+def pages_of(log: NotificationLog, way: str) -> Callable[[int, int], LogPage]:
+    return log.fetch if way == "fetch" else lambda after, limit: log.read(after, limit)[1]
+
+
+@pytest.mark.parametrize("way", ["fetch", "read"])
+def test_large_messages_come_in_smaller_pages(writer: LogWriter, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", 10_000)
     monkeypatch.setattr(notification_log, "_FIRST_ROWS", 3)
-    log = NotificationLog(writer.database)
+    fetch = pages_of(NotificationLog(writer.database), way)
     writer.append(*(ev.EventRow("CREATE_TABLE", "hive", "d", "t", "x" * 900, "json-0.2") for _ in range(30)))
-    page = log.fetch(0, 1000)
+    page = fetch(0, 1000)
     assert 3 < len(page.rows) < 30
     assert page.exhausted is False
     writer.append(*(ev.EventRow("CREATE_TABLE", "hive", "d", "t", "x" * 50_000, "json-0.2") for _ in range(5)))
-    assert [row.event_id for row in log.fetch(30, 1000).rows] == [31, 32]  # never one alone: a poller would stand still
+    assert [row.event_id for row in fetch(30, 1000).rows] == [31, 32]  # never one alone: a poller would stand still
 
 
-def test_no_statement_brings_many_long_messages(writer: LogWriter, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("way", ["fetch", "read"])
+def test_no_statement_brings_many_long_messages(writer: LogWriter, monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     page_bytes = 4_000
     monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", page_bytes)
     monkeypatch.setattr(notification_log, "_LONG_MESSAGE", 40)
@@ -90,7 +116,7 @@ def test_no_statement_brings_many_long_messages(writer: LogWriter, monkeypatch: 
     brought: list[int] = []
     whole_rows = notification_log._whole_rows
 
-    def noting(read: Sequence[Row[Any]], longest: int | None) -> list[Row[Any]]:
+    def noting(read: Sequence[Any], longest: int | None) -> list[Any]:
         brought.append(sum(len(row.MESSAGE or "") for row in read))
         return whole_rows(read, longest)
 
@@ -98,9 +124,9 @@ def test_no_statement_brings_many_long_messages(writer: LogWriter, monkeypatch: 
     # Few short ones make it likely that many fit, and then long ones come; or long ones at once.
     lengths = [*[1] * 25, *[9_000] * 4, 1, 300, *[9_000] * 2, *[10] * 60, 500, 9_000]
     writer.append(*(ev.EventRow("CREATE_TABLE", "hive", "d", "t", "x" * length, "json-0.2") for length in lengths))
-    log, found = NotificationLog(writer.database), list[int]()
+    fetch, found = pages_of(NotificationLog(writer.database), way), list[int]()
     while True:
-        page = log.fetch(len(found), 1000)
+        page = fetch(len(found), 1000)
         found += [len(row.message or "") for row in page.rows]
         if page.exhausted:
             break

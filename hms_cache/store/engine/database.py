@@ -426,7 +426,6 @@ class Database:
                 "connect_timeout": connect_s,
                 "read_timeout": socket_s,
                 "write_timeout": socket_s,
-                "several_statements": kind != "check",
                 **self._tls_options,
             }, {"isolation_level": level}
         if self.dialect == "postgresql":

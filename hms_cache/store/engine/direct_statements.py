@@ -318,8 +318,7 @@ def _constant(value: Any) -> str:
 
 def takes_direct_statements(connection: Connection) -> bool:
     """Whether `execute_directly` may be called."""
-    driver = connection.connection.dbapi_connection
-    return isinstance(driver, MySqlConnection) and driver.takes_several_statements
+    return isinstance(connection.connection.dbapi_connection, MySqlConnection)
 
 
 def execute_directly(connection: Connection, statements: Iterable[Statement], *, commits: bool = False) -> list[Any]:

@@ -76,10 +76,8 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         self._requires_tls = options.pop(REQUIRE_TLS, False)
-        self.takes_several_statements: bool = options.pop("several_statements", False)
-        """Whether a packet may hold several."""
-        if self.takes_several_statements:
-            options["client_flag"] = options.get("client_flag", 0) | CLIENT.MULTI_STATEMENTS
+        # A packet may hold several statements.
+        options["client_flag"] = options.get("client_flag", 0) | CLIENT.MULTI_STATEMENTS
         self.rolls_back_later = False
         """Whether `rollback` waits for no answer: reads have nothing to learn from it."""
         self._owes_answer = False

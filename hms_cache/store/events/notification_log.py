@@ -7,12 +7,15 @@ from itertools import takewhile
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
+    BindParameter,
     ColumnElement,
     Connection,
     CursorResult,
-    Row,
+    Integer,
     Select,
     and_,
+    bindparam,
     case,
     delete,
     func,
@@ -27,6 +30,9 @@ from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normali
 from hms_cache.notifications.event_log import LogHead, LogPage
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.store.engine.database import Database, read_log_end, session_of
+from hms_cache.store.engine.direct_statements import DirectQuery
+from hms_cache.store.engine.log_sessions import head_plan
+from hms_cache.store.engine.read_plans import Question, ask, carry_out, side_by_side
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import AUX_TABLE, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -95,6 +101,22 @@ class NotificationLog:
             page = _read_page(connection, [_LOG.EVENT_ID > after_event_id], limit, _MAX_PAGE_BYTES)
             return page._replace(history=session_of(self._database, connection))
 
+    def read(self, after_event_id: int, limit: int) -> tuple[LogHead, LogPage]:
+        """`head`, then `fetch`, on one connection; in one round trip, where the database takes statements together and
+        the page is no longer than its first statement answers.
+
+        :raises DatabaseUnavailable: the database does not answer.
+        """
+        if self._database.is_sqlite:
+            return self.head(), self.fetch(after_event_id, limit)
+        with self._database.checking() as connection:
+            first = _first_question(after_event_id, limit)
+            head, rows = carry_out(
+                connection, side_by_side(head_plan(connection, self._database.history_text), ask(first))
+            )
+            page = _read_page(connection, [_LOG.EVENT_ID > after_event_id], limit, _MAX_PAGE_BYTES, rows)
+            return head, page._replace(history=head.history)
+
     def renew(self) -> None:
         """Lets go of all connections to the database."""
         self._database.renew()
@@ -162,9 +184,14 @@ class NotificationLog:
 
 
 def _read_page(
-    connection: Connection, conditions: Sequence[ColumnElement[bool]], limit: int, max_bytes: int
+    connection: Connection,
+    conditions: Sequence[ColumnElement[bool]],
+    limit: int,
+    max_bytes: int,
+    first: Sequence[Any] | None = None,
 ) -> LogPage:
-    """Rows by event id: few with the first statement, since nobody knows how large they are, then what fits.
+    """Rows by event id: few with the first statement, since nobody knows how large they are, then what fits. `first`:
+    what that statement has answered already.
 
     A statement leaves out messages that are much longer than those before them; they are read one by one. Else a few
     events of a table with a parameter of 90 MB would fill the memory of every server that follows the log.
@@ -177,8 +204,11 @@ def _read_page(
         room = max_bytes - held
         wanted = _FIRST_ROWS if not rows else max(1, room * len(rows) // max(1, held))
         wanted = 1 if is_long else min(wanted, limit - len(rows), max(1, max_bytes // _LONG_MESSAGE))
-        longest = None if is_long else max(_LONG_MESSAGE, _MOST_ABOVE_AVERAGE * room // wanted)
-        read = connection.execute(_rows_statement([*conditions, *after], longest).limit(wanted)).all()
+        longest = None if is_long else _longest_of(wanted, room)
+        if first is not None:
+            read, first = first, None
+        else:
+            read = connection.execute(_rows_statement([*conditions, *after], longest).limit(wanted)).all()
         whole = _whole_rows(read, longest)
         more = [NotificationRow._make(row[:-2]) for row in whole]
         rows.extend(more)
@@ -194,17 +224,38 @@ def _read_page(
             after = [or_(_LOG.EVENT_ID > last_id, and_(_LOG.EVENT_ID == last_id, _LOG.NL_ID > last_key))]
 
 
-def _whole_rows(read: Sequence[Row[Any]], longest: int | None) -> list[Row[Any]]:
+def _longest_of(wanted: int, room: int) -> int:
+    """How long a message may be to be read together with so many others, where there is room for so many bytes."""
+    return max(_LONG_MESSAGE, _MOST_ABOVE_AVERAGE * room // wanted)
+
+
+def _first_question(after_event_id: int, limit: int) -> Question:
+    """What `_read_page` asks first for the poller."""
+    wanted = min(_FIRST_ROWS, limit, max(1, _MAX_PAGE_BYTES // _LONG_MESSAGE))
+    return Question(
+        _FIRST_ROWS_QUERY,
+        {"after": after_event_id, "wanted": wanted, "longest": _longest_of(wanted, _MAX_PAGE_BYTES)},
+    )
+
+
+def _whole_rows(read: Sequence[Any], longest: int | None) -> list[Any]:
     """Those before the first whose message was left out."""
     return list(takewhile(lambda row: longest is None or (row.LENGTH or 0) <= longest, read))
 
 
-def _rows_statement(conditions: Sequence[ColumnElement[bool]], longest: int | None) -> Select[Any]:
+def _rows_statement(conditions: Sequence[ColumnElement[bool]], longest: int | BindParameter[int] | None) -> Select[Any]:
     """Rows by event id, their `NL_ID` and the length of their message, which is null if it is longer than `longest`."""
     length = func.length(_LOG.MESSAGE)
     message = _LOG.MESSAGE if longest is None else case((length <= longest, _LOG.MESSAGE), else_=None).label("MESSAGE")
     columns = [message if column is _LOG.MESSAGE else column for column in _ROW_COLUMNS]
     return select(*columns, _LOG.NL_ID, length.label("LENGTH")).where(*conditions).order_by(_LOG.EVENT_ID, _LOG.NL_ID)
+
+
+_FIRST_ROWS_QUERY = DirectQuery(
+    _rows_statement(
+        [_LOG.EVENT_ID > bindparam("after", type_=BigInteger)], bindparam("longest", type_=BigInteger)
+    ).limit(bindparam("wanted", type_=Integer))
+)
 
 
 def _event(row: NotificationRow) -> NotificationEvent:
