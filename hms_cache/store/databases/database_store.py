@@ -309,7 +309,8 @@ def delete_database(
 
 def _require_empty(connection: Connection, database: Database, database_id: int) -> None:
     features = features_of(connection)
-    for table, things in ((TBLS, "tables"), (FUNCS, "functions"), (STORED_PROCS, "stored procedures")):
+    kinds = ((TBLS, "tables"), (FUNCS, "functions"), (STORED_PROCS, "stored procedures"), (PACKAGES, "packages"))
+    for table, things in kinds:
         if features.has(table) and connection.execute(select(exists().where(table.c.DB_ID == database_id))).scalar():
             raise InvalidOperationException(f"Database {database.name} is not empty. One or more {things} exist.")
 
