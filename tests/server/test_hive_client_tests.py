@@ -221,6 +221,36 @@ def test_reads_of_partitions(partitioned: Link) -> None:
     assert partitioned.call("get_partitions_ps", **name, part_vals=[], max_parts=-1) == []
 
 
+def with_specs(fields: list[str], mode: int | None, filters: list[str] | None) -> ttypes.GetPartitionsRequest:
+    return ttypes.GetPartitionsRequest(
+        dbName="d",
+        tblName="p",
+        projectionSpec=ttypes.GetProjectionsSpec(fields),
+        filterSpec=ttypes.GetPartitionsFilterSpec(filterMode=mode, filters=filters),
+    )
+
+
+@pytest.mark.parametrize("filters", [None, []])
+@pytest.mark.parametrize("mode", ttypes.PartitionFilterMode._VALUES_TO_NAMES)
+def test_who_filters_by_nothing_does_not_get_all_partitions(
+    partitioned: Link, mode: int, filters: list[str] | None
+) -> None:
+    partitioned.call("add_partitions", new_parts=[partition("1"), partition("2")])
+    with pytest.raises(ttypes.MetaException, match="Invalid filter expressions in the filter spec"):
+        partitioned.call("get_partitions_with_specs", request=with_specs(["sd.location"], mode, filters))
+    # Where all fields are asked for, Hive does not look at the filters; ours heeds those that there are.
+    for fields, of_no_mode in (([], mode), (["values"], None)):
+        found = partitioned.call("get_partitions_with_specs", request=with_specs(fields, of_no_mode, filters))
+        assert len(found.partitionSpec[0].sharedSDPartitionSpec.partitions) == 2
+
+
+@pytest.mark.parametrize("names", [[""], ["invalidPartitionName"], ["dt=3"]])
+def test_names_of_no_partition_select_none(partitioned: Link, names: list[str]) -> None:
+    partitioned.call("add_partition", new_part=partition("1"))
+    request = with_specs(["sd.location"], ttypes.PartitionFilterMode.BY_NAMES, names)
+    assert partitioned.call("get_partitions_with_specs", request=request).partitionSpec == []
+
+
 def test_reads_of_partitions_under_a_limit(serve: Serve) -> None:
     """Hive counts first, and so finds out what it does not look at otherwise."""
     link = serve(**{"catalog.partition_request_limit": 100}).link()

@@ -435,7 +435,7 @@ def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with
         projection = PartitionProjection(
             tuple(asked.fieldList or ()), asked.includeParamKeyPattern or None, asked.excludeParamKeyPattern or None
         )
-    selection = _spec_selection(request.filterSpec)
+    selection = _spec_selection(request.filterSpec, is_projected=projection is not None and bool(projection.fields))
     who = grantee(request.user, request.groupNames) if request.withAuth else None
     try:
         table = call.stores.reads.tables.get_table(name, version=version(request))
@@ -446,11 +446,18 @@ def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with
     return GetPartitionsResponse(partitionSpec=group_partitions(table, found))
 
 
-def _spec_selection(specification: Any) -> PartitionSelection:
+def _spec_selection(specification: Any, *, is_projected: bool) -> PartitionSelection:
+    """All partitions if it says nothing.
+
+    Raises MetaException for a mode without filters: who names no partitions does not want all of them. Hive 4.0.1 looks
+    at that only where single fields are asked for.
+    """
     filters = tuple((specification.filters if specification is not None else None) or ())
+    mode = specification.filterMode if specification is not None else None
     if not filters:
+        if mode is not None and is_projected:
+            raise MetaException("Invalid filter expressions in the filter spec")
         return AllPartitions()
-    mode = specification.filterMode
     if mode == PartitionFilterMode.BY_NAMES:
         return ByNames(filters)
     if mode == PartitionFilterMode.BY_VALUES:
