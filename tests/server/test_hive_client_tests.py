@@ -221,6 +221,21 @@ def test_reads_of_partitions(partitioned: Link) -> None:
     assert partitioned.call("get_partitions_ps", **name, part_vals=[], max_parts=-1) == []
 
 
+def test_filters_of_partitions_of_no_table(link: Link) -> None:
+    text = "Specified catalog.database.table does not exist : hive.nodatabase.notable"
+    names = {"db_name": "noDatabase", "tbl_name": "noTable"}
+    request = ttypes.GetPartitionsByFilterRequest("hive", "noDatabase", "noTable", 'p = "x"', -1)
+    for method, arguments in (
+        ("get_partitions_by_filter", {**names, "filter": 'p = "x"', "max_parts": -1}),
+        ("get_partitions_by_filter_req", {"req": request}),
+        ("get_num_partitions_by_filter", {**names, "filter": 'p = "x"'}),
+        ("get_num_partitions_by_filter", {**names, "filter": ""}),
+    ):
+        with pytest.raises(ttypes.NoSuchObjectException) as raised:
+            link.call(method, **arguments)
+        assert raised.value.message == text, method
+
+
 def with_specs(fields: list[str], mode: int | None, filters: list[str] | None) -> ttypes.GetPartitionsRequest:
     return ttypes.GetPartitionsRequest(
         dbName="d",
