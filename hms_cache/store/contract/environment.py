@@ -35,6 +35,12 @@ class EnvironmentOptions:
     """`CASCADE`: the columns of partitions change with the table's."""
     changes_partition_keys: bool = False
     """`allow_partition_key_change`."""
+    sets_location: bool = False
+    """`alterTableOpType` is `ALTERLOCATION`: Hive's ALTER TABLE … SET LOCATION."""
+    has_replicated_elsewhere: bool = False
+    """`REPL_DATA_LOCATION_CHANGED`, exactly `true`: replication has put the data of the table and of its partitions at
+    the new location.
+    """
     copies_renamed: bool = False
     """`renamePartitionMakeCopy`: the files of a partition that is renamed are copied, so that readers of the old name
     go on.
@@ -121,6 +127,8 @@ def environment_options(context: EnvironmentContext | None) -> EnvironmentOption
         purges=is_true("ifPurge"),
         cascades=is_true("CASCADE"),
         changes_partition_keys=is_true("allow_partition_key_change"),
+        sets_location=str(properties.get("alterTableOpType", "")).upper() == "ALTERLOCATION",
+        has_replicated_elsewhere=properties.get("REPL_DATA_LOCATION_CHANGED") == "true",
         copies_renamed=is_true("renamePartitionMakeCopy"),
         keeps_truncated_files=is_true("truncateSkipDataDeletion"),
         keeps_statistics=is_true("DO_NOT_UPDATE_STATS"),
