@@ -80,6 +80,14 @@ def test_a_filter_of_table_names_needs_a_database(link: Link, name: str | None) 
         link.call("get_table_names_by_filter", dbname=name, filter='hive_filter_field_owner__ = "o"', max_tables=-1)
 
 
+@pytest.mark.parametrize("name", ["d", "D", " d ", "@hive#D", "@Hive#d"])
+def test_a_filter_of_table_names_finds_its_database_however_spelt(link: Link, name: str) -> None:
+    names = link.call(
+        "get_table_names_by_filter", dbname=name, filter='hive_filter_field_owner__ like ".*"', max_tables=-1
+    )
+    assert names == ["t"]
+
+
 def test_the_name_of_the_database_may_be_a_pattern(link: Link) -> None:
     link.call("create_database", database=database("other"))
     link.call("create_table", tbl=table("other", "t"))
