@@ -80,6 +80,14 @@ def test_a_filter_of_table_names_needs_a_database(link: Link, name: str | None) 
         link.call("get_table_names_by_filter", dbname=name, filter='hive_filter_field_owner__ = "o"', max_tables=-1)
 
 
+@pytest.mark.parametrize("name", ["d", "D", " d ", "@hive#D", "@Hive#d"])
+def test_a_filter_of_table_names_finds_its_database_however_spelt(link: Link, name: str) -> None:
+    names = link.call(
+        "get_table_names_by_filter", dbname=name, filter='hive_filter_field_owner__ like ".*"', max_tables=-1
+    )
+    assert names == ["t"]
+
+
 def test_the_name_of_the_database_may_be_a_pattern(link: Link) -> None:
     link.call("create_database", database=database("other"))
     link.call("create_table", tbl=table("other", "t"))
@@ -219,6 +227,51 @@ def test_reads_of_partitions(partitioned: Link) -> None:
         partitioned.call("get_partitions_pspec", db_name="d", tbl_name=None, max_parts=-1)
     assert partitioned.call("get_partitions", db_name="d", tbl_name="nope", max_parts=-1) == []
     assert partitioned.call("get_partitions_ps", **name, part_vals=[], max_parts=-1) == []
+
+
+def test_filters_of_partitions_of_no_table(link: Link) -> None:
+    text = "Specified catalog.database.table does not exist : hive.nodatabase.notable"
+    names = {"db_name": "noDatabase", "tbl_name": "noTable"}
+    request = ttypes.GetPartitionsByFilterRequest("hive", "noDatabase", "noTable", 'p = "x"', -1)
+    for method, arguments in (
+        ("get_partitions_by_filter", {**names, "filter": 'p = "x"', "max_parts": -1}),
+        ("get_partitions_by_filter_req", {"req": request}),
+        ("get_num_partitions_by_filter", {**names, "filter": 'p = "x"'}),
+        ("get_num_partitions_by_filter", {**names, "filter": ""}),
+    ):
+        with pytest.raises(ttypes.NoSuchObjectException) as raised:
+            link.call(method, **arguments)
+        assert raised.value.message == text, method
+
+
+def with_specs(fields: list[str], mode: int | None, filters: list[str] | None) -> ttypes.GetPartitionsRequest:
+    return ttypes.GetPartitionsRequest(
+        dbName="d",
+        tblName="p",
+        projectionSpec=ttypes.GetProjectionsSpec(fields),
+        filterSpec=ttypes.GetPartitionsFilterSpec(filterMode=mode, filters=filters),
+    )
+
+
+@pytest.mark.parametrize("filters", [None, []])
+@pytest.mark.parametrize("mode", ttypes.PartitionFilterMode._VALUES_TO_NAMES)
+def test_who_filters_by_nothing_does_not_get_all_partitions(
+    partitioned: Link, mode: int, filters: list[str] | None
+) -> None:
+    partitioned.call("add_partitions", new_parts=[partition("1"), partition("2")])
+    with pytest.raises(ttypes.MetaException, match="Invalid filter expressions in the filter spec"):
+        partitioned.call("get_partitions_with_specs", request=with_specs(["sd.location"], mode, filters))
+    # Where all fields are asked for, Hive does not look at the filters; ours heeds those that there are.
+    for fields, of_no_mode in (([], mode), (["values"], None)):
+        found = partitioned.call("get_partitions_with_specs", request=with_specs(fields, of_no_mode, filters))
+        assert len(found.partitionSpec[0].sharedSDPartitionSpec.partitions) == 2
+
+
+@pytest.mark.parametrize("names", [[""], ["invalidPartitionName"], ["dt=3"]])
+def test_names_of_no_partition_select_none(partitioned: Link, names: list[str]) -> None:
+    partitioned.call("add_partition", new_part=partition("1"))
+    request = with_specs(["sd.location"], ttypes.PartitionFilterMode.BY_NAMES, names)
+    assert partitioned.call("get_partitions_with_specs", request=request).partitionSpec == []
 
 
 def test_reads_of_partitions_under_a_limit(serve: Serve) -> None:

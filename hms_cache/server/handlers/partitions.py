@@ -272,20 +272,31 @@ def get_partitions_ps_with_auth_req(
     return GetPartitionsPsWithAuthResponse(partitions=_without_columns(request, found))
 
 
+def _by_filter(call: Call, name: TableName, text: str | None, max_parts: int | None, **options: Any) -> list[Partition]:
+    """Partitions that a filter selects. Hive has a text of its own for a missing table, which its tests look at."""
+    try:
+        return _partitions(call, name, ByFilter(text or ""), max_parts=limit(max_parts), **options)
+    except NoSuchObjectException as error:
+        raise _no_table_to_filter(name) from error
+
+
+def _no_table_to_filter(name: TableName) -> NoSuchObjectException:
+    return NoSuchObjectException(f"Specified catalog.database.table does not exist : {name}")
+
+
 @handlers.read("get_partitions_by_filter")
 def get_partitions_by_filter(call: Call, arguments: methods.get_partitions_by_filter_args) -> list[Partition]:
-    selection = ByFilter(arguments.filter or "")
-    return _partitions(call, positional(arguments), selection, max_parts=limit(arguments.max_parts))
+    return _by_filter(call, positional(arguments), arguments.filter, arguments.max_parts)
 
 
 @handlers.read("get_partitions_by_filter_req")
 def get_partitions_by_filter_req(call: Call, arguments: methods.get_partitions_by_filter_req_args) -> list[Partition]:
     request = arguments.req
-    found = _partitions(
+    found = _by_filter(
         call,
         requested_table(request),
-        ByFilter(request.filter or ""),
-        max_parts=limit(request.maxParts),
+        request.filter,
+        request.maxParts,
         projection=_projection(request),
         version=version(request),
     )
@@ -435,7 +446,7 @@ def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with
         projection = PartitionProjection(
             tuple(asked.fieldList or ()), asked.includeParamKeyPattern or None, asked.excludeParamKeyPattern or None
         )
-    selection = _spec_selection(request.filterSpec)
+    selection = _spec_selection(request.filterSpec, is_projected=projection is not None and bool(projection.fields))
     who = grantee(request.user, request.groupNames) if request.withAuth else None
     try:
         table = call.stores.reads.tables.get_table(name, version=version(request))
@@ -446,11 +457,18 @@ def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with
     return GetPartitionsResponse(partitionSpec=group_partitions(table, found))
 
 
-def _spec_selection(specification: Any) -> PartitionSelection:
+def _spec_selection(specification: Any, *, is_projected: bool) -> PartitionSelection:
+    """All partitions if it says nothing.
+
+    Raises MetaException for a mode without filters: who names no partitions does not want all of them. Hive 4.0.1 looks
+    at that only where single fields are asked for.
+    """
     filters = tuple((specification.filters if specification is not None else None) or ())
+    mode = specification.filterMode if specification is not None else None
     if not filters:
+        if mode is not None and is_projected:
+            raise MetaException("Invalid filter expressions in the filter spec")
         return AllPartitions()
-    mode = specification.filterMode
     if mode == PartitionFilterMode.BY_NAMES:
         return ByNames(filters)
     if mode == PartitionFilterMode.BY_VALUES:
@@ -523,8 +541,12 @@ def get_partition_names_req(call: Call, arguments: methods.get_partition_names_r
 
 @handlers.read("get_num_partitions_by_filter")
 def get_num_partitions_by_filter(call: Call, arguments: methods.get_num_partitions_by_filter_args) -> int:
+    name = positional(arguments)
     selection: PartitionSelection = ByFilter(arguments.filter) if arguments.filter else AllPartitions()
-    return call.stores.reads.partitions.get_partition_count(positional(arguments), selection)
+    try:
+        return call.stores.reads.partitions.get_partition_count(name, selection)
+    except NoSuchObjectException as error:
+        raise _no_table_to_filter(name) from error
 
 
 @handlers.read("get_partition_values")

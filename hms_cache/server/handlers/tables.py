@@ -181,7 +181,7 @@ def get_table_names_by_filter(call: Call, arguments: methods.get_table_names_by_
     if arguments.filter is None:
         raise InvalidOperationException(f"{arguments.dbname} cannot apply null filter")
     limit = -1 if arguments.max_tables is None else arguments.max_tables
-    name = DatabaseName(catalog, database)
+    name = database_name(database, catalog)
     # Names that are not shown do not count.
     of_store = limit if call.readable_names is None else -1
     try:

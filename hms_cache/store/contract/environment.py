@@ -25,7 +25,8 @@ class ExpectedParameter:
 class EnvironmentOptions:
     """The properties of an environment context that a metastore honours, by what they ask for.
 
-    Source of the keys: `StatsSetupConst`, `hive_metastoreConstants` and `HiveAlterHandler` (Hive 4.0.1).
+    Source of the keys: `StatsSetupConst`, `hive_metastoreConstants`, `HiveMetaStoreClient` and `HiveAlterHandler` (Hive
+    4.0.1).
     """
 
     purges: bool = False
@@ -34,9 +35,19 @@ class EnvironmentOptions:
     """`CASCADE`: the columns of partitions change with the table's."""
     changes_partition_keys: bool = False
     """`allow_partition_key_change`."""
+    sets_location: bool = False
+    """`alterTableOpType` is `ALTERLOCATION`: Hive's ALTER TABLE … SET LOCATION."""
+    has_replicated_elsewhere: bool = False
+    """`REPL_DATA_LOCATION_CHANGED`, exactly `true`: replication has put the data of the table and of its partitions at
+    the new location.
+    """
     copies_renamed: bool = False
     """`renamePartitionMakeCopy`: the files of a partition that is renamed are copied, so that readers of the old name
     go on.
+    """
+    keeps_truncated_files: bool = False
+    """`truncateSkipDataDeletion`: a truncation deletes no files. Hive 4 asks for it with Iceberg tables, whose rows it
+    has deleted by a commit of the table's own, and with transactional ones, where an empty base hides the files.
     """
     keeps_statistics: bool = False
     """`DO_NOT_UPDATE_STATS` in any case of letters, as Hive reads it for tables."""
@@ -116,7 +127,10 @@ def environment_options(context: EnvironmentContext | None) -> EnvironmentOption
         purges=is_true("ifPurge"),
         cascades=is_true("CASCADE"),
         changes_partition_keys=is_true("allow_partition_key_change"),
+        sets_location=str(properties.get("alterTableOpType", "")).upper() == "ALTERLOCATION",
+        has_replicated_elsewhere=properties.get("REPL_DATA_LOCATION_CHANGED") == "true",
         copies_renamed=is_true("renamePartitionMakeCopy"),
+        keeps_truncated_files=is_true("truncateSkipDataDeletion"),
         keeps_statistics=is_true("DO_NOT_UPDATE_STATS"),
         keeps_partition_statistics=properties.get("DO_NOT_UPDATE_STATS") == "true",
         creates_external=is_true("create_table_as_external"),

@@ -19,7 +19,7 @@ from hms_cache.metadata.names import (
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.metadata.principals import principal_type_name
 from hms_cache.store.contract.databases import DatabaseReads, DatabaseWrites
-from hms_cache.store.databases.replication import is_source_of_replication, with_target_id
+from hms_cache.store.databases.replication import with_target_id
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
@@ -27,6 +27,7 @@ from hms_cache.store.engine.text_conditions import may_match
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.objects.functions import drop_functions_of_database
+from hms_cache.store.replication_sources import is_source_of_replication
 from hms_cache.store.rows.database_rows import (
     LOCATION_LEFT_ALONE,
     MANAGED_LOCATION_LEFT_ALONE,
@@ -309,7 +310,8 @@ def delete_database(
 
 def _require_empty(connection: Connection, database: Database, database_id: int) -> None:
     features = features_of(connection)
-    for table, things in ((TBLS, "tables"), (FUNCS, "functions"), (STORED_PROCS, "stored procedures")):
+    kinds = ((TBLS, "tables"), (FUNCS, "functions"), (STORED_PROCS, "stored procedures"), (PACKAGES, "packages"))
+    for table, things in kinds:
         if features.has(table) and connection.execute(select(exists().where(table.c.DB_ID == database_id))).scalar():
             raise InvalidOperationException(f"Database {database.name} is not empty. One or more {things} exist.")
 

@@ -1,7 +1,4 @@
-"""What replication asks of databases: a mark on what it loads, a source that stays.
-
-Source: `HMSHandler.alter_database` and `drop_database_core`, `ReplChangeManager.isSourceOfReplication` (4.0.1).
-"""
+"""What replication asks of databases: a mark on what it loads. Source: `HMSHandler.alter_database` (4.0.1)."""
 
 from __future__ import annotations
 
@@ -9,21 +6,12 @@ from sqlalchemy import Connection, select
 
 from hms_cache.store.replication_marks import LAST_REPLICATED_ID_KEY
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
-from hms_cache.thrift_gen.hive_metastore.ttypes import Database
 
 TARGET_LAST_ID_KEY = "repl.target.last.id"
 """The last event here when an event of the source was last applied: where a replication back begins."""
 
 RESUME_STARTED_KEY = "repl.resume.started"
 """Set while a replication is resumed: the target's id is to stay."""
-
-SOURCE_KEY = "repl.source.for"
-"""The policies that replicate the database."""
-
-
-def is_source_of_replication(database: Database) -> bool:
-    """Whether any policy replicates it: it cannot be dropped until the parameter is emptied."""
-    return bool((database.parameters or {}).get(SOURCE_KEY))
 
 
 def with_target_id(

@@ -36,6 +36,8 @@ from hms_cache.store.partitions.additions import (
 )
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
+from hms_cache.store.replication_sources import check_place_stays
+from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.parameters import (
     DDL_TIME,
     FAST_STATISTICS,
@@ -92,6 +94,9 @@ def alter_partitions(
     thousand partitions. The given structs stay as they are."""
     table = row.table
     naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
+    if writer.options.sets_location:
+        database = require_database(transaction.connection, str(table.catName), str(table.dbName)).database
+        check_place_stays(database, table, writer.options)
     for partition in partitions:
         _check_belongs(table, partition)
     names = [naming.name(partition.values) for partition in partitions]

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection
 
 from hms_cache.metadata.column_types import are_same_columns
+from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import PartitionNaming, escape_path_name
 from hms_cache.store.contract.partitions import ByPartialValues
@@ -19,6 +20,8 @@ from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import insert_partitions, partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
+from hms_cache.store.replication_sources import is_move_allowed
+from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.parameters import without_claims_about_columns
 from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_locks import lock_table
@@ -69,6 +72,7 @@ def exchange_partitions(
         raise MetaException(
             f"The partition {min(name for _, name in taken)} already exists in the table {destination.table.tableName}"
         )
+    _require_move_allowed(connection, source.table, destination.table)
     root = context.warehouse.location(destination.table.sd.location)
     for name, partition in by_name.items():
         partition.catName, partition.dbName = destination.table.catName, destination.table.dbName
@@ -92,6 +96,17 @@ def _require(connection: Connection, name: TableName, role: str) -> TableRow:
     if found is None:
         raise MetaException(f"The {role} table {name} not found")
     return found
+
+
+def _require_move_allowed(connection: Connection, source: Table, destination: Table) -> None:
+    if source.dbName == destination.dbName:
+        return
+    databases = [
+        require_database(connection, str(table.catName), str(table.dbName)).database for table in (source, destination)
+    ]
+    if not is_move_allowed(*databases):
+        name = qualified(source.catName, source.dbName, source.tableName)
+        raise MetaException(f"Exchange partition not allowed for {name} Dest db : {destination.dbName}")
 
 
 def _require_same_schema(source: Table, destination: Table) -> None:

@@ -19,6 +19,7 @@ from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import FileAccess
+from hms_cache.store.replication_sources import check_kind_stays, check_place_stays
 from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
     set_basic_statistics_accurate,
@@ -49,7 +50,7 @@ from hms_cache.store.tables.creation import (
     table_id_of,
     table_values,
 )
-from hms_cache.store.tables.moves import move_directory, rename_elsewhere
+from hms_cache.store.tables.moves import move_directory, rename_elsewhere, replicated_move
 from hms_cache.store.tables.transactional import check_altered_table
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -167,6 +168,8 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     if change.expected_parameter is not None:
         check_expected_parameter(connection, row, new, change.expected_parameter)
     old = row.table
+    check_place_stays(databases[0].database, old, change.writer.options)
+    check_kind_stays(databases[0].database, old, new)
     check_change(old, new, context.settings.catalog, change.writer.options)
     _check_location(context, old, new)
     becomes_acid = check_altered_table(old, new)
@@ -178,7 +181,9 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     new.creationMetadata = old.creationMetadata
     if is_renamed:
         _take_name(connection, row, new, databases[1].database_id)
-    moved = move_directory(context, transaction, row, new, databases) if is_renamed else None
+    moved = replicated_move(context, old, new, change.writer.options)
+    if moved is None and is_renamed:
+        moved = move_directory(context, transaction, row, new, databases)
     if moved is None and not is_renamed:
         _update_basic_statistics(context, connection, new, change.writer.options)
     _judge_statistics(connection, old, new, change)

@@ -9,11 +9,13 @@ import copy
 
 from sqlalchemy import Connection, update
 
-from hms_cache.metadata.names import table_directory_name
+from hms_cache.metadata.names import qualified, table_directory_name
+from hms_cache.store.contract.environment import EnvironmentOptions
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import FileAccess
+from hms_cache.store.replication_sources import is_move_allowed
 from hms_cache.store.rows.database_rows import DatabaseRow
 from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view
 from hms_cache.store.rows.table_rows import TableRow
@@ -58,6 +60,9 @@ def move_directory(
     if source != old_root.child(table_directory_name(old.tableName)):
         new.sd.location = old.sd.location
         return None
+    if not is_move_allowed(databases[0].database, databases[1].database):
+        before, after = (qualified(table.catName, table.dbName, table.tableName) for table in (old, new))
+        raise MetaException(f"Alter table not allowed for table {before}to new table = {after}")
     path = _root(context, databases[1], is_external=is_translated).child(table_directory_name(new.tableName)).path
     # The new place is on the file system of the old one, whatever the database's location says.
     destination = Location(source.scheme, source.authority, path)
@@ -93,6 +98,19 @@ def move_directory(
                 f"'{error.message}' See hive log file for details."
             ) from error
     return source, destination
+
+
+def replicated_move(
+    context: StoreContext, old: Table, new: Table, options: EnvironmentOptions
+) -> tuple[Location, Location] | None:
+    """(from, to) of a table whose data replication has put at its new location; None for any other.
+
+    The former directory stays, which Hive deletes: who may alter a table need not be allowed to delete its files.
+    """
+    if not options.has_replicated_elsewhere or old.sd is None or not old.sd.location or not new.sd.location:
+        return None
+    source, destination = (context.warehouse.location(table.sd.location) for table in (old, new))
+    return None if source == destination else (source, destination)
 
 
 def _root(context: StoreContext, database: DatabaseRow, *, is_external: bool) -> Location:

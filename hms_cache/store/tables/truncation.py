@@ -50,8 +50,11 @@ class TableTruncation(PartOfStore):
             row = lock_table(transaction.connection, *name)
             if row is None:
                 raise NoSuchObjectException(f"{name} table not found")
-            if not is_data_owned(row.table):
-                raise MetaException(f"Cannot truncate non-managed table {name}.")
+            if not writer.options.keeps_truncated_files:
+                if not is_data_owned(row.table):
+                    raise MetaException(f"Cannot truncate non-managed table {name}.")
+            elif is_transactional(row.table) and writer.given_write_id is None:
+                raise MetaException(f"Cannot hide the files of transactional table {name}: no write id is given")
             if row.table.partitionKeys:
                 self._truncate_partitions(transaction, row, partition_names, writer)
             else:
@@ -71,7 +74,7 @@ class TableTruncation(PartOfStore):
             after.writeId = write_id
             if features_of(connection).has_write_ids_of_tables:
                 connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=write_id))
-        self._empty(transaction, row, [before.sd.location], write_id)
+        self._empty(transaction, row, [before.sd.location], writer)
         transaction.append_event(
             self._context.messages.build_alter_table(before, after, is_truncate=True, write_id=writer.event_write_id)
         )
@@ -103,7 +106,7 @@ class TableTruncation(PartOfStore):
                 after.writeId = write_id
             changes.append((before, after))
             parameter_changes.append(ParameterChange(part_id, before.parameters, after.parameters))
-        self._empty(transaction, row, [each.sd.location for each in befores if each.sd is not None], write_id)
+        self._empty(transaction, row, [each.sd.location for each in befores if each.sd is not None], writer)
         change_parameters(connection, PARTITION_PARAMS, "PART_ID", parameter_changes)
         if is_written and features_of(connection).has_write_ids_of_tables:
             ids = rows.part_ids
@@ -124,15 +127,19 @@ class TableTruncation(PartOfStore):
             transaction.append_event(event)
 
     def _empty(
-        self, transaction: WriteTransaction, row: TableRow, locations: Sequence[str | None], write_id: int | None
+        self, transaction: WriteTransaction, row: TableRow, locations: Sequence[str | None], writer: Writer
     ) -> None:
         """Plans to delete the files, or hides them from the readers of a transactional table.
+
+        A client that wants them kept has seen to its rows itself, unless the table is transactional.
 
         Raises MetaException where this server may not delete, and where another object uses a directory: emptying that
         is no part of this table, and to say that it is done would be wrong.
         """
-        warehouse = self._context.warehouse
+        warehouse, write_id = self._context.warehouse, writer.given_write_id
         if not warehouse.manages_files:
+            return
+        if writer.options.keeps_truncated_files and not is_transactional(row.table):
             return
         files = FileAccess(self._context, transaction.connection)
         files.judge_texts(locations)

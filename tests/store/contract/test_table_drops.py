@@ -26,6 +26,8 @@ from tests.store.contract.harness import (
 )
 from tests.store.contract.test_table_changes import ACCURATE, write_statistics
 
+KEEPS_FILES = Writer(options=environment(truncateSkipDataDeletion="true"))
+
 
 def test_drop_leaves_nothing(catalog: StoreUnderTest) -> None:
     empty = catalog.counts()
@@ -265,6 +267,47 @@ class TestTruncate:
     def test_missing_table(self, catalog: StoreUnderTest) -> None:
         with pytest.raises(ttypes.NoSuchObjectException, match=r"hive\.d\.nope table not found"):
             catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "nope"))
+
+    @pytest.mark.parametrize("purge", ["TRUE", "FALSE"])
+    def test_an_iceberg_table_keeps_its_files(self, catalog: StoreUnderTest, purge: str) -> None:
+        """Hive 4 has deleted the rows by a commit of the table's own: the files are those of its snapshots."""
+        statistics = {"numRows": "5", "numFiles": "1", "totalSize": "9", "COLUMN_STATS_ACCURATE": ACCURATE}
+        parameters = {"table_type": "ICEBERG", "external.table.purge": purge, **statistics}
+        catalog.store.writes.tables.create_table(external(parameters=parameters))
+        for directory in ("data", "metadata"):
+            (catalog.directory / "d.db" / "t" / directory).mkdir()
+            (catalog.directory / "d.db" / "t" / directory / "f").write_bytes(b"1")
+        before = catalog.files()
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), writer=KEEPS_FILES)
+        assert catalog.files() == before
+        after = catalog.get().parameters
+        assert (after["numRows"], after["numFiles"], after["COLUMN_STATS_ACCURATE"]) == (
+            *("0", "0"),
+            '{"BASIC_STATS":"true"}',
+        )
+        assert (catalog.events()[-1], catalog.last_event().is_truncate) == (("ALTER_TABLE", "d", "t"), True)
+
+    def test_partitions_keep_their_files(self, catalog: StoreUnderTest) -> None:
+        catalog.create_table(keys=[("dt", "string")])
+        catalog.add_partitions("t", ("1",), ("2",))
+        for partition in catalog.partitions("t"):
+            (catalog.path(partition.sd.location) / "f").write_bytes(b"1")
+        before = catalog.files()
+        for names in (["dt=1"], None):
+            catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), names, writer=KEEPS_FILES)
+        assert catalog.files() == before
+
+    def test_a_transactional_table_keeps_its_files_behind_a_base(self, catalog: StoreUnderTest) -> None:
+        catalog.create_table(parameters={"transactional": "true"})
+        (catalog.directory / "d.db" / "t" / "delta_1").mkdir()
+        before = catalog.files()
+        with pytest.raises(ttypes.MetaException, match="no write id is given"):
+            catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), writer=KEEPS_FILES)
+        assert catalog.files() == before
+        writer = Writer(write_id=12, valid_write_ids="d.t:12:12:12:", options=KEEPS_FILES.options)
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), writer=writer)
+        base = "d.db/t/base_0000012"
+        assert catalog.files() == sorted([*before, base, f"{base}/_metadata_acid"])
 
     def test_transactional_tables_get_an_empty_base(self, catalog: StoreUnderTest) -> None:
         catalog.create_table(parameters={"transactional": "true"})

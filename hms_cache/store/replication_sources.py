@@ -1,0 +1,55 @@
+"""What a database that is a source of replication does not allow: what its events would not carry to the replica.
+
+Facts: `ReplChangeManager.isSourceOfReplication`, `HiveMetaStore.isRenameAllowed`, `HiveAlterHandler` (Hive 4.0.1).
+"""
+
+from __future__ import annotations
+
+from hms_cache.metadata.names import qualified
+from hms_cache.store.contract.environment import EnvironmentOptions
+from hms_cache.store.rows.table_kinds import is_transactional
+from hms_cache.store.rows.table_rows import MANAGED_TABLE
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database, InvalidOperationException, Table
+
+SOURCE_KEY = "repl.source.for"
+"""The policies that replicate the database."""
+
+
+def is_source_of_replication(database: Database) -> bool:
+    """Whether any policy replicates it: it cannot be dropped until the parameter is emptied."""
+    return bool((database.parameters or {}).get(SOURCE_KEY))
+
+
+def is_move_allowed(source: Database, destination: Database) -> bool:
+    """Whether tables and partitions may move between the databases: not out of what is replicated, nor into it."""
+    if (source.catalogName, source.name) == (destination.catalogName, destination.name):
+        return True
+    return not is_source_of_replication(source) and not is_source_of_replication(destination)
+
+
+def check_place_stays(database: Database, table: Table, options: EnvironmentOptions) -> None:
+    """Raises InvalidOperationException for ALTER TABLE … SET LOCATION of a managed table, or of a partition of one."""
+    if options.sets_location and table.tableType == MANAGED_TABLE and is_source_of_replication(database):
+        raise InvalidOperationException(
+            f"Cannot change location of a managed table {_name(table)} as it is enabled for replication."
+        )
+
+
+def check_kind_stays(database: Database, old: Table, new: Table) -> None:
+    """Raises InvalidOperationException for a table that would change its type, or become transactional."""
+    if not is_source_of_replication(database):
+        return
+    if str(old.tableType).upper() != str(new.tableType).upper():
+        raise InvalidOperationException(
+            f"Table type cannot be changed from {old.tableType} to {new.tableType} for the table {_name(old)}"
+            " as it is enabled for replication."
+        )
+    if is_transactional(new) and not is_transactional(old):
+        raise InvalidOperationException(
+            f"A non-Acid table cannot be converted to an Acid table for the table {_name(old)}"
+            " as it is enabled for replication."
+        )
+
+
+def _name(table: Table) -> str:
+    return qualified(table.catName, table.dbName, table.tableName)
