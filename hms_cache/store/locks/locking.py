@@ -32,7 +32,7 @@ from hms_cache.store.transactions.codes import (
     UPDATE,
 )
 from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
-from hms_cache.store.transactions.errors import no_such_lock_error
+from hms_cache.store.transactions.errors import no_such_lock_error, not_open_error
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
 from hms_cache.store.transactions.txn_rows import heartbeat_txn, lock_open_txn
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -67,10 +67,17 @@ Conflict = tuple[int, LockRow]
 
 
 def asked_lock(request: LockRequest) -> AskedLock:
-    """What the request asks for. Raises MetaException: no component, or one that is incomplete."""
+    """What the request asks for.
+
+    Raises MetaException: no component, or one that is incomplete; NoSuchTxnException: an id below 0.
+    """
     if not request.component:
         raise MetaException("A lock request needs at least one component")
-    return AskedLock(request, request.txnid or 0, [_target_of(component) for component in request.component])
+    txn_id = request.txnid or 0
+    if txn_id < 0:
+        # The rows of HIVE_LOCKS would be a transaction's, which nobody can end: nor could they be unlocked.
+        raise not_open_error(txn_id, None)
+    return AskedLock(request, txn_id, [_target_of(component) for component in request.component])
 
 
 def lock(connection: Connection, asked: AskedLock) -> LockResponse:
