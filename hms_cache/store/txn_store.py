@@ -94,7 +94,9 @@ class TxnStore:
             use_write_ids,
             LoggedMarks(messages),
         )
-        self.combined: Mapping[str, CombinedCalls] = combined_calls(database, self._context, self._answer_opened)
+        self.combined: Mapping[str, CombinedCalls] = combined_calls(
+            database, self._context, self._refuse_too_many, self._answer_opened
+        )
         """Calls that can share a transaction, by method."""
 
         self._count_lock = threading.Lock()
@@ -162,6 +164,7 @@ class TxnStore:
         return opening.open_txns(transaction, context, request), started_s
 
     def _refuse_too_many(self) -> None:
+        """Raises MetaException where no further transaction may be opened."""
         settings, now_s = self._context.transactions, self._context.clock.monotonic_s()
         with self._count_lock:
             is_due = self._counted_at_s is None or now_s - self._counted_at_s >= settings.open_count_interval_s
