@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import insert, update
+from sqlalchemy import delete, insert, update
 
 from hms_cache.config import Settings
 from hms_cache.config.sections import CompactionSettings
 from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.compactions import initiator, showing_compactions
 from hms_cache.store.compactions.queue import to_counted_map
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import (
@@ -15,7 +16,9 @@ from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
     COMPLETED_TXN_COMPONENTS,
+    DATABASE_PARAMS,
     TAB_COL_STATS,
+    TABLE_PARAMS,
     TXN_COMPONENTS,
 )
 from hms_cache.store.txn_store import TxnStore
@@ -333,6 +336,81 @@ def test_an_old_abort_starts_a_major_compaction(client: TxnClient) -> None:
 def test_tables_that_forbid_it_or_keep_failing_are_left_alone(client: TxnClient) -> None:
     client.make_table({"no_auto_compaction": "TRUE"})
     write_times(client, 11)
+    assert client.store.initiate_compactions("here") == []
+
+
+def test_the_word_of_a_database_counts_before_a_tables(client: TxnClient) -> None:
+    """As in Hive (`MetaStoreUtils.isNoAutoCompactSet`), with the first spelling of the parameter before the second."""
+    client.make_table({"no_auto_compaction": "true"})
+    write_times(client, 11)
+    word = DATABASE_PARAMS.c.PARAM_KEY == "NO_AUTO_COMPACTION"
+    client.change(insert(DATABASE_PARAMS).values(DB_ID=7, PARAM_KEY="NO_AUTO_COMPACTION", PARAM_VALUE="true"))
+    assert client.store.initiate_compactions("here") == []
+    client.change(update(DATABASE_PARAMS).where(word).values(PARAM_VALUE="False"))
+    client.change(insert(DATABASE_PARAMS).values(DB_ID=7, PARAM_KEY="other", PARAM_VALUE="true"))
+    assert len(client.store.initiate_compactions("here")) == 1
+
+
+@pytest.mark.parametrize("of_database", [True, False])
+def test_what_replication_has_only_copied_is_left_alone(client: TxnClient, of_database: bool) -> None:
+    """The first events that are loaded may tell of what was copied already (HIVE-21197)."""
+    client.make_table()
+    write_times(client, 11)
+    pending = {"PARAM_KEY": "hive.repl.first.inc.pending", "PARAM_VALUE": "TRUE"}
+    table, owner = (DATABASE_PARAMS, {"DB_ID": 7}) if of_database else (TABLE_PARAMS, {"TBL_ID": 70})
+    client.change(insert(table).values(**owner, **pending))
+    assert client.store.initiate_compactions("here") == []
+    client.change(delete(table))
+    assert len(client.store.initiate_compactions("here")) == 1
+
+
+def test_of_a_partitioned_table_only_partitions_that_are_there_are_compacted(client: TxnClient) -> None:
+    """A dynamic insert that wrote nothing names the table, one that failed leaves that for good. A worker of Hive 3
+    takes the directories of the partitions for the table's files."""
+    client.make_table()
+    client.make_partitions("p=1")
+    write_times(client, 11)
+    client.abort(client.write()[0])
+    for name in ("p=1", "P=1", "p=gone", "p=1 "):
+        for _ in range(6 if name.lower() == "p=1" else 11):
+            client.commit(client.write(partition=name)[0])
+    client.age(13 * 3_600_000)
+    assert len(client.store.initiate_compactions("here")) == 1
+    assert client.rows(COMPACTION_QUEUE, "CQ_TABLE", "CQ_PARTITION") == [("t", "p=1")]
+
+
+def test_of_a_table_without_partitions_an_empty_one_is_the_table(client: TxnClient) -> None:
+    """Hive notes so what it has replayed."""
+    client.make_table()
+    names = {"CTC_DATABASE": "d", "CTC_TABLE": "t", "CTC_PARTITION": "", "CTC_UPDATE_DELETE": "Y"}
+    rows = [{**names, "CTC_TXNID": number, "CTC_WRITEID": number} for number in range(1, 12)]
+    client.change(insert(COMPLETED_TXN_COMPONENTS).values(rows))
+    assert len(client.store.initiate_compactions("here")) == 1
+    assert client.rows(COMPACTION_QUEUE, "CQ_TABLE", "CQ_PARTITION") == [("t", None)]
+    assert client.store.initiate_compactions("here") == []
+
+
+def test_what_may_not_be_compacted_keeps_nothing_else_from_it(
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much of it there is: what waits, works, fails, is forbidden or gone comes before the limit."""
+    monkeypatch.setattr(initiator, "_MOST_INITIATED", 1)
+    client.make_table()
+    places = [*(f"p={number}" for number in range(5)), "p=failing", "p=waiting", "p=wanted"]
+    client.make_partitions(*places[5:])
+    names = {"CTC_DATABASE": "d", "CTC_TABLE": "t", "CTC_UPDATE_DELETE": "N"}
+    rows = [
+        {**names, "CTC_PARTITION": place, "CTC_TXNID": number, "CTC_WRITEID": number}
+        for place in places
+        for number in range(1, 12)
+    ]
+    rows += [{**row, "CTC_TABLE": "a_table_that_is_gone", "CTC_PARTITION": None} for row in rows[:11]]
+    client.change(insert(COMPLETED_TXN_COMPONENTS).values(rows))
+    ask(client, partition="p=waiting")
+    failed = {"CC_DATABASE": "d", "CC_TABLE": "t", "CC_PARTITION": "p=failing", "CC_STATE": "f", "CC_TYPE": "i"}
+    client.change(insert(H).values([{**failed, "CC_ID": 900 + n, "CC_ENQUEUE_TIME": 10**14} for n in range(2)]))
+    assert len(client.store.initiate_compactions("here")) == 1
+    assert sorted(client.rows(COMPACTION_QUEUE, "CQ_PARTITION")) == [("p=waiting",), ("p=wanted",)]
     assert client.store.initiate_compactions("here") == []
 
 
