@@ -193,9 +193,28 @@ def test_show_selects_and_orders(client: TxnClient) -> None:
         assert shown(client, **conditions) == [(first, "initiated")], conditions
     for conditions in ({"partName": "p=1"}, {"poolName": "default"}, {"state": "w"}, {"type": CompactionType.MINOR}):
         assert shown(client, **conditions) == [(second, "working")], conditions
+    assert shown(client, order="table desc, table, CC_ID") == [(second, "working"), (first, "initiated")]
     for order in ("1; DROP TABLE TXNS", "CC_NO_SUCH"):
         with pytest.raises(MetaException, match="cannot be ordered by"):
             shown(client, order=order)
+
+
+def test_a_long_order_is_no_more_work_than_one_that_names_each_column(
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [ask(client, f"t{number}").id for number in range(10)]
+    looks = [0]
+    sort_key = showing_compactions._sort_key
+
+    def counted(value: object) -> tuple[bool, object]:
+        looks[0] += 1
+        return sort_key(value)
+
+    monkeypatch.setattr(showing_compactions, "_sort_key", counted)
+    assert shown(client, order=",".join(["CC_STATE", "CC_ID desc"] * 5_000)) == [
+        (one, "initiated") for one in ids[::-1]
+    ]
+    assert looks[0] <= 2 * len(ids)
 
 
 def test_cleaning_up_to_an_unknown_write_id_forgets_no_aborted_writer(client: TxnClient) -> None:
