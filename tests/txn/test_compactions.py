@@ -172,6 +172,10 @@ def test_failures_refusals_and_withdrawals(client: TxnClient) -> None:
     )
     store.mark_failed(never_queued)
     assert "did not initiate" in {state for _, state in shown(client)}
+    # Nor was what Hive's initiator says nothing of but that it failed.
+    never_queued.state, never_queued.tablename = None, "f"
+    store.mark_failed(never_queued)
+    assert [state for _, state in shown(client, tbName="f")] == ["did not initiate"]
     # What nobody knows is not 0, the first moment and the first transaction.
     unknown = ("CC_START", "CC_HIGHEST_WRITE_ID", "CC_TXN_ID", "CC_NEXT_TXN_ID", "CC_COMMIT_TIME")
     kept = {row[0]: row[1:] for row in client.rows(H, "CC_STATE", *unknown)}
@@ -316,7 +320,10 @@ def test_metrics(client: TxnClient) -> None:
     assert report(CompactionMetricsDataStruct("d", "t", "p=1", metric, 5, 1, 10))
     columns = ("CMC_PARTITION", "CMC_METRIC_TYPE", "CMC_METRIC_VALUE", "CMC_VERSION")
     assert client.rows(COMPACTION_METRICS_CACHE, *columns) == [(None, "NUM_DELTAS", 60, 2)]
-    assert report(CompactionMetricsDataStruct("d", "t", None, metric, 3, 1, 10))
+    # One that has just reached its threshold counts, as in Hive.
+    assert report(CompactionMetricsDataStruct("d", "t", None, metric, 10, 1, 10))
+    assert client.rows(COMPACTION_METRICS_CACHE, *columns) == [(None, "NUM_DELTAS", 10, 3)]
+    assert report(CompactionMetricsDataStruct("d", "t", None, metric, 9, 1, 10))
     assert client.count(COMPACTION_METRICS_CACHE) == 0
     report(CompactionMetricsDataStruct("d", "t", None, metric, 50, 1, 10))
     client.store.remove_compaction_metrics_data(CompactionMetricsDataRequest("d", "t", None, metric))

@@ -112,8 +112,9 @@ def _delete_aborted_components(
 
 
 def mark_failed(connection: Connection, entry: CompactionInfoStruct) -> None:
-    """The compaction failed, or, if the entry says so, was never begun: it moves to the history."""
-    state = DID_NOT_INITIATE if entry.state == DID_NOT_INITIATE else FAILED
+    """The compaction failed, or, if it was never queued or the entry says so, never begun: it moves to the history."""
+    was_begun = entry.id and entry.state != DID_NOT_INITIATE
+    state = FAILED if was_begun else DID_NOT_INITIATE
     _finish(connection, entry, state)
 
 
