@@ -74,8 +74,12 @@ class TxnStore:
         *,
         clock: Clock | None = None,
         features: SchemaFeatures | None = None,
+        judge_cleanup: Callable[[Connection, ttypes.CompactionRequest], None] | None = None,
     ) -> None:
-        """`settings`: of the sections `transactions`, `compactions` and `events`; the defaults if None."""
+        """`settings`: of the sections `transactions`, `compactions` and `events`; the defaults if None.
+
+        `judge_cleanup` raises MetaException for a directory that no cleaner may be asked to delete.
+        """
         settings = settings or Settings()
         level = settings.transactions.min_history_level
         use_levels = level == "on" or (level == "auto" and not database.is_sqlite)  # which no Java metastore can share
@@ -84,6 +88,7 @@ class TxnStore:
             use_levels &= features.has(MIN_HISTORY_LEVEL)
             use_write_ids &= features.has(MIN_HISTORY_WRITE_ID)
         self._database = database
+        self._judge_cleanup = judge_cleanup
         self._context = TxnContext(
             settings.transactions,
             settings.compactions,
@@ -360,8 +365,14 @@ class TxnStore:
         return self._write(compaction_queue.compact, self._context, request)
 
     def submit_for_cleanup(self, request: ttypes.CompactionRequest, highest_write_id: int, txn_id: int) -> bool:
-        """Queue what needs cleaning only."""
-        return self._write(compaction_queue.submit_for_cleanup, request, highest_write_id, txn_id)
+        """Queue what needs cleaning only. Raises MetaException, for a directory that is not to be deleted, too."""
+
+        def work(connection: Connection) -> bool:
+            if self._judge_cleanup is not None:
+                self._judge_cleanup(connection, request)
+            return compaction_queue.submit_for_cleanup(connection, request, highest_write_id, txn_id)
+
+        return self._write(work)
 
     def show_compact(self, request: ttypes.ShowCompactRequest) -> ttypes.ShowCompactResponse:
         """Compactions that wait, work or are over. Raises MetaException for an unknown order."""

@@ -483,6 +483,46 @@ def test_counted_maps() -> None:
     assert to_counted_map({"key": "value", "": "x", "n": ""}) == "3:3:key5:value0:1:x1:n0:"
 
 
+def read_as_java(text: str) -> dict[str, str]:
+    """As Hive's StringableMap reads it: lengths count UTF-16 units, and what follows the last one is not looked at."""
+    units = text.encode("utf-16-le", "surrogatepass")
+
+    def number() -> int:
+        nonlocal units
+        digits, _, units = units.partition(":".encode("utf-16-le"))
+        return int(digits.decode("utf-16-le"))
+
+    def taken() -> str:
+        nonlocal units
+        length = 2 * number()
+        piece, units = units[:length], units[length:]
+        return piece.decode("utf-16-le", "surrogatepass")
+
+    return {taken(): taken() for _ in range(number())}
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"k": "v", "": "", "a:b": "3:x"},
+        {"k": "\U0001f600" * 20 + "8:location4:/any", "other": "x"},
+        {"\U0001f600\U0001f600" + "8:location4:/any": "value", "k": "v"},
+        {"k": "\ud83d", "l": "\ude00"},
+    ],
+)
+def test_java_reads_what_was_given_and_nothing_else(properties: dict[str, str]) -> None:
+    assert read_as_java(to_counted_map(properties)) == properties
+
+
+@pytest.mark.parametrize("key", ["location", "ifPurge", "LOCATION", " location "])
+def test_nobody_asks_a_cleaner_to_delete_a_directory_by_a_compaction(client: TxnClient, key: str) -> None:
+    """Hive's cleaner deletes the directory that an entry names: that is for what was dropped."""
+    with pytest.raises(MetaException, match="cleaners delete"):
+        ask(client, properties={"compactor.mapreduce.map.memory.mb": "3072", key: "/warehouse/of/others"})
+    assert client.count(COMPACTION_QUEUE) == 0
+    assert ask(client, properties={"compactor.mapreduce.map.memory.mb": "3072", "tblprops.x": "y"}).accepted
+
+
 def test_states_are_written_by_hives_letters(client: TxnClient) -> None:
     """Java's metastore fails on a list with a letter that it does not know (`CompactionState`, 4.0)."""
     assert client.store.abort_compactions(AbortCompactionRequest([ask(client).id])).abortedcompacts
