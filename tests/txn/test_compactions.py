@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from sqlalchemy import delete, insert, update
 
@@ -295,6 +297,34 @@ def test_entries_of_lost_workers_go_back_and_history_is_short(client: TxnClient)
     assert (taken := take(client)) is not None and taken.id == lost
     assert {number for (number,) in client.rows(H, "CC_ID")} == {130, 131, 140, 141, 150, 151}
     assert client.store.keep_compactions() == 0
+
+
+def test_old_failures_are_forgotten_once_one_has_succeeded(client: TxnClient) -> None:
+    """As in Hive (PurgeCompactionHistoryFunction): a major compaction makes up for all, a minor one for minor ones."""
+    day_ms = 86_400_000
+    now_ms = int(time.time() * 1000)
+
+    def ended(number: int, partition: str, state: str, kind: str, days: int) -> dict[str, object]:
+        begun = now_ms - days * day_ms
+        names = {"CC_DATABASE": "d", "CC_TABLE": "t", "CC_PARTITION": partition}
+        return {"CC_ID": number, **names, "CC_STATE": state, "CC_TYPE": kind, "CC_START": begun, "CC_END": begun}
+
+    rows = [
+        ended(1, "p=minor", "f", "i", 9),
+        ended(2, "p=minor", "f", "a", 9),
+        ended(3, "p=minor", "c", "i", 6),
+        ended(4, "p=minor", "s", "i", 1),
+        ended(5, "p=minor", "a", "i", 9),
+        ended(11, "p=major", "f", "i", 9),
+        ended(12, "p=major", "a", "a", 9),
+        ended(13, "p=major", "x", "i", 9),
+        ended(14, "p=major", "s", "a", 30),
+        ended(21, "p=none", "f", "i", 900),
+        ended(22, "p=none", "c", "a", 900),
+    ]
+    client.change(insert(H).values(rows))
+    assert client.store.keep_compactions() == 4
+    assert {number for (number,) in client.rows(H, "CC_ID")} == {2, 3, 4, 5, 14, 21, 22}
 
 
 def test_columns_with_statistics(client: TxnClient) -> None:
