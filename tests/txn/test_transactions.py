@@ -423,6 +423,8 @@ def test_what_replication_aborts_says_so(client: TxnClient) -> None:
     replayed, itself = (f"Replication:{kind} replication transaction abort" for kind in ("replayed", "default"))
     reasons = [txn.metaInfo for txn in client.store.get_open_txns_info().open_txns]
     assert reasons == [replayed, replayed, itself]
+    # None of what replication opened for itself: it is no write of anybody that another replication could repeat.
+    assert [kind for kind, _ in client.events()] == ["OPEN_TXN", "ABORT_TXN", "ABORT_TXN"]
 
 
 # Limits
