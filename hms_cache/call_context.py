@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, ParamSpec, Protocol, TypeVar
+from typing import Any, NamedTuple, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -127,6 +127,9 @@ class CallContext(threading.local):
         others: it is answered from what is there, and by the database."""
         self.serves_a_write = False
         """Whether its reads are a write's: see `for_write`."""
+        self.long_list: tuple[str, Any] | None = None
+        """A text of its request that is read again and again, and what it says, where that is too large to be kept
+        beyond the call."""
 
     def begin(self, connection: int, user: str = "", address: str = "", *, fills_cache: bool = True) -> None:
         """The thread begins a call of this connection."""
@@ -139,6 +142,7 @@ class CallContext(threading.local):
         self.statements = 0
         self.database_s = 0.0
         self.failure = ""
+        self.long_list = None
         self.source.begin()
         if self.reads:
             self.reads.clear()
@@ -149,6 +153,7 @@ class CallContext(threading.local):
         """It is answered."""
         self.call = 0
         self.fills_cache = True
+        self.long_list = None
 
     def note_read(self, kind: str, reason: str) -> None:
         """A read was answered in this way."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+from functools import partial
 
 from hms_cache.config import Settings
 from hms_cache.metrics.registry import WarehouseMetrics
@@ -13,6 +14,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
 from hms_cache.store.events.notification_log import EventCleaner, NotificationLog
 from hms_cache.store.object_store import ObjectStore
+from hms_cache.store.soft_drops import require_cleanable
 from hms_cache.store.txn_store import TxnStore
 from hms_cache.store.warehouse import Warehouse
 from hms_cache.values import frozen
@@ -49,7 +51,13 @@ def build_database_stores(
     )
     return DatabaseStores(
         objects=ObjectStore(context),
-        transactions=TxnStore(database, messages, settings, features=database.features),
+        transactions=TxnStore(
+            database,
+            messages,
+            settings,
+            features=database.features,
+            judge_cleanup=partial(require_cleanable, context),
+        ),
         log=NotificationLog(database, max_response=settings.events.max_response),
         event_cleaner=EventCleaner(database, database.clock),
         auxiliary=AuxiliaryStores(context),

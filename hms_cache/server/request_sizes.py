@@ -44,6 +44,7 @@ _COUNTS: Final[Mapping[str, tuple[str, _Count]]] = {
     "open_txns": ("request_transactions", lambda a: len(a.rqst.replSrcTxnIds or ())),
     "get_valid_write_ids": ("request_tables", lambda a: len(a.rqst.fullTableNames or ())),
     "add_write_ids_to_min_history": ("request_tables", lambda a: len(a.writeIds or ())),
+    "get_materialization_invalidation_info": ("request_tables", lambda a: len(a.creation_metadata.tablesUsed or ())),
     "commit_txn": ("request_tables", lambda a: len(a.rqst.writeEventInfos or ())),
     "grant_privileges": ("request_grants", lambda a: _grants(a.privileges)),
     "revoke_privileges": ("request_grants", lambda a: _grants(a.privileges)),

@@ -15,7 +15,7 @@ Those that ask which transactions are open share one read: it begins when all of
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -55,11 +55,15 @@ Work = Callable[[WriteTransaction, TxnContext, Sequence[Any]], Outcomes]
 
 
 def combined_calls(
-    database: Database, context: TxnContext, answer_opened: Callable[[Sequence[Any], Outcomes], Outcomes]
+    database: Database,
+    context: TxnContext,
+    refuse_opening: Callable[[], None],
+    answer_opened: Callable[[Sequence[Any], Outcomes], Outcomes],
 ) -> Mapping[str, CombinedCalls]:
     """By method. Empty where `transactions.max_combined` is 1.
 
-    `answer_opened` makes answers of the ids that were opened for each request, and when that began.
+    `refuse_opening` raises MetaException where too many transactions are open. `answer_opened` makes answers of the ids
+    that were opened for each request, and when that began.
     """
     most = context.transactions.max_combined
     if most == 1:
@@ -69,6 +73,29 @@ def combined_calls(
         return lambda requests: _carried_out(database, context, work, requests)
 
     def change_txns(requests: Sequence[Any]) -> Outcomes | None:
+        opening_ones = [number for number, one in enumerate(requests) if isinstance(one, ttypes.OpenTxnRequest)]
+        if not opening_ones:
+            return carry_out_txns(requests)
+        try:
+            refuse_opening()
+        except ttypes.MetaException as error:
+            return without(opening_ones, error, requests)
+        except Exception as error:
+            _tell_alone(requests, error)
+            return None
+        return carry_out_txns(requests)
+
+    def without(refused: Collection[int], error: ttypes.MetaException, requests: Sequence[Any]) -> Outcomes | None:
+        """The requests with these numbers are answered the exception, one of their own each; the others carried out."""
+        others = [number for number in range(len(requests)) if number not in refused]
+        found = carry_out_txns([requests[number] for number in others]) if others else []
+        if found is None:
+            return None
+        outcomes: dict[int, Any] = {number: ttypes.MetaException(error.message) for number in refused}
+        outcomes.update(zip(others, found, strict=True))
+        return [outcomes[number] for number in range(len(requests))]
+
+    def carry_out_txns(requests: Sequence[Any]) -> Outcomes | None:
         outcomes = _carried_out(database, context, _change_txns, requests, events=len(requests))
         if outcomes is None:
             return None

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlalchemy import Connection
+
 from hms_cache.metadata.names import qualified
 from hms_cache.store.compactions.queue import submit_all_for_cleanup
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
@@ -19,7 +21,7 @@ from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.rows.table_kinds import is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.shared_places import SHARED, partition_places_in_use
+from hms_cache.store.shared_places import SHARED, partition_places_in_use, places_in_use
 from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse, WarehouseChanges
 from hms_cache.thrift_gen.hive_metastore.ttypes import CompactionRequest, CompactionType, MetaException, Table
 
@@ -28,6 +30,9 @@ SOFT_DELETE = "soft_delete"
 
 DROPPED = "dropped"
 """What an empty base says of the files that it hides (Hive's `AcidMetaDataFile.DataFormat`)."""
+
+_LOCATION = "location"
+"""Property of an entry of the queue: the directory that a cleaner deletes."""
 
 _ACID_MARKER = "_metadata_acid"
 _MARKER_MAX_BYTES = 1 << 16
@@ -90,6 +95,22 @@ def places_that_may_go(
     return {text for text, location in allowed.items() if location not in shared}
 
 
+def require_cleanable(context: StoreContext, connection: Connection, request: CompactionRequest) -> None:
+    """Raises MetaException for a request to clean a directory that no drop of this server would delete."""
+    text = (request.properties or {}).get(_LOCATION)
+    if text is None or not context.warehouse.manages_files:
+        return
+    files = FileAccess(context, connection)
+    found = files.allow_text(text)
+    reason = None
+    if found is None or files.allow_deletion(found.location) is None:
+        reason = f"it is {OUTSIDE}"
+    elif places_in_use(context, connection, [found.location]):
+        reason = SHARED
+    if reason is not None:
+        raise MetaException(f"No cleaner may delete {text}: {reason}")
+
+
 def is_copy_wanted(table: Table, context: EnvironmentOptions, write_id: int | None) -> bool:
     """Whether a renamed partition's files are copied, not moved (`HiveAlterHandler.alterPartition`): by a writer alone,
     under whose write id the old ones are hidden."""
@@ -134,7 +155,7 @@ def _queue(
             partitionname=name,
             type=CompactionType.MAJOR,
             runas=owner,
-            properties={"location": location, "ifPurge": "true" if is_purged else "false"},
+            properties={_LOCATION: location, "ifPurge": "true" if is_purged else "false"},
         )
         for name, location in places
     ]

@@ -74,8 +74,12 @@ class TxnStore:
         *,
         clock: Clock | None = None,
         features: SchemaFeatures | None = None,
+        judge_cleanup: Callable[[Connection, ttypes.CompactionRequest], None] | None = None,
     ) -> None:
-        """`settings`: of the sections `transactions`, `compactions` and `events`; the defaults if None."""
+        """`settings`: of the sections `transactions`, `compactions` and `events`; the defaults if None.
+
+        `judge_cleanup` raises MetaException for a directory that no cleaner may be asked to delete.
+        """
         settings = settings or Settings()
         level = settings.transactions.min_history_level
         use_levels = level == "on" or (level == "auto" and not database.is_sqlite)  # which no Java metastore can share
@@ -84,6 +88,7 @@ class TxnStore:
             use_levels &= features.has(MIN_HISTORY_LEVEL)
             use_write_ids &= features.has(MIN_HISTORY_WRITE_ID)
         self._database = database
+        self._judge_cleanup = judge_cleanup
         self._context = TxnContext(
             settings.transactions,
             settings.compactions,
@@ -94,7 +99,9 @@ class TxnStore:
             use_write_ids,
             LoggedMarks(messages),
         )
-        self.combined: Mapping[str, CombinedCalls] = combined_calls(database, self._context, self._answer_opened)
+        self.combined: Mapping[str, CombinedCalls] = combined_calls(
+            database, self._context, self._refuse_too_many, self._answer_opened
+        )
         """Calls that can share a transaction, by method."""
 
         self._count_lock = threading.Lock()
@@ -162,6 +169,7 @@ class TxnStore:
         return opening.open_txns(transaction, context, request), started_s
 
     def _refuse_too_many(self) -> None:
+        """Raises MetaException where no further transaction may be opened."""
         settings, now_s = self._context.transactions, self._context.clock.monotonic_s()
         with self._count_lock:
             is_due = self._counted_at_s is None or now_s - self._counted_at_s >= settings.open_count_interval_s
@@ -357,8 +365,14 @@ class TxnStore:
         return self._write(compaction_queue.compact, self._context, request)
 
     def submit_for_cleanup(self, request: ttypes.CompactionRequest, highest_write_id: int, txn_id: int) -> bool:
-        """Queue what needs cleaning only."""
-        return self._write(compaction_queue.submit_for_cleanup, request, highest_write_id, txn_id)
+        """Queue what needs cleaning only. Raises MetaException, for a directory that is not to be deleted, too."""
+
+        def work(connection: Connection) -> bool:
+            if self._judge_cleanup is not None:
+                self._judge_cleanup(connection, request)
+            return compaction_queue.submit_for_cleanup(connection, request, highest_write_id, txn_id)
+
+        return self._write(work)
 
     def show_compact(self, request: ttypes.ShowCompactRequest) -> ttypes.ShowCompactResponse:
         """Compactions that wait, work or are over. Raises MetaException for an unknown order."""

@@ -11,11 +11,13 @@ The last part are the rules by which a tag follows the event log: `after_allocat
 `after_seed`.
 """
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from enum import Enum
 from functools import lru_cache
 
+from hms_cache.call_context import call_context
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.thrift_gen.hive_metastore.ttypes import TableValidWriteIds
 from hms_cache.txn.id_lists import (
@@ -33,6 +35,12 @@ from hms_cache.txn.id_lists import (
     split_fields,
 )
 from hms_cache.values import frozen
+
+_MOST_NEW_IDS = 10_000
+"""Write ids above a list's mark of which one looks whether they are all open or aborted."""
+
+_FEW = 20
+"""To look an id up in a sorted list takes about as long as so many take to be put into a set."""
 
 
 class RangeAnswer(Enum):
@@ -208,8 +216,9 @@ class ValidWriteIdList:
     def covers(self, request: "ValidWriteIdList") -> bool:
         """Whether every write id valid in `request` is valid here, so that data of this age may answer it (P2).
 
-        False for lists of different tables (names compared without case) and where either has no name. Linear in the
-        lengths of the two lists, whatever the distance of their marks.
+        False for lists of different tables (names compared without case), where either has no name, and where the
+        request's mark is far above this one. What it takes grows with this list, and hardly with the request's, of
+        which a range of a few characters may be a million ids.
         """
         if self.table_name is None or request.table_name is None:
             return False
@@ -219,13 +228,17 @@ class ValidWriteIdList:
         gap = request.high_watermark - self.high_watermark
         if gap <= 0 and (not mine or mine == theirs):
             return True
+        if gap > _MOST_NEW_IDS:
+            return False
         if gap > 0:
             above_from = bisect_right(theirs, self.high_watermark)
             above_to = bisect_right(theirs, request.high_watermark)
             if above_to - above_from < gap or len(set(theirs[above_from:above_to])) < gap:
                 return False
         relevant = mine[: bisect_right(mine, request.high_watermark)]
-        return not relevant or frozenset(theirs).issuperset(relevant)
+        if _FEW * len(relevant) < len(theirs):
+            return all(request._lists(write_id) for write_id in relevant)
+        return frozenset(theirs).issuperset(relevant)
 
     def compare(self, other: "ValidWriteIdList") -> int:
         """Hive's order: 0 equivalent, 1 this list is fresher, -1 it is staler (Hive 4.x TxnIdUtils.compare).
@@ -356,19 +369,55 @@ def _compare_as_java(first: str, second: str) -> int:
 
 
 SHORT_CHARACTERS = 4 * 1024
-"""Of a list that is kept when it was read: hundreds of open or aborted ids. A client may send any text."""
+"""Of a text whose list is kept when it was read. A client may send any text."""
+
+SHORT_IDS = 1_000
+"""Of such a list: as many open or aborted ids as so many characters name one by one. A range may name any number."""
 
 LONG_CHARACTERS = 256 * 1024
-"""Few longer ones are kept for a request that asks with one for each of many partitions."""
+LONG_IDS = 100_000
+"""Few longer ones are kept; what is longer still is kept for the call that reads it."""
 
 
 def parsed_write_ids(text: str) -> ValidWriteIdList:
-    """The list of a text; recent ones are kept, in some 30 MB at most. Raises IdListFormatError."""
+    """The list of a text; recent ones are kept, in some 70 MB at most, since a request asks with one for each of many
+    partitions. Raises IdListFormatError."""
     size = len(text)
     if size <= SHORT_CHARACTERS:
-        return _short_list(text)
-    return _long_list(text) if size <= LONG_CHARACTERS else ValidWriteIdList.parse(text)
+        ids = _ids_named(text)
+        if ids <= SHORT_IDS:
+            return _short_list(text)
+    else:
+        ids = 0  # which takes as long to find out as to read it
+    found = _long_list(text) if size <= LONG_CHARACTERS and ids <= LONG_IDS else None
+    return _of_this_call(text) if found is None else found
 
+
+@lru_cache(maxsize=1024)
+def _ids_named(text: str) -> int:
+    """No fewer than the ids of the list, without reading it."""
+    of_ranges = sum(max(0, int(last) - int(first)) for first, last in _RANGE_OF_IDS.findall(text))
+    return text.count(",") + text.count(":") + of_ranges
+
+
+_RANGE_OF_IDS = re.compile(r"(?<![0-9])([0-9]++)-([0-9]++)", re.ASCII)
 
 _short_list = lru_cache(maxsize=1024)(ValidWriteIdList.parse)
-_long_list = lru_cache(maxsize=8)(ValidWriteIdList.parse)
+
+
+@lru_cache(maxsize=8)
+def _long_list(text: str) -> ValidWriteIdList | None:
+    """None for one that is too long to be kept."""
+    found = ValidWriteIdList.parse(text)
+    return found if len(found.invalid) <= LONG_IDS else None
+
+
+def _of_this_call(text: str) -> ValidWriteIdList:
+    kept = call_context.long_list
+    if kept is not None and kept[0] == text:
+        found: ValidWriteIdList = kept[1]
+        return found
+    found = ValidWriteIdList.parse(text)
+    if call_context.call:
+        call_context.long_list = text, found
+    return found

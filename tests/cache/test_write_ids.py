@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 
 import pytest
 from sqlalchemy import text
@@ -11,6 +12,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import HEAL_AFTER_READS, HEAL_INTERVAL_S, ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.write_id_tags import REMEMBERED_TRANSACTIONS, TransactionTracker
+from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId
@@ -77,6 +79,30 @@ def test_a_list_that_the_tag_covers_is_answered_from_memory(here: Server) -> Non
     write(here, "new")
     assert read(here, valid)[0].parameters["version"] == "new", "an older list is covered by a newer tag"
     assert read(here, list_of(here))[1] is Reason.HIT
+
+
+@pytest.mark.parametrize("end", ["1-150000:", "1-150000,x:"])
+def test_a_long_list_is_not_read_while_others_wait_for_memory(
+    end: str, here: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A range of a few characters is a million ids, which take a tenth of a second to list."""
+    read(here, list_of(here))
+    parse_text = ValidWriteIdList.parse
+    under_the_lock = []
+
+    def watched(text: str) -> ValidWriteIdList:
+        under_the_lock.append(here.cache.shared.view().locked())
+        return parse_text(text)
+
+    monkeypatch.setattr(ValidWriteIdList, "parse", watched)
+    call_context.begin(1)
+    try:
+        with suppress(MetaException):
+            read(here, f"d.t:150000:1:{end}")
+    finally:
+        call_context.end()
+    assert under_the_lock
+    assert not any(under_the_lock)
 
 
 def test_the_tag_follows_allocation_commit_and_abort(here: Server) -> None:

@@ -240,7 +240,7 @@ class History:
         if not self.open:
             return None
         request = t.CompactionRequest("d", self._table(), self.generator.choice(PARTITIONS))
-        request.type, request.properties = t.CompactionType.MAJOR, {"location": "file:/x"}
+        request.type, request.properties = t.CompactionType.MAJOR, {"x": "y"}
         return "submit_for_cleanup", (request, self.generator.randint(0, 5), self.generator.choice(list(self.open)))
 
     # What the answers say

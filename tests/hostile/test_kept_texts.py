@@ -7,6 +7,7 @@ import gc
 import importlib
 import inspect
 import pkgutil
+import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -23,6 +24,7 @@ KEPT_BYTES = 4 << 20
 
 BEHIND_A_LIMIT = {
     "hms_cache.metadata.names._kept_pattern": "hms_cache.metadata.names.name_pattern",
+    "hms_cache.txn.valid_write_ids._ids_named": "hms_cache.txn.valid_write_ids.parsed_write_ids",
     "hms_cache.txn.valid_write_ids._short_list": "hms_cache.txn.valid_write_ids.parsed_write_ids",
     "hms_cache.txn.valid_write_ids._long_list": "hms_cache.txn.valid_write_ids.parsed_write_ids",
     "hms_cache.store.properties.selection._parsed_and_kept": "hms_cache.store.properties.selection.parse_expression",
@@ -93,3 +95,35 @@ def test_long_texts_are_not_kept(name: str) -> None:
     gc.collect()
     kept = sum(len(text) for text in (each() for each in alive) if text is not None)
     assert kept <= KEPT_BYTES
+
+
+IDS = 150_000
+LISTS = 12
+KEPT_OF_LISTS_BYTES = 8 << 20
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        lambda number: f"d.t:999999999:1:1-{IDS + number}",
+        lambda number: f"d.t:999999999:1::{number + 1}-{IDS + number}",
+        lambda number: f"d.t:999999999:1:1-{IDS},{IDS + number}-1,{2 * IDS}-1",
+        lambda number: f"d.t:999999999:1:{'0' * 900}1-{'0' * 900}{IDS + number}",
+        lambda number: f"d.t:999999999:1:{','.join(f'{n}-{n + 999}' for n in range(number + 1, IDS, 1_000))}",
+    ],
+)
+@pytest.mark.parametrize("name", sorted(set(READERS) - set(NOT_OF_CLIENTS) - set(BEHIND_A_LIMIT)))
+def test_what_is_made_of_a_short_text_is_not_kept_if_it_is_long(name: str, shape: Callable[[int], str]) -> None:
+    """A range of a few characters names a million ids: a thousand such texts took all memory."""
+    function = READERS[name]
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for number in range(LISTS):
+            with suppress(Exception):
+                function(shape(number))
+        gc.collect()
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert kept <= KEPT_OF_LISTS_BYTES, f"{kept >> 20} MB of {LISTS} texts"

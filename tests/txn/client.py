@@ -11,7 +11,16 @@ from sqlalchemy import Table, event, func, insert, select, update
 
 from hms_cache.notifications.messages import decode_message
 from hms_cache.store.engine.database import Database
-from hms_cache.store.schema import DBS, HIVE_LOCKS, NOTIFICATION_LOG, TABLE_PARAMS, TBLS, TXNS
+from hms_cache.store.schema import (
+    DBS,
+    HIVE_LOCKS,
+    NOTIFICATION_LOG,
+    PARTITION_KEYS,
+    PARTITIONS,
+    TABLE_PARAMS,
+    TBLS,
+    TXNS,
+)
 from hms_cache.store.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortTxnRequest,
@@ -159,6 +168,16 @@ class TxnClient:
                 connection.execute(insert(TABLE_PARAMS).values(TBL_ID=70, PARAM_KEY=key, PARAM_VALUE=value))
             connection.commit()
         return 70
+
+    def make_partitions(self, *names: str) -> None:
+        """Make table `t` one with the key `p`, and put these partitions of it into the catalog."""
+        key = {"TBL_ID": 70, "PKEY_NAME": "p", "PKEY_TYPE": "string", "INTEGER_IDX": 0}
+        with self.database.writing() as connection:
+            connection.execute(insert(PARTITION_KEYS).values(key))
+            for number, name in enumerate(names):
+                values = {"PART_ID": 700 + number, "TBL_ID": 70, "PART_NAME": name}
+                connection.execute(insert(PARTITIONS).values(**values, CREATE_TIME=0, LAST_ACCESS_TIME=0))
+            connection.commit()
 
     def change(self, statement: Any) -> None:
         with self.database.writing() as connection:

@@ -37,7 +37,9 @@ from hms_cache.store.txn_store import TxnStore
 from hms_cache.store.write_ids.allocation import allocate_for_one_each
 from hms_cache.thrift_gen.hive_metastore.ThriftHiveMetastore import get_open_txns_args
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AbortTxnsRequest,
     AllocateTableWriteIdsRequest,
+    AllocateTableWriteIdsResponse,
     CommitTxnRequest,
     DataOperationType,
     GetOpenTxnsRequest,
@@ -75,6 +77,39 @@ def test_calls_that_change_more_than_their_transaction_share_none(client: TxnCli
     assert not combined["allocate_table_write_ids"].admits(AllocateTableWriteIdsRequest("d", "t", txnIds=[1, 2]))
     parts = [component(LockType.SHARED_READ, "t", f"p={number}") for number in range(MOST_COMPONENTS_TOGETHER + 1)]
     assert not combined["lock"].admits(LockRequest(component=parts, user="u", hostname="h"))
+
+
+def test_calls_that_share_a_transaction_open_no_more_than_others(client: TxnClient) -> None:
+    """`transactions.max_open` is for the time when many clients come at once; what else they ask is done."""
+    settings = Settings(transactions={"max_open": 10})
+    clock = ManualClock()
+    store = TxnStore(client.database, MessageBuilder(), settings, clock=clock)
+    many = [OpenTxnRequest(num_txns=1, user="u", hostname="h") for _ in range(6)]
+    carry_out = store.combined["open_txns"].carry_out
+    assert [len(one.txn_ids) for one in carry_out(many) or ()] == [1] * 6
+    clock.advance(1.5)
+    assert [len(one.txn_ids) for one in carry_out(many) or ()] == [1] * 6
+    clock.advance(1.5)
+    refused = carry_out(many) or ()
+    assert [type(one) for one in refused] == [MetaException] * 6
+    assert "hive.max.open.txns" in refused[0].message
+    assert len({id(one) for one in refused}) == 6, "each thread raises its own"
+    open_ids = store.get_open_txns().open_txns
+    assert len(open_ids) == 12
+    mixed = [
+        many[0],
+        CommitTxnRequest(txnid=open_ids[0]),
+        many[1],
+        AllocateTableWriteIdsRequest("d", "t", txnIds=[open_ids[1]]),
+        CommitTxnRequest(txnid=10_000),
+    ]
+    outcomes = carry_out(mixed) or ()
+    kinds = [MetaException, type(None), MetaException, AllocateTableWriteIdsResponse, NoSuchTxnException]
+    assert [type(one) for one in outcomes] == kinds
+    assert store.get_open_txns().open_txns == open_ids[1:]
+    store.abort_txns(AbortTxnsRequest(open_ids[1:6]))
+    clock.advance(1.5)
+    assert [len(one.txn_ids) for one in carry_out(many[:2]) or ()] == [1, 1]
 
 
 def test_an_unknown_outcome_is_told_to_each(client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
-from sqlalchemy import insert, update
+from sqlalchemy import delete, insert, update
 
 from hms_cache.config import Settings
 from hms_cache.config.sections import CompactionSettings
 from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.compactions import initiator, showing_compactions
 from hms_cache.store.compactions.queue import to_counted_map
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import (
@@ -15,7 +18,9 @@ from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
     COMPLETED_TXN_COMPONENTS,
+    DATABASE_PARAMS,
     TAB_COL_STATS,
+    TABLE_PARAMS,
     TXN_COMPONENTS,
 )
 from hms_cache.store.txn_store import TxnStore
@@ -169,6 +174,10 @@ def test_failures_refusals_and_withdrawals(client: TxnClient) -> None:
     )
     store.mark_failed(never_queued)
     assert "did not initiate" in {state for _, state in shown(client)}
+    # Nor was what Hive's initiator says nothing of but that it failed.
+    never_queued.state, never_queued.tablename = None, "f"
+    store.mark_failed(never_queued)
+    assert [state for _, state in shown(client, tbName="f")] == ["did not initiate"]
     # What nobody knows is not 0, the first moment and the first transaction.
     unknown = ("CC_START", "CC_HIGHEST_WRITE_ID", "CC_TXN_ID", "CC_NEXT_TXN_ID", "CC_COMMIT_TIME")
     kept = {row[0]: row[1:] for row in client.rows(H, "CC_STATE", *unknown)}
@@ -190,9 +199,28 @@ def test_show_selects_and_orders(client: TxnClient) -> None:
         assert shown(client, **conditions) == [(first, "initiated")], conditions
     for conditions in ({"partName": "p=1"}, {"poolName": "default"}, {"state": "w"}, {"type": CompactionType.MINOR}):
         assert shown(client, **conditions) == [(second, "working")], conditions
+    assert shown(client, order="table desc, table, CC_ID") == [(second, "working"), (first, "initiated")]
     for order in ("1; DROP TABLE TXNS", "CC_NO_SUCH"):
         with pytest.raises(MetaException, match="cannot be ordered by"):
             shown(client, order=order)
+
+
+def test_a_long_order_is_no_more_work_than_one_that_names_each_column(
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [ask(client, f"t{number}").id for number in range(10)]
+    looks = [0]
+    sort_key = showing_compactions._sort_key
+
+    def counted(value: object) -> tuple[bool, object]:
+        looks[0] += 1
+        return sort_key(value)
+
+    monkeypatch.setattr(showing_compactions, "_sort_key", counted)
+    assert shown(client, order=",".join(["CC_STATE", "CC_ID desc"] * 5_000)) == [
+        (one, "initiated") for one in ids[::-1]
+    ]
+    assert looks[0] <= 2 * len(ids)
 
 
 def test_cleaning_up_to_an_unknown_write_id_forgets_no_aborted_writer(client: TxnClient) -> None:
@@ -271,6 +299,34 @@ def test_entries_of_lost_workers_go_back_and_history_is_short(client: TxnClient)
     assert client.store.keep_compactions() == 0
 
 
+def test_old_failures_are_forgotten_once_one_has_succeeded(client: TxnClient) -> None:
+    """As in Hive (PurgeCompactionHistoryFunction): a major compaction makes up for all, a minor one for minor ones."""
+    day_ms = 86_400_000
+    now_ms = int(time.time() * 1000)
+
+    def ended(number: int, partition: str, state: str, kind: str, days: int) -> dict[str, object]:
+        begun = now_ms - days * day_ms
+        names = {"CC_DATABASE": "d", "CC_TABLE": "t", "CC_PARTITION": partition}
+        return {"CC_ID": number, **names, "CC_STATE": state, "CC_TYPE": kind, "CC_START": begun, "CC_END": begun}
+
+    rows = [
+        ended(1, "p=minor", "f", "i", 9),
+        ended(2, "p=minor", "f", "a", 9),
+        ended(3, "p=minor", "c", "i", 6),
+        ended(4, "p=minor", "s", "i", 1),
+        ended(5, "p=minor", "a", "i", 9),
+        ended(11, "p=major", "f", "i", 9),
+        ended(12, "p=major", "a", "a", 9),
+        ended(13, "p=major", "x", "i", 9),
+        ended(14, "p=major", "s", "a", 30),
+        ended(21, "p=none", "f", "i", 900),
+        ended(22, "p=none", "c", "a", 900),
+    ]
+    client.change(insert(H).values(rows))
+    assert client.store.keep_compactions() == 4
+    assert {number for (number,) in client.rows(H, "CC_ID")} == {2, 3, 4, 5, 14, 21, 22}
+
+
 def test_columns_with_statistics(client: TxnClient) -> None:
     client.make_table()
     names = {"CAT_NAME": "hive", "DB_NAME": "d", "TABLE_NAME": "t", "COLUMN_TYPE": "int"}
@@ -294,7 +350,10 @@ def test_metrics(client: TxnClient) -> None:
     assert report(CompactionMetricsDataStruct("d", "t", "p=1", metric, 5, 1, 10))
     columns = ("CMC_PARTITION", "CMC_METRIC_TYPE", "CMC_METRIC_VALUE", "CMC_VERSION")
     assert client.rows(COMPACTION_METRICS_CACHE, *columns) == [(None, "NUM_DELTAS", 60, 2)]
-    assert report(CompactionMetricsDataStruct("d", "t", None, metric, 3, 1, 10))
+    # One that has just reached its threshold counts, as in Hive.
+    assert report(CompactionMetricsDataStruct("d", "t", None, metric, 10, 1, 10))
+    assert client.rows(COMPACTION_METRICS_CACHE, *columns) == [(None, "NUM_DELTAS", 10, 3)]
+    assert report(CompactionMetricsDataStruct("d", "t", None, metric, 9, 1, 10))
     assert client.count(COMPACTION_METRICS_CACHE) == 0
     report(CompactionMetricsDataStruct("d", "t", None, metric, 50, 1, 10))
     client.store.remove_compaction_metrics_data(CompactionMetricsDataRequest("d", "t", None, metric))
@@ -333,6 +392,81 @@ def test_an_old_abort_starts_a_major_compaction(client: TxnClient) -> None:
 def test_tables_that_forbid_it_or_keep_failing_are_left_alone(client: TxnClient) -> None:
     client.make_table({"no_auto_compaction": "TRUE"})
     write_times(client, 11)
+    assert client.store.initiate_compactions("here") == []
+
+
+def test_the_word_of_a_database_counts_before_a_tables(client: TxnClient) -> None:
+    """As in Hive (`MetaStoreUtils.isNoAutoCompactSet`), with the first spelling of the parameter before the second."""
+    client.make_table({"no_auto_compaction": "true"})
+    write_times(client, 11)
+    word = DATABASE_PARAMS.c.PARAM_KEY == "NO_AUTO_COMPACTION"
+    client.change(insert(DATABASE_PARAMS).values(DB_ID=7, PARAM_KEY="NO_AUTO_COMPACTION", PARAM_VALUE="true"))
+    assert client.store.initiate_compactions("here") == []
+    client.change(update(DATABASE_PARAMS).where(word).values(PARAM_VALUE="False"))
+    client.change(insert(DATABASE_PARAMS).values(DB_ID=7, PARAM_KEY="other", PARAM_VALUE="true"))
+    assert len(client.store.initiate_compactions("here")) == 1
+
+
+@pytest.mark.parametrize("of_database", [True, False])
+def test_what_replication_has_only_copied_is_left_alone(client: TxnClient, of_database: bool) -> None:
+    """The first events that are loaded may tell of what was copied already (HIVE-21197)."""
+    client.make_table()
+    write_times(client, 11)
+    pending = {"PARAM_KEY": "hive.repl.first.inc.pending", "PARAM_VALUE": "TRUE"}
+    table, owner = (DATABASE_PARAMS, {"DB_ID": 7}) if of_database else (TABLE_PARAMS, {"TBL_ID": 70})
+    client.change(insert(table).values(**owner, **pending))
+    assert client.store.initiate_compactions("here") == []
+    client.change(delete(table))
+    assert len(client.store.initiate_compactions("here")) == 1
+
+
+def test_of_a_partitioned_table_only_partitions_that_are_there_are_compacted(client: TxnClient) -> None:
+    """A dynamic insert that wrote nothing names the table, one that failed leaves that for good. A worker of Hive 3
+    takes the directories of the partitions for the table's files."""
+    client.make_table()
+    client.make_partitions("p=1")
+    write_times(client, 11)
+    client.abort(client.write()[0])
+    for name in ("p=1", "P=1", "p=gone", "p=1 "):
+        for _ in range(6 if name.lower() == "p=1" else 11):
+            client.commit(client.write(partition=name)[0])
+    client.age(13 * 3_600_000)
+    assert len(client.store.initiate_compactions("here")) == 1
+    assert client.rows(COMPACTION_QUEUE, "CQ_TABLE", "CQ_PARTITION") == [("t", "p=1")]
+
+
+def test_of_a_table_without_partitions_an_empty_one_is_the_table(client: TxnClient) -> None:
+    """Hive notes so what it has replayed."""
+    client.make_table()
+    names = {"CTC_DATABASE": "d", "CTC_TABLE": "t", "CTC_PARTITION": "", "CTC_UPDATE_DELETE": "Y"}
+    rows = [{**names, "CTC_TXNID": number, "CTC_WRITEID": number} for number in range(1, 12)]
+    client.change(insert(COMPLETED_TXN_COMPONENTS).values(rows))
+    assert len(client.store.initiate_compactions("here")) == 1
+    assert client.rows(COMPACTION_QUEUE, "CQ_TABLE", "CQ_PARTITION") == [("t", None)]
+    assert client.store.initiate_compactions("here") == []
+
+
+def test_what_may_not_be_compacted_keeps_nothing_else_from_it(
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However much of it there is: what waits, works, fails, is forbidden or gone comes before the limit."""
+    monkeypatch.setattr(initiator, "_MOST_INITIATED", 1)
+    client.make_table()
+    places = [*(f"p={number}" for number in range(5)), "p=failing", "p=waiting", "p=wanted"]
+    client.make_partitions(*places[5:])
+    names = {"CTC_DATABASE": "d", "CTC_TABLE": "t", "CTC_UPDATE_DELETE": "N"}
+    rows = [
+        {**names, "CTC_PARTITION": place, "CTC_TXNID": number, "CTC_WRITEID": number}
+        for place in places
+        for number in range(1, 12)
+    ]
+    rows += [{**row, "CTC_TABLE": "a_table_that_is_gone", "CTC_PARTITION": None} for row in rows[:11]]
+    client.change(insert(COMPLETED_TXN_COMPONENTS).values(rows))
+    ask(client, partition="p=waiting")
+    failed = {"CC_DATABASE": "d", "CC_TABLE": "t", "CC_PARTITION": "p=failing", "CC_STATE": "f", "CC_TYPE": "i"}
+    client.change(insert(H).values([{**failed, "CC_ID": 900 + n, "CC_ENQUEUE_TIME": 10**14} for n in range(2)]))
+    assert len(client.store.initiate_compactions("here")) == 1
+    assert sorted(client.rows(COMPACTION_QUEUE, "CQ_PARTITION")) == [("p=waiting",), ("p=wanted",)]
     assert client.store.initiate_compactions("here") == []
 
 
@@ -377,6 +511,46 @@ def test_cleanup_only(client: TxnClient) -> None:
 
 def test_counted_maps() -> None:
     assert to_counted_map({"key": "value", "": "x", "n": ""}) == "3:3:key5:value0:1:x1:n0:"
+
+
+def read_as_java(text: str) -> dict[str, str]:
+    """As Hive's StringableMap reads it: lengths count UTF-16 units, and what follows the last one is not looked at."""
+    units = text.encode("utf-16-le", "surrogatepass")
+
+    def number() -> int:
+        nonlocal units
+        digits, _, units = units.partition(":".encode("utf-16-le"))
+        return int(digits.decode("utf-16-le"))
+
+    def taken() -> str:
+        nonlocal units
+        length = 2 * number()
+        piece, units = units[:length], units[length:]
+        return piece.decode("utf-16-le", "surrogatepass")
+
+    return {taken(): taken() for _ in range(number())}
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"k": "v", "": "", "a:b": "3:x"},
+        {"k": "\U0001f600" * 20 + "8:location4:/any", "other": "x"},
+        {"\U0001f600\U0001f600" + "8:location4:/any": "value", "k": "v"},
+        {"k": "\ud83d", "l": "\ude00"},
+    ],
+)
+def test_java_reads_what_was_given_and_nothing_else(properties: dict[str, str]) -> None:
+    assert read_as_java(to_counted_map(properties)) == properties
+
+
+@pytest.mark.parametrize("key", ["location", "ifPurge", "LOCATION", " location "])
+def test_nobody_asks_a_cleaner_to_delete_a_directory_by_a_compaction(client: TxnClient, key: str) -> None:
+    """Hive's cleaner deletes the directory that an entry names: that is for what was dropped."""
+    with pytest.raises(MetaException, match="cleaners delete"):
+        ask(client, properties={"compactor.mapreduce.map.memory.mb": "3072", key: "/warehouse/of/others"})
+    assert client.count(COMPACTION_QUEUE) == 0
+    assert ask(client, properties={"compactor.mapreduce.map.memory.mb": "3072", "tblprops.x": "y"}).accepted
 
 
 def test_states_are_written_by_hives_letters(client: TxnClient) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, select
 from thrift.Thrift import TApplicationException, TException
 
 from hms_cache.app.service import Service
@@ -22,7 +22,8 @@ from hms_cache.client import MetastoreClient
 from hms_cache.config import load
 from hms_cache.server.handlers import transactions as handlers_of_transactions
 from hms_cache.store.engine.database import Database
-from hms_cache.store.schema import MIN_HISTORY_LEVEL, TXNS
+from hms_cache.store.schema import HIVE_LOCKS, MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID, TXNS
+from hms_cache.store.transactions.codes import TXN_OPEN
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from hms_cache.wire import METHODS
 from tests.txn.client import write_component
@@ -260,6 +261,23 @@ def test_no_id_is_an_internal_error(world: World, caplog: pytest.LogCaptureFixtu
                     wrong.append(f"{method} with {state} id {given}: {outcome} {traces}")
     assert not wrong, "\n".join(wrong)
     assert {"value", "NoSuchTxnException", "TxnAbortedException", "NoSuchLockException"} <= answers
+
+
+def test_nothing_is_held_in_the_name_of_what_is_no_open_transaction(
+    world: World, initialized_database: Database
+) -> None:
+    """Nobody could give it back: a lock of a transaction ends with that, and so does what it has noted."""
+    for method, requests in OF_TRANSACTIONS.items():
+        for given, request in itertools.product(world.transactions.values(), requests):
+            _outcome(world.client, method, request(given), ())
+            with initialized_database.checking() as connection:
+                rows = connection.execute(select(TXNS.c.TXN_ID, TXNS.c.TXN_STATE)).all()
+                held = set(
+                    connection.execute(select(HIVE_LOCKS.c.HL_TXNID).where(HIVE_LOCKS.c.HL_TXNID != 0)).scalars()
+                )
+                history = set(connection.execute(select(MIN_HISTORY_WRITE_ID.c.MH_TXNID)).scalars())
+            still_open = {row.TXN_ID for row in rows if row.TXN_STATE == TXN_OPEN}
+            assert held | history <= still_open, f"{method} with id {given}"
 
 
 def _outcome(client: MetastoreClient, method: str, arguments: tuple[Any, ...], declared: tuple[type, ...]) -> str:

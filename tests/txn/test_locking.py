@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import delete
+from sqlalchemy import delete, update
 
 from hms_cache.store.schema import HIVE_LOCKS, TXN_COMPONENTS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -161,6 +161,28 @@ def test_locks_of_a_transaction_that_is_over(client: TxnClient) -> None:
     with pytest.raises(NoSuchTxnException, match="No such transaction txnid:999"):
         client.lock(component(LockType.SHARED_READ), txn_id=999)
     assert client.count(HIVE_LOCKS) == 0
+
+
+@pytest.mark.parametrize("txn_id", [-1, -(2**63)])
+def test_a_number_below_all_ids_is_no_transaction(client: TxnClient, txn_id: int) -> None:
+    """As in Hive. Nobody could have given the lock back: neither its client, nor a time-out, nor an administrator."""
+    request = LockRequest([component(LockType.EXCLUSIVE)], txn_id, "u", "h")
+    with pytest.raises(NoSuchTxnException, match=f"No such transaction txnid:{txn_id}"):
+        client.store.lock(request)
+    good = LockRequest([component(LockType.EXCLUSIVE, "u")], None, "u", "h")
+    refused, given = client.store.combined["lock"].carry_out([request, good]) or ()
+    assert isinstance(refused, NoSuchTxnException)
+    assert given.state == LockState.ACQUIRED
+    assert client.lock(component(LockType.EXCLUSIVE)).state == LockState.ACQUIRED
+
+
+def test_what_was_held_under_such_a_number_ends_in_time(client: TxnClient) -> None:
+    """Releases before this one have given such locks."""
+    client.lock(component(LockType.EXCLUSIVE))
+    client.change(update(HIVE_LOCKS).values(HL_TXNID=-1))
+    client.age(400_000)
+    assert client.store.give_up_timed_out().locks == 1
+    assert client.lock(component(LockType.EXCLUSIVE)).state == LockState.ACQUIRED
 
 
 @pytest.mark.parametrize(

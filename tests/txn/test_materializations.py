@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from sqlalchemy import insert
 
+from hms_cache.config.sections import LimitsSettings
+from hms_cache.store.schema import COMPLETED_TXN_COMPONENTS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionRequest,
     CompactionType,
@@ -56,6 +59,23 @@ def test_compactions_invalidate(client: TxnClient) -> None:
     assert info(client, view) == (False, False)
     client.store.compact2(CompactionRequest(dbname="d", tablename="t", type=CompactionType.MAJOR))
     assert info(client, view) == (False, True)
+
+
+def test_a_view_of_many_tables_and_ids(client: TxnClient) -> None:
+    """As many as the limit of a request lets in, each with ids that its snapshot does not see, in statements that all
+    databases take."""
+    names = [f"d.t{number}" for number in range(LimitsSettings().request_tables)]
+    lists = "$".join(f"{name.upper()}:10:2:2-9:" for name in names)
+    view = CreationMetadata(catName="hive", dbName="d", tblName="v", tablesUsed=set(names), validTxnList=f"5${lists}")
+    assert info(client, view) == (False, False)
+    rows = {"CTC_DATABASE": "d", "CTC_UPDATE_DELETE": "Y"}
+    for name, write_id in (("t17", 10), ("t4711", 9)):
+        client.change(
+            insert(COMPLETED_TXN_COMPONENTS).values(**rows, CTC_TXNID=0, CTC_TABLE=name, CTC_WRITEID=write_id)
+        )
+        assert info(client, view) == (name == "t4711", False)
+    client.store.compact2(CompactionRequest(dbname="d", tablename="t9999", type=CompactionType.MAJOR))
+    assert info(client, view) == (True, True)
 
 
 def test_what_is_not_known_counts_as_changed(client: TxnClient) -> None:

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import delete, update
 
 from hms_cache.config import Settings
-from hms_cache.config.sections import TransactionSettings
+from hms_cache.config.sections import LimitsSettings, TransactionSettings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
@@ -141,6 +141,16 @@ def test_commit_moves_what_was_written_and_frees_the_rest(client: TxnClient) -> 
     for table in (TXN_COMPONENTS, HIVE_LOCKS, MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID):
         assert client.count(table) == 0, table.name
     assert set(client.rows(TXNS, "TXN_ID", "TXN_STATE")) == {(0, "c"), (inserted, "c"), (changed, "c")}
+
+
+def test_a_request_may_name_as_many_tables_as_the_limit_lets_in(client: TxnClient) -> None:
+    txn_id = client.open()
+    names = [f"d.t{number}" for number in range(LimitsSettings().request_tables)]
+    for lowest in (1, 2):
+        client.store.add_write_ids_to_min_history(txn_id, dict.fromkeys(names, lowest))
+        rows = client.rows(MIN_HISTORY_WRITE_ID, "MH_TXNID", "MH_WRITEID")
+        assert (len(rows), set(rows)) == (len(names), {(txn_id, lowest)})
+    assert len(client.valid(*names)) == len(names)
 
 
 def test_abort_keeps_what_was_written(client: TxnClient) -> None:
@@ -362,6 +372,28 @@ def test_replayed_transactions(client: TxnClient) -> None:
     assert client.store.get_open_txns().open_txns == [targets[1]]
 
 
+def test_a_replayed_write_to_a_table_without_partitions_is_one_to_the_table(client: TxnClient) -> None:
+    """The log of writes, from which the request comes, has an empty name there (`WNL_PARTITION`)."""
+    client.make_table({})
+    [target] = replicated(client, [101])
+    write = WriteEventInfo(writeId=5, database="d", table="t", files="", partition="")
+    client.store.commit_txn(
+        CommitTxnRequest(txnid=101, replPolicy="p", txn_type=TxnType.REPL_CREATED, writeEventInfos=[write])
+    )
+    assert client.rows(COMPLETED_TXN_COMPONENTS, "CTC_TXNID", "CTC_PARTITION") == [(target, None)]
+
+
+@pytest.mark.parametrize("number", [99, -1, 2**31 - 1, -(2**31)])
+def test_a_number_that_names_no_type_is_none(client: TxnClient, number: int) -> None:
+    """As Java reads it. Two such transactions, since several are committed in another way than one."""
+    ids = [client.open(number) for _ in range(3)]
+    assert {kind for (kind,) in client.rows(TXNS, "TXN_TYPE")} - {None} == {TxnType.DEFAULT}
+    client.commit(ids[0])
+    ended = client.store.combined["commit_txn"].carry_out([CommitTxnRequest(txnid=one) for one in ids[1:]])
+    assert ended == [None, None]
+    assert [kind for kind, _ in client.events()] == ["OPEN_TXN"] * 3 + ["COMMIT_TXN"] * 3
+
+
 def test_a_batch_is_replayed_again_after_part_of_it_has_ended(client: TxnClient) -> None:
     targets = replicated(client, [101, 102, 103])
     client.store.commit_txn(CommitTxnRequest(txnid=102, replPolicy="p", txn_type=TxnType.REPL_CREATED))
@@ -391,6 +423,8 @@ def test_what_replication_aborts_says_so(client: TxnClient) -> None:
     replayed, itself = (f"Replication:{kind} replication transaction abort" for kind in ("replayed", "default"))
     reasons = [txn.metaInfo for txn in client.store.get_open_txns_info().open_txns]
     assert reasons == [replayed, replayed, itself]
+    # None of what replication opened for itself: it is no write of anybody that another replication could repeat.
+    assert [kind for kind, _ in client.events()] == ["OPEN_TXN", "ABORT_TXN", "ABORT_TXN"]
 
 
 # Limits

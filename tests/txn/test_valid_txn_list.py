@@ -87,6 +87,33 @@ def test_lists_of_a_transaction() -> None:
             ValidTxnWriteIdList.parse(wrong)
 
 
+def test_the_lists_of_a_transaction_have_one_limit() -> None:
+    """Each may name as many ids by a range of a few characters: thousands of them took all memory."""
+    text = "5" + "".join(f"$d.t{number}:9999:1:1-400:" for number in range(3))
+    assert len(ValidTxnWriteIdList.parse(text, 1_200).lists) == 3
+    for most in (400, 1_199):
+        with pytest.raises(IdListFormatError, match="ids in one list"):
+            ValidTxnWriteIdList.parse(text, most)
+    with pytest.raises(IdListFormatError):
+        ValidTxnWriteIdList.parse("5" + "$d.t:9:1:1:" * 3, 2)
+
+
+def test_names_are_found_without_going_through_all_of_them() -> None:
+    looked_at = [0]
+
+    class Name(str):
+        __slots__ = ()
+
+        def lower(self) -> str:
+            looked_at[0] += 1
+            return super().lower()
+
+    lists = {Name(f"D.T{number}"): ValidWriteIdList.parse(f"D.T{number}:1:{M}::") for number in range(100)}
+    found = ValidTxnWriteIdList(5, lists)
+    assert all(found.for_table(f"d.t{number}") is lists[Name(f"D.T{number}")] for number in range(100))
+    assert looked_at == [100]
+
+
 @given(st.integers(0, 500), st.dictionaries(st.integers(1, 500), st.booleans()))
 def test_any_list_survives_both_texts(mark: int, exceptions: dict[int, bool]) -> None:
     ids = sorted(exceptions)

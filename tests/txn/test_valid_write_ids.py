@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hms_cache.call_context import call_context
 from hms_cache.txn import LONG_MAX, IdListFormatError, RangeAnswer, ValidWriteIdList, WriteIdGapTooLargeError
+from hms_cache.txn.valid_write_ids import parsed_write_ids
 
 M = str(LONG_MAX)
 VECTORS = list(csv.DictReader((Path(__file__).parent / "write_id_vectors.tsv").open(), delimiter="\t"))
@@ -206,6 +208,59 @@ def test_a_gap_too_wide_to_list_is_an_error() -> None:
 def test_cover_of_lists_far_apart_is_quick() -> None:
     assert not parse("d.t:5:M::").covers(parse(f"d.t:{LONG_MAX - 1}:M::"))
     assert parse(f"d.t:{LONG_MAX - 1}:M::").covers(parse("d.t:5:3:3:"))
+
+
+def test_a_short_list_is_compared_with_a_long_one_id_by_id() -> None:
+    tag = parse("d.t:1010:3:3,900:5")
+    assert tag.covers(parse("d.t:1010:1:1-1000:"))
+    assert not tag.covers(parse("d.t:1010:1:1-899,901-1010:"))
+    assert parse("d.t:5:3:3:").covers(parse("d.t:1010:1:1-1010:"))
+    assert not parse("d.t:5:3:3:").covers(parse("d.t:1010:1:1-9,11-1010:"))
+
+
+def test_a_list_far_above_a_tag_is_not_covered_by_it() -> None:
+    """All ids between may be open: that they are is not looked at, since the answer only costs a read."""
+    tag = parse("d.t:5:M::")
+    assert tag.covers(parse("d.t:10005:6:6-10005:"))
+    assert not tag.covers(parse("d.t:10006:6:6-10006:"))
+
+
+@pytest.fixture
+def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Texts that were read, as they are."""
+    seen: list[str] = []
+    parse_text = ValidWriteIdList.parse
+
+    def counted(text: str) -> ValidWriteIdList:
+        seen.append(text)
+        return parse_text(text)
+
+    monkeypatch.setattr(ValidWriteIdList, "parse", counted)
+    return seen
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "d.t:200000:1:1-150000:",
+        "d.t:200000:1::1-150000",
+        "d.t:200000:1:" + ",".join(f"{first}-{first + 4_999}" for first in range(1, 150_000, 5_000)),
+        "d.t:9:1:1," + ",".join(["2"] * 150_000),
+    ],
+)
+def test_a_long_list_is_read_once_for_a_call_and_not_kept_beyond(text: str, parsed: list[str]) -> None:
+    """A request may ask with it for each of thousands of partitions."""
+    call_context.begin(1)
+    try:
+        for _ in range(5):
+            assert len(parsed_write_ids(text).invalid) == 150_000 or text.startswith("d.t:9:")
+        in_the_call = len(parsed)
+    finally:
+        call_context.end()
+    assert in_the_call <= 2
+    assert call_context.long_list is None
+    parsed_write_ids(text)
+    assert len(parsed) == in_the_call + 1
 
 
 def test_thrift_form_round_trip() -> None:

@@ -130,6 +130,9 @@ class Reading:
             return self._ask(kind, Reason.DISABLED, ask)
         if not self.policy.may_cache(facet) or (table is not None and not self.policy.names_table(table)):
             return self._ask(kind, Reason.EXCLUDED, ask)
+        # Not under the lock: a range of a few characters is a million ids.
+        if version.valid_write_ids is not None and _parsed(version.valid_write_ids) is None:
+            return self._ask(kind, Reason.UNSUPPORTED_FIELD, ask)
         if self._may_trust(version):
             trusted = self._look_trusting(look, table)
             if trusted is not None:

@@ -208,3 +208,11 @@ class CompactionSettings(Section):
         unit="compactions",
         ge=0,
     )
+    history_retention_s: Seconds = hive_setting(
+        7 * 86400.0,
+        "Time after which a failed, refused or aborted compaction, or one that could not be initiated, is forgotten"
+        " once a later one of the table or partition has succeeded; inf: never.",
+        "compactor.history.retention.timeout",
+        before="hive.",
+        ge=0,
+    )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, literal, or_, select, true, union_all, update
 
+from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.compactions.queue import code_of_type
 from hms_cache.store.engine.text_conditions import one_of_texts, same_text
 from hms_cache.store.schema import (
@@ -31,7 +33,7 @@ from hms_cache.store.transactions.codes import (
     TXN_ABORTED,
 )
 from hms_cache.store.transactions.context import TxnContext
-from hms_cache.store.transactions.database_values import now_ms, take_id
+from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
 from hms_cache.store.transactions.names import plain_database, plain_table
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
@@ -112,8 +114,9 @@ def _delete_aborted_components(
 
 
 def mark_failed(connection: Connection, entry: CompactionInfoStruct) -> None:
-    """The compaction failed, or, if the entry says so, was never begun: it moves to the history."""
-    state = DID_NOT_INITIATE if entry.state == DID_NOT_INITIATE else FAILED
+    """The compaction failed, or, if it was never queued or the entry says so, never begun: it moves to the history."""
+    was_begun = entry.id and entry.state != DID_NOT_INITIATE
+    state = FAILED if was_begun else DID_NOT_INITIATE
     _finish(connection, entry, state)
 
 
@@ -230,7 +233,11 @@ def latest_committed_compactions(
 
 
 def purge_history(connection: Connection, context: TxnContext) -> int:
-    """Keep the newest entries of each kind per table or partition; how many others were deleted."""
+    """Keep the newest entries of each kind per table or partition, and none that is old and made up for; how many
+    others were deleted.
+
+    An old one is made up for by a later success, but a failed major compaction not by a minor one.
+    """
     settings = context.compactions
     limits = {
         SUCCEEDED: settings.history_succeeded,
@@ -240,19 +247,41 @@ def purge_history(connection: Connection, context: TxnContext) -> int:
         REFUSED: settings.history_refused,
         ABORTED: settings.history_refused,
     }
+    old = read_now_ms(connection) - whole_milliseconds(settings.history_retention_s)
     rows = connection.execute(
-        select(H.CC_ID, H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION, H.CC_STATE).order_by(H.CC_ID.desc())
+        select(H.CC_ID, H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION, H.CC_STATE, H.CC_TYPE, H.CC_START, H.CC_END)
+        # From the newest to the oldest.
+        .order_by(H.CC_ID.desc())
     )
     seen: Counter[tuple[Any, ...]] = Counter()
+    succeeded: dict[tuple[Any, ...], set[str]] = defaultdict(set)
     surplus: list[int] = []
     for row in rows:
-        key = tuple(row[1:])
+        place = (row.CC_DATABASE, row.CC_TABLE, row.CC_PARTITION)
+        key = (*place, row.CC_STATE)
         seen[key] += 1
-        if seen[key] > limits.get(row.CC_STATE, settings.history_refused):
+        if row.CC_STATE == SUCCEEDED:
+            succeeded[place].add(row.CC_TYPE)
+            is_needless = False
+        else:
+            is_old = (row.CC_START or row.CC_END or old) < old
+            is_needless = is_old and _is_made_up_for(row.CC_TYPE, succeeded[place])
+        if is_needless or seen[key] > limits.get(row.CC_STATE, settings.history_refused):
             surplus.append(row.CC_ID)
     for start in range(0, len(surplus), 1000):
         connection.execute(delete(COMPLETED_COMPACTIONS).where(H.CC_ID.in_(surplus[start : start + 1000])))
     return len(surplus)
+
+
+def _is_made_up_for(compaction_type: str, succeeded: Collection[str]) -> bool:
+    """Whether compactions of these types, which have succeeded since, did what one of this type was to do."""
+    if not succeeded:
+        return False
+    return compaction_type == _MINOR or _MAJOR in succeeded
+
+
+_MAJOR = COMPACTION_TYPE_CODES[CompactionType.MAJOR]
+_MINOR = COMPACTION_TYPE_CODES[CompactionType.MINOR]
 
 
 def mark_cleaner_start(connection: Connection, compaction_id: int, is_running: bool) -> None:

@@ -7,91 +7,70 @@ thresholds: Hive 4.0 `Initiator`, `CompactionTxnHandler.findPotentialCompactions
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
+from typing import Any
 
 from sqlalchemy import Connection, and_, func, or_, select
 
 from hms_cache.config.quantities import whole_milliseconds
-from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.store.compactions.eligibility import Candidate, Place, eligible
 from hms_cache.store.compactions.queue import compact, info_of_queue_row
-from hms_cache.store.engine.text_conditions import ExactText, same_text
+from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
-    COMPLETED_COMPACTIONS,
     COMPLETED_TXN_COMPONENTS,
-    DBS,
     MIN_HISTORY_WRITE_ID,
-    TABLE_PARAMS,
-    TBLS,
     TXN_COMPONENTS,
     TXNS,
 )
 from hms_cache.store.transactions.codes import (
-    ABORTED,
     COMPACTION_TYPE_CODES,
-    DID_NOT_INITIATE,
-    FAILED,
+    INITIATED,
     READY_FOR_CLEANING,
-    REFUSED,
     TXN_ABORTED,
+    WORKING,
 )
 from hms_cache.store.transactions.context import TxnContext
-from hms_cache.store.transactions.database_values import now_ms, read_now_ms
+from hms_cache.store.transactions.database_values import now_ms
 from hms_cache.store.transactions.housekeeping import min_open_txn_water_mark
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.thrift_gen.hive_metastore.ttypes import CompactionInfoStruct, CompactionRequest, CompactionType
-from hms_cache.values import frozen
-
-_LOGGER = logging.getLogger(__name__)
 
 Q = COMPACTION_QUEUE.c
-H = COMPLETED_COMPACTIONS.c
 DONE = COMPLETED_TXN_COMPONENTS.c
 C = TXN_COMPONENTS.c
 
-_MOST_CANDIDATES = 1000
-"""Tables and partitions looked at in one step; the rest waits for the next."""
+_MOST_CANDIDATES = 100_000
+"""Tables and partitions looked at in one step."""
 
-_NO_AUTO_COMPACTION_KEYS = ("no_auto_compaction", "NO_AUTO_COMPACTION")
-
-
-@frozen
-class _Candidate:
-    database: str
-    table: str
-    partition: str | None
-    compaction_type: int
+_MOST_INITIATED = 1000
+"""Compactions asked for in one step; the rest waits for the next."""
 
 
 def initiate_compactions(connection: Connection, context: TxnContext, initiator_id: str) -> list[int]:
-    """Queue compactions for tables and partitions that need one; ids of the new entries.
+    """Queue compactions for tables and partitions that need one; ids of the new entries, 1,000 at most.
 
-    Left out: tables that do not exist or that say `no_auto_compaction`, what is queued already, and what has failed
-    too often of late.
+    Left out is what waits or works already, and what `eligible` leaves out.
     """
     hold_mutex(connection, Mutex.INITIATOR)
-    candidates = _after_aborts(connection, context)
-    known = {(candidate.database, candidate.table, candidate.partition) for candidate in candidates}
-    candidates += [
-        candidate
-        for candidate in _after_writes(connection, context)
-        if (candidate.database, candidate.table, candidate.partition) not in known
-    ]
+    candidates = {candidate.place: candidate for candidate in _after_writes(connection, context)}
+    # A major compaction does what a minor one does, too.
+    candidates |= {candidate.place: candidate for candidate in _after_aborts(connection, context)}
     if not candidates:
         return []
-    allowed = _tables_to_compact(connection, {(candidate.database, candidate.table) for candidate in candidates})
-    now, initiated = read_now_ms(connection), []
-    for candidate in candidates:
-        if (candidate.database, candidate.table) not in allowed or _fails(connection, context, candidate, now):
-            continue
+    busy, ready = _places(connection, [INITIATED, WORKING]), _places(connection, [READY_FOR_CLEANING])
+    waiting = [candidate for candidate in candidates.values() if candidate.place not in busy]
+    # What waits for a cleaner may be asked for again: after all others, since most of it is refused.
+    waiting.sort(key=lambda candidate: candidate.place in ready)
+    initiated = []
+    for candidate in eligible(connection, context, waiting)[:_MOST_INITIATED]:
         answer = compact(
             connection,
             context,
             CompactionRequest(
-                dbname=candidate.database,
-                tablename=candidate.table,
-                partitionname=candidate.partition,
+                dbname=candidate.place.database,
+                tablename=candidate.place.table,
+                partitionname=candidate.place.partition,
                 type=candidate.compaction_type,
                 initiatorId=initiator_id,
             ),
@@ -101,7 +80,7 @@ def initiate_compactions(connection: Connection, context: TxnContext, initiator_
     return initiated
 
 
-def _after_aborts(connection: Connection, context: TxnContext) -> list[_Candidate]:
+def _after_aborts(connection: Connection, context: TxnContext) -> list[Candidate]:
     settings = context.compactions
     rows = connection.execute(
         select(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION)
@@ -116,10 +95,10 @@ def _after_aborts(connection: Connection, context: TxnContext) -> list[_Candidat
         )
         .limit(_MOST_CANDIDATES)
     )
-    return [_Candidate(row[0], row[1], row[2], CompactionType.MAJOR) for row in rows]
+    return [Candidate(_place(row), CompactionType.MAJOR) for row in rows]
 
 
-def _after_writes(connection: Connection, context: TxnContext) -> list[_Candidate]:
+def _after_writes(connection: Connection, context: TxnContext) -> list[Candidate]:
     rows = connection.execute(
         select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
         .where(DONE.CTC_TABLE.is_not(None))
@@ -127,62 +106,19 @@ def _after_writes(connection: Connection, context: TxnContext) -> list[_Candidat
         .having(func.count(DONE.CTC_WRITEID.distinct()) > context.compactions.delta_count_threshold)
         .limit(_MOST_CANDIDATES)
     )
-    return [_Candidate(row[0], row[1], row[2], CompactionType.MINOR) for row in rows]
+    return [Candidate(_place(row), CompactionType.MINOR) for row in rows]
 
 
-def _tables_to_compact(connection: Connection, tables: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """Those that exist in the default catalog and do not forbid it."""
-    forbids = (
-        select(TABLE_PARAMS.c.TBL_ID)
-        .where(
-            TABLE_PARAMS.c.TBL_ID == TBLS.c.TBL_ID,
-            TABLE_PARAMS.c.PARAM_KEY.in_(_NO_AUTO_COMPACTION_KEYS),
-            func.lower(TABLE_PARAMS.c.PARAM_VALUE) == "true",
-        )
-        .exists()
-    )
-    wanted: Sequence[tuple[str, str]] = sorted(tables)
-    found: set[tuple[str, str]] = set()
-    for start in range(0, len(wanted), 200):
-        names = or_(
-            *(and_(DBS.c.NAME == database, TBLS.c.TBL_NAME == table) for database, table in wanted[start : start + 200])
-        )
-        rows = connection.execute(
-            select(DBS.c.NAME, TBLS.c.TBL_NAME)
-            .join_from(TBLS, DBS, TBLS.c.DB_ID == DBS.c.DB_ID)
-            .where(DBS.c.CTLG_NAME == DEFAULT_CATALOG, names, ~forbids)
-        )
-        found.update((row.NAME, row.TBL_NAME) for row in rows)
-    return found
+def _place(row: Any) -> Place:
+    database, table, partition = row
+    # Hive notes what it has replayed in a table without partitions under an empty name of one.
+    return Place(database, table, partition or None)
 
 
-def _fails(connection: Connection, context: TxnContext, candidate: _Candidate, now: int) -> bool:
-    """Whether the last compactions all failed, the newest of them not long ago."""
-    limit = context.compactions.max_failed
-    rows = connection.execute(
-        select(H.CC_STATE, H.CC_ENQUEUE_TIME)
-        .where(
-            H.CC_DATABASE == candidate.database,
-            H.CC_TABLE == candidate.table,
-            same_text(H.CC_PARTITION, candidate.partition),
-            H.CC_STATE.not_in([DID_NOT_INITIATE, REFUSED, ABORTED]),
-        )
-        .order_by(H.CC_ID.desc())
-        .limit(limit)
-    ).all()
-    if len(rows) < limit or any(row.CC_STATE != FAILED for row in rows):
-        return False
-    newest = rows[0].CC_ENQUEUE_TIME or 0
-    if newest + whole_milliseconds(context.compactions.failed_retry_s) < now:
-        return False
-    _LOGGER.warning(
-        "no compaction of %s.%s %s: the last %d failed",
-        candidate.database,
-        candidate.table,
-        candidate.partition or "",
-        limit,
-    )
-    return True
+def _places(connection: Connection, states: Sequence[str]) -> set[Place]:
+    """What the queue has in these states."""
+    rows = connection.execute(select(Q.CQ_DATABASE, Q.CQ_TABLE, Q.CQ_PARTITION).where(Q.CQ_STATE.in_(states)))
+    return {_place(row) for row in rows}
 
 
 def ready_to_clean(

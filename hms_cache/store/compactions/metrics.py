@@ -18,10 +18,10 @@ M = COMPACTION_METRICS_CACHE.c
 
 
 def update_compaction_metrics(connection: Connection, data: CompactionMetricsDataStruct) -> bool:
-    """Set a counter; one at or below its threshold is removed. False when another report came in between."""
+    """Set a counter; one below its threshold is removed. False when another report came in between."""
     condition = _condition(data.dbname, data.tblname, data.partitionname, data.type)
     known = connection.execute(select(M.CMC_METRIC_VALUE, M.CMC_VERSION).where(condition)).first()
-    if data.metricvalue <= data.threshold:
+    if data.metricvalue < data.threshold:
         if known is not None:
             connection.execute(delete(COMPACTION_METRICS_CACHE).where(condition))
         return True

@@ -57,6 +57,11 @@ _CANDIDATES = 20
 DEFAULT_POOL = "default"
 
 
+_OF_CLEANERS = frozenset({"location", "ifpurge"})
+"""Properties of what was dropped, in lower case. Hive's cleaner (4.0) deletes the directory that an entry of the queue
+names so, whatever it is: who asks for a compaction of a table of its own could name any."""
+
+
 def code_of_type(compaction_type: int | None) -> str:
     """The letter of a type. Raises MetaException for one that there is not."""
     code = None if compaction_type is None else COMPACTION_TYPE_CODES.get(compaction_type)
@@ -67,9 +72,14 @@ def code_of_type(compaction_type: int | None) -> str:
 
 def compact(connection: Connection, context: TxnContext, request: CompactionRequest) -> CompactionResponse:
     """Ask for a compaction. Not accepted while one of the same table or partition waits, works, or, ready for cleaning,
-    already covers all there is to compact. Raises MetaException for an unknown type.
+    already covers all there is to compact.
+
+    Raises MetaException for an unknown type, and for properties that tell a cleaner what to delete.
     """
     type_code = code_of_type(request.type)
+    for key in request.properties or ():
+        if key.strip().lower() in _OF_CLEANERS:
+            raise MetaException(f"A compaction cannot have the property {key}, by which cleaners delete directories")
     database, table = plain_database(request.dbname), plain_table(request.tablename)
     partition = plain_partition(request.partitionname) if request.partitionname else None
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
@@ -161,11 +171,19 @@ def _queue_row(
 
 
 def to_counted_map(properties: Mapping[str, str]) -> str:
-    """The text form in which the queue keeps properties: `count:length:keylength:value…` (Hive's StringableMap)."""
+    """The text form in which the queue keeps properties: `count:length:keylength:value…` (Hive's StringableMap).
+
+    Lengths are Java's: with any others a value could go on as properties that nobody has given.
+    """
     pieces = [f"{len(properties)}:"]
     for key, value in properties.items():
-        pieces.append(f"{len(key or '')}:{key or ''}{len(value or '')}:{value or ''}")
+        pieces += (f"{_java_length(text)}:{text}" for text in (key or "", value or ""))
     return "".join(pieces)
+
+
+def _java_length(text: str) -> int:
+    """In UTF-16 units."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def compactable_write_id(connection: Connection, context: TxnContext, database: str, table: str) -> int:

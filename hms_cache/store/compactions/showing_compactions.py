@@ -75,12 +75,15 @@ def _sort(rows: list[Any], order: str | None) -> None:
         rows.sort(key=lambda row: row.ENQUEUE_TIME or 0)
         rows.sort(key=lambda row: max(row.END or -1, row.START or -1, row.COMMIT_TIME or -1), reverse=True)
         return
-    for item in reversed(order.split(",")):
+    columns: dict[str, bool] = {}
+    for item in order.split(","):
         match = _ORDER_ITEM.fullmatch(item)
         column = match["column"].upper() if match else ""
         if column not in (*_SHARED, "END", "CLEANER_START"):
-            raise MetaException(f"Compactions cannot be ordered by {item.strip()}")
-        descending = bool(match and match["direction"] and match["direction"].lower() == "desc")
+            raise MetaException(f"Compactions cannot be ordered by {item.strip()[:200]}")
+        # A column that is named again orders nothing more: a text of any length means no more than each of them once.
+        columns.setdefault(column, bool(match and (match["direction"] or "").lower() == "desc"))
+    for column, descending in reversed(columns.items()):
         rows.sort(key=lambda row, column=column: _sort_key(getattr(row, column)), reverse=descending)  # type: ignore[misc]
 
 

@@ -31,6 +31,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     LockRequest,
     LockResponse,
     MetaException,
+    NoSuchTxnException,
     UnlockRequest,
 )
 
@@ -51,13 +52,13 @@ def carry_out_requests(
     context: TxnContext,
     requests: Sequence[LockRequest | CheckLockRequest | UnlockRequest],
 ) -> list[Outcome]:
-    """As `carry_out`, for requests as they come: a lock request that is incomplete is refused by itself."""
+    """As `carry_out`, for requests as they come: a lock request that cannot be carried out is refused by itself."""
     outcomes: list[Outcome] = [None] * len(requests)
     calls: dict[int, LockCall] = {}
     for number, request in enumerate(requests):
         try:
             calls[number] = asked_lock(request) if isinstance(request, LockRequest) else request
-        except MetaException as error:
+        except (MetaException, NoSuchTxnException) as error:
             outcomes[number] = error
     for number, outcome in zip(calls, carry_out(transaction, context, list(calls.values())), strict=True):
         outcomes[number] = outcome

@@ -32,7 +32,13 @@ from hms_cache.store.locks.lock_batch import (
 )
 from hms_cache.store.locks.lock_rows import ROWS, rows_by_lock
 from hms_cache.store.locks.lock_rules import earlier_locks_query
-from hms_cache.store.locks.locking import INSERT_COMPONENTS, WRITE_IDS, WritingTxn, component_rows, writing_txns
+from hms_cache.store.locks.locking import (
+    INSERT_COMPONENTS,
+    WritingTxn,
+    component_rows,
+    write_ids_query,
+    writing_txns,
+)
 from hms_cache.store.locks.unlocking import held_by_txn_error
 from hms_cache.store.schema import HIVE_LOCKS, NEXT_LOCK_ID, TXN_COMPONENTS, TXNS
 from hms_cache.store.transactions.codes import LOCK_ACQUIRED, LOCK_WAITING, TXN_OPEN
@@ -127,7 +133,8 @@ class LockPackets(LockBatch):
             packet.add("states", _LOCK_TXNS, {"txn_ids": sorted(of_txns)})
         self._writing = writing_txns(self._asked.values())
         if self._writing:
-            packet.add("write_ids", _WRITE_IDS, {"txn_ids": sorted({txn_id for txn_id, _ in self._writing})})
+            query, values = write_ids_query(self._writing)
+            packet.add("write_ids", _direct(query), values)
         count = {"count": len(self._asked)}
         if unless:
             packet.add("take", _TAKE_UNLESS, {**count, "unless": unless})
@@ -185,7 +192,6 @@ _UNLOCK = Direct(UNLOCK)
 _STILL_HELD = DirectQuery(STILL_HELD)
 _ROWS = DirectQuery(ROWS)
 _LOCK_TXNS = DirectQuery(LOCK_TXNS)
-_WRITE_IDS = DirectQuery(WRITE_IDS)
 _BEAT_OUTSIDE = Direct(
     update(HIVE_LOCKS)
     .where(L.HL_LOCK_EXT_ID.in_(bindparam("ids", expanding=True)), L.HL_TXNID == 0)

@@ -11,9 +11,10 @@ or as waiting. A request that waits holds no connection and no row lock; its cli
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, insert, select
+from sqlalchemy import Connection, Select, and_, bindparam, delete, insert, or_, select
 
 from hms_cache.store.locks.lock_rows import beat_locks, grant, lock_row, note_blocker, rows_of_locks
 from hms_cache.store.locks.lock_rules import LockRow, LockTarget, earlier_locks_query, first_conflict
@@ -32,7 +33,7 @@ from hms_cache.store.transactions.codes import (
     UPDATE,
 )
 from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
-from hms_cache.store.transactions.errors import no_such_lock_error
+from hms_cache.store.transactions.errors import no_such_lock_error, not_open_error
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
 from hms_cache.store.transactions.txn_rows import heartbeat_txn, lock_open_txn
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -67,10 +68,17 @@ Conflict = tuple[int, LockRow]
 
 
 def asked_lock(request: LockRequest) -> AskedLock:
-    """What the request asks for. Raises MetaException: no component, or one that is incomplete."""
+    """What the request asks for.
+
+    Raises MetaException: no component, or one that is incomplete; NoSuchTxnException: an id below 0.
+    """
     if not request.component:
         raise MetaException("A lock request needs at least one component")
-    return AskedLock(request, request.txnid or 0, [_target_of(component) for component in request.component])
+    txn_id = request.txnid or 0
+    if txn_id < 0:
+        # The rows of HIVE_LOCKS would be a transaction's, which nobody can end: nor could they be unlocked.
+        raise not_open_error(txn_id, None)
+    return AskedLock(request, txn_id, [_target_of(component) for component in request.component])
 
 
 def lock(connection: Connection, asked: AskedLock) -> LockResponse:
@@ -119,7 +127,7 @@ def add_components(connection: Connection, asked: Iterable[AskedLock]) -> None:
     """Note what the transactions of these requests are about to write; their rows in TXNS are locked."""
     if not (writing := writing_txns(asked)):
         return
-    found = connection.execute(WRITE_IDS, {"txn_ids": sorted({txn_id for txn_id, _ in writing})})
+    found = connection.execute(*write_ids_query(writing))
     connection.execute(INSERT_COMPONENTS, component_rows(writing, found))
 
 
@@ -129,7 +137,7 @@ def writing_txns(asked: Iterable[AskedLock]) -> list[WritingTxn]:
 
 
 def component_rows(writing: Iterable[WritingTxn], found: Iterable[Any]) -> list[dict[str, Any]]:
-    """Rows of TXN_COMPONENTS. `found`: what `WRITE_IDS` answers."""
+    """Rows of TXN_COMPONENTS. `found`: what `write_ids_query` answers."""
     write_ids = {(txn_id, database, table): write_id for txn_id, database, table, write_id in found}
     return [row for txn_id, written in writing for row in _component_rows(txn_id, written, write_ids)]
 
@@ -194,9 +202,49 @@ def _operation_of(component: LockComponent, target: LockTarget) -> str | None:
 
 W = TXN_TO_WRITE_ID.c
 INSERT_COMPONENTS = insert(TXN_COMPONENTS)
-WRITE_IDS = select(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID).where(
-    W.T2W_TXNID.in_(bindparam("txn_ids", expanding=True))
-)
+
+_MOST_TABLES_BY_KEY = 128
+"""Written to by the transactions of one query; beyond, it goes through all write ids that there are."""
+
+
+def write_ids_query(writing: Iterable[WritingTxn]) -> tuple[Select[Any], dict[str, Any]]:
+    """The write ids that these transactions have of the tables that they write to: the statement and its parameters.
+
+    It looks for them by table, since there is no index by transaction alone: while one transaction stays open for long,
+    all write ids stay that were given since.
+    """
+    writing = list(writing)
+    tables = sorted({(target.database, target.table or "") for _, written in writing for _, target, _ in written})
+    parameters: dict[str, Any] = {"txn_ids": sorted({txn_id for txn_id, _ in writing})}
+    if len(tables) > _MOST_TABLES_BY_KEY:
+        return _write_ids_of(0), parameters
+    # A statement for each power of two is enough: the last table fills the rest.
+    size = 1 << (len(tables) - 1).bit_length()
+    for number in range(size):
+        of_number = tables[min(number, len(tables) - 1)]
+        parameters[f"database_{number}"], parameters[f"table_{number}"] = of_number
+    return _write_ids_of(size), parameters
+
+
+@lru_cache
+def _write_ids_of(tables: int) -> Select[Any]:
+    """Of so many tables; of 0, of all."""
+    query = select(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID)
+    are_theirs = W.T2W_TXNID.in_(bindparam("txn_ids", expanding=True))
+    if not tables:
+        return query.where(are_theirs)
+    return query.where(
+        or_(
+            *(
+                and_(
+                    W.T2W_DATABASE == bindparam(f"database_{number}"),
+                    W.T2W_TABLE == bindparam(f"table_{number}"),
+                    are_theirs,
+                )
+                for number in range(tables)
+            )
+        )
+    )
 
 
 # Granting

@@ -67,7 +67,7 @@ def read_owned_locks(connection: Connection, context: TxnContext) -> list[OwnedL
 
 
 def _owned(row: Any, timeout_ms: float) -> OwnedLock:
-    heartbeat = row.HL_LAST_HEARTBEAT if row.HL_TXNID == 0 else row.TXN_LAST_HEARTBEAT
+    heartbeat = row.TXN_LAST_HEARTBEAT if row.HL_TXNID > 0 else row.HL_LAST_HEARTBEAT
     # A lock whose transaction is gone has an owner that cannot come back.
     age_ms = row.NOW_MS - (heartbeat or 0)
     held_ms = row.NOW_MS - row.HL_ACQUIRED_AT if row.HL_ACQUIRED_AT and row.HL_LOCK_STATE == LOCK_ACQUIRED else None
@@ -98,7 +98,7 @@ def release_lock(connection: Connection, context: TxnContext, lock_id: int, forc
     ).all()
     if not rows:
         raise no_such_lock_error(lock_id)
-    if rows[0].HL_TXNID:
+    if rows[0].HL_TXNID > 0:
         raise TxnOpenException(
             f"{lock_name(lock_id)} belongs to {txn_name(rows[0].HL_TXNID)}: abort the transaction, which releases it"
         )

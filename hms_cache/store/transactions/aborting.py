@@ -39,7 +39,8 @@ _BATCH_SIZE = 1000
 
 
 def abort_txn(transaction: WriteTransaction, context: TxnContext, request: AbortTxnRequest) -> None:
-    """Abort one transaction; one that is aborted already is no error. Appends ABORT_TXN.
+    """Abort one transaction; one that is aborted already is no error. Appends ABORT_TXN, but none for one that Hive's
+    replication has opened for itself: no OPEN_TXN told of it, either.
 
     Raises NoSuchTxnException for one that is committed or unknown.
     """
@@ -55,16 +56,12 @@ def abort_txn(transaction: WriteTransaction, context: TxnContext, request: Abort
         return
     if row is None or row.TXN_STATE != TXN_OPEN:
         raise not_open_error(txn_id, None if row is None else row.TXN_STATE)
-    abort_open_txns(transaction, context, [txn_id], _error_code(request, replayed=replayed), is_replayed=replayed)
-
-
-def _error_code(request: AbortTxnRequest, *, replayed: bool) -> int | None:
-    """The client's, but for replication's own aborts, for which its clients send none."""
-    if replayed:
-        return ABORTED_AS_REPLAYED
-    if request.replPolicy and request.txn_type == TxnType.DEFAULT:
-        return ABORTED_BY_REPLICATION_ITSELF
-    return request.errorCode
+    of_replication = bool(request.replPolicy) and request.txn_type == TxnType.DEFAULT
+    error_code = (
+        # Replication's clients send none.
+        ABORTED_AS_REPLAYED if replayed else ABORTED_BY_REPLICATION_ITSELF if of_replication else request.errorCode
+    )
+    abort_open_txns(transaction, context, [txn_id], error_code, is_replayed=replayed, is_logged=not of_replication)
 
 
 def abort_txns(transaction: WriteTransaction, context: TxnContext, request: AbortTxnsRequest) -> list[int]:
@@ -85,10 +82,12 @@ def abort_open_txns(
     *,
     only_if: ColumnElement[bool] | None = None,
     is_replayed: bool = False,
+    is_logged: bool = True,
 ) -> list[int]:
     """Abort those of the transactions that are open and meet `only_if` (a condition on TXNS), in ascending order.
 
-    Appends an ABORT_TXN for each, but none for read-only ones. At most 1,000 ids a call. Returns what was aborted.
+    Appends an ABORT_TXN for each (if `is_logged`), but none for read-only ones. At most 1,000 ids a call. Returns what
+    was aborted.
     """
     connection = transaction.connection
     condition = T.TXN_ID.in_(list(txn_ids)) & (T.TXN_STATE == TXN_OPEN)
@@ -107,7 +106,7 @@ def abort_open_txns(
     if not is_replayed:
         _break_replication(transaction, context, aborted)
     for row in rows:
-        if row.TXN_TYPE != TxnType.READ_ONLY:
+        if is_logged and row.TXN_TYPE != TxnType.READ_ONLY:
             names = databases.get(row.TXN_ID, ())
             transaction.append_event(context.messages.build_abort_transaction(row.TXN_ID, names))
     return aborted

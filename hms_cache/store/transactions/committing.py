@@ -294,7 +294,8 @@ def _add_replayed_components(connection: Connection, txn_id: int, request: Commi
                 "CTC_TXNID": txn_id,
                 "CTC_DATABASE": info.database.lower(),
                 "CTC_TABLE": info.table.lower(),
-                "CTC_PARTITION": info.partition,
+                # Of a table without partitions the log of its writes has an empty text.
+                "CTC_PARTITION": info.partition or None,
                 "CTC_WRITEID": info.writeId,
                 "CTC_UPDATE_DELETE": "Y",
             }

@@ -6,6 +6,7 @@ Source: Hive 4.0 `LockMaterializationRebuildFunction`, `GetMaterializationInvali
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, literal, or_, select, update
 
@@ -38,7 +39,10 @@ HISTORY = COMPLETED_COMPACTIONS.c
 QUEUE = COMPACTION_QUEUE.c
 
 _MOST_IDS_IN_SQL = 1000
-"""Invalid ids per table that the statement lists; with more the view counts as changed, which only costs a rebuild."""
+"""Invalid ids per table that a statement lists; with more the view counts as changed, which only costs a rebuild."""
+
+_MOST_TABLES_IN_SQL = 100
+"""SQLite ends at 1,000 conditions in one expression."""
 
 
 def lock_materialization_rebuild(connection: Connection, database: str, table: str, txn_id: int) -> LockResponse:
@@ -96,13 +100,42 @@ def materialization_invalidation_info(
         snapshot = ValidTxnList.parse(valid_txn_list)
     except (IdListFormatError, json.JSONDecodeError) as error:
         raise MetaException(f"Invalid snapshot of a materialized view: {error}") from error
-    lists: list[tuple[str, str, ValidWriteIdList]] = []
+    lists: list[_OfTable] = []
     for full_name in sorted(creation.tablesUsed):
         database, table = split_full_table_name(full_name)
         write_ids = built_from.for_table(f"{database}.{table}")
         if write_ids is None or len(write_ids.invalid) > _MOST_IDS_IN_SQL:
             return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
         lists.append((database, table, write_ids))
+    is_modified = is_compacted = False
+    for some in _batches(lists):
+        found = _changes(connection, some, snapshot)
+        is_modified, is_compacted = is_modified or found[0], is_compacted or found[1]
+        if is_modified and is_compacted:
+            break
+    return Materialization(sourceTablesUpdateDeleteModified=is_modified, sourceTablesCompacted=is_compacted)
+
+
+_OfTable = tuple[str, str, ValidWriteIdList]
+"""Database, table, and the write ids that a view was built from."""
+
+
+def _batches(lists: Sequence[_OfTable]) -> Iterator[list[_OfTable]]:
+    """As many as one statement asks about."""
+    some: list[_OfTable] = []
+    ids = 0
+    for one in lists:
+        some.append(one)
+        ids += len(one[2].invalid)
+        if len(some) >= _MOST_TABLES_IN_SQL or ids >= _MOST_IDS_IN_SQL:
+            yield some
+            some, ids = [], 0
+    if some:
+        yield some
+
+
+def _changes(connection: Connection, lists: Sequence[_OfTable], snapshot: ValidTxnList) -> tuple[bool, bool]:
+    """Whether rows of these tables were changed since, and whether any of them was compacted."""
     modified = or_(*(_newer(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_WRITEID, *entry) for entry in lists))
     compacted = or_(
         *(_newer(HISTORY.CC_DATABASE, HISTORY.CC_TABLE, HISTORY.CC_HIGHEST_WRITE_ID, *entry) for entry in lists)
@@ -114,7 +147,7 @@ def materialization_invalidation_info(
             or_(exists(select(literal(1)).where(compacted)), exists(select(literal(1)).where(queued))),
         )
     ).one()
-    return Materialization(sourceTablesUpdateDeleteModified=bool(row[0]), sourceTablesCompacted=bool(row[1]))
+    return bool(row[0]), bool(row[1])
 
 
 def _snapshot_text(text: str | None) -> str:

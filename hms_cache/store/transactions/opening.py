@@ -116,7 +116,10 @@ class Openings:
 
 
 def _type_of(request: OpenTxnRequest) -> int:
-    return int(TxnType.REPL_CREATED if request.replSrcTxnIds else request.txn_type or TxnType.DEFAULT)
+    if request.replSrcTxnIds:
+        return int(TxnType.REPL_CREATED)
+    # A number that names no type is none, as Java reads it.
+    return int(request.txn_type if request.txn_type in TxnType._VALUES_TO_NAMES else TxnType.DEFAULT)
 
 
 def _row_of(request: OpenTxnRequest) -> dict[str, Any]:

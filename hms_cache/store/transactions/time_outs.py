@@ -58,7 +58,7 @@ def give_up_timed_out(transaction: WriteTransaction, context: TxnContext, longes
     if longest_pause_ms is not None and _is_in_grace(connection, longest_pause_ms, timeout_ms):
         return TimedOut(0, 0, 0)
     locks = connection.execute(
-        delete(HIVE_LOCKS).where(L.HL_TXNID == 0, L.HL_LAST_HEARTBEAT < now_ms() - timeout_ms)
+        delete(HIVE_LOCKS).where(L.HL_TXNID <= 0, L.HL_LAST_HEARTBEAT < now_ms() - timeout_ms)
     ).rowcount
     is_replicated = func.coalesce(T.TXN_TYPE, TxnType.DEFAULT) == TxnType.REPL_CREATED
     timed_out = or_(

@@ -21,6 +21,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import AddDynamicPartitions
 C = TXN_COMPONENTS.c
 S = WRITE_SET.c
 
+_TABLES_IN_A_STATEMENT = 200
+"""SQLite ends at 1,000 conditions in one expression."""
+
 
 def add_dynamic_partitions(connection: Connection, request: AddDynamicPartitions) -> None:
     """Name the partitions that a dynamic-partition write has written; the row that stood for the table goes.
@@ -70,8 +73,12 @@ def add_write_ids_to_min_history(
         rows.append({"MH_TXNID": txn_id, "MH_DATABASE": database, "MH_TABLE": table, "MH_WRITEID": write_id})
     lock_open_txn(connection, txn_id)
     history = MIN_HISTORY_WRITE_ID.c
-    names = or_(*((history.MH_DATABASE == row["MH_DATABASE"]) & (history.MH_TABLE == row["MH_TABLE"]) for row in rows))
-    connection.execute(delete(MIN_HISTORY_WRITE_ID).where(history.MH_TXNID == txn_id, names))
+    for start in range(0, len(rows), _TABLES_IN_A_STATEMENT):
+        some = rows[start : start + _TABLES_IN_A_STATEMENT]
+        names = or_(
+            *((history.MH_DATABASE == one["MH_DATABASE"]) & (history.MH_TABLE == one["MH_TABLE"]) for one in some)
+        )
+        connection.execute(delete(MIN_HISTORY_WRITE_ID).where(history.MH_TXNID == txn_id, names))
     connection.execute(insert(MIN_HISTORY_WRITE_ID), rows)
 
 

@@ -1,0 +1,208 @@
+"""Which tables and partitions are compacted without being asked for.
+
+Source of the rules: Hive 4.0 `Initiator.isEligibleForCompaction`, `MetaStoreUtils.isNoAutoCompactSet`,
+`ReplUtils.isFirstIncPending`, `CompactionTxnHandler.checkFailedCompactions`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from sqlalchemy import Column, Connection, and_, or_, select
+
+from hms_cache.config.quantities import whole_milliseconds
+from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.store.schema import (
+    COMPLETED_COMPACTIONS,
+    DATABASE_PARAMS,
+    DBS,
+    PARTITION_KEYS,
+    PARTITIONS,
+    TABLE_PARAMS,
+    TBLS,
+)
+from hms_cache.store.transactions.codes import FAILED, SUCCEEDED
+from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.database_values import read_now_ms
+from hms_cache.values import frozen
+
+_LOGGER = logging.getLogger(__name__)
+
+H = COMPLETED_COMPACTIONS.c
+
+T = TypeVar("T")
+
+_NO_AUTO_COMPACTION = ("no_auto_compaction", "NO_AUTO_COMPACTION")
+"""Parameter of tables and databases; the first spelling counts where there are both."""
+
+_FIRST_LOAD_PENDING = "hive.repl.first.inc.pending"
+"""Parameter of tables and databases that replication has copied and not loaded events of yet, which it may apply to
+what it has copied already (HIVE-21197)."""
+
+_IN_A_STATEMENT = 200
+"""Names or ids."""
+
+
+class Place(NamedTuple):
+    """What is compacted: a table, or a partition of one. The default catalog's; names as the transaction tables have
+    them."""
+
+    database: str
+    table: str
+    partition: str | None
+
+
+@frozen
+class Candidate:
+    """A place that may need a compaction of this type."""
+
+    place: Place
+    compaction_type: int
+
+
+@frozen
+class _Table:
+    table_id: int
+    database_id: int
+    is_partitioned: bool
+
+
+def eligible(connection: Connection, context: TxnContext, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Those of the candidates that may be compacted, in their order.
+
+    Left out are tables and partitions that are not there, that forbid it, or that replication has not loaded events of;
+    what has failed too often of late; and partitioned tables as a whole, which writers name that do not know their
+    partitions yet: a worker of Hive 3 takes the directories of partitions for files of the table.
+    """
+    tables = _tables(connection, {(one.place.database, one.place.table) for one in candidates})
+    closed = _closed(connection, tables.values())
+    found = [one for one in candidates if _is_open(one.place, tables, closed)]
+    named: dict[int, set[str]] = defaultdict(set)
+    for one in found:
+        if one.place.partition is not None:
+            named[tables[one.place.database, one.place.table].table_id].add(one.place.partition)
+    there = _partitions(connection, named)
+    found = [
+        one
+        for one in found
+        if one.place.partition is None
+        or (tables[one.place.database, one.place.table].table_id, one.place.partition) in there
+    ]
+    return _without_failing(connection, context, found) if found else []
+
+
+def _is_open(place: Place, tables: Mapping[tuple[str, str], _Table], closed: Collection[int]) -> bool:
+    table = tables.get((place.database, place.table))
+    if table is None or table.table_id in closed:
+        return False
+    return table.is_partitioned == (place.partition is not None)
+
+
+def _tables(connection: Connection, names: Collection[tuple[str, str]]) -> dict[tuple[str, str], _Table]:
+    """Those that there are."""
+    is_partitioned = select(PARTITION_KEYS.c.TBL_ID).where(PARTITION_KEYS.c.TBL_ID == TBLS.c.TBL_ID).exists()
+    found: dict[tuple[str, str], _Table] = {}
+    for some in _batches(sorted(names)):
+        are_named = or_(*(and_(DBS.c.NAME == database, TBLS.c.TBL_NAME == table) for database, table in some))
+        rows = connection.execute(
+            select(DBS.c.NAME, TBLS.c.TBL_NAME, TBLS.c.TBL_ID, DBS.c.DB_ID, is_partitioned)
+            .join_from(TBLS, DBS, TBLS.c.DB_ID == DBS.c.DB_ID)
+            .where(DBS.c.CTLG_NAME == DEFAULT_CATALOG, are_named)
+        )
+        for database, table, table_id, database_id, has_keys in rows:
+            found[database, table] = _Table(table_id, database_id, bool(has_keys))
+    return found
+
+
+def _closed(connection: Connection, tables: Iterable[_Table]) -> set[int]:
+    """Ids of those that forbid it, or whose databases do, and of what replication is not done with."""
+    tables = list(tables)
+    of_tables = _parameters(connection, TABLE_PARAMS.c.TBL_ID, {one.table_id for one in tables})
+    of_databases = _parameters(connection, DATABASE_PARAMS.c.DB_ID, {one.database_id for one in tables})
+    closed = set()
+    for table in tables:
+        own, database = of_tables.get(table.table_id, {}), of_databases.get(table.database_id, {})
+        forbids = _says_no(database)
+        if forbids is None:
+            forbids = _says_no(own)
+        is_pending = any(_is_true(some.get(_FIRST_LOAD_PENDING)) for some in (own, database))
+        if forbids or is_pending:
+            closed.add(table.table_id)
+    return closed
+
+
+def _says_no(parameters: Mapping[str, str | None]) -> bool | None:
+    """Whether compactions that nobody asks for are forbidden; None: nothing is said."""
+    values = (parameters.get(key) for key in _NO_AUTO_COMPACTION)
+    value = next((value for value in values if value is not None), None)
+    return None if value is None else _is_true(value)
+
+
+def _is_true(value: str | None) -> bool:
+    return (value or "").lower() == "true"
+
+
+def _parameters(connection: Connection, owner: Column[Any], ids: Collection[int]) -> dict[int, dict[str, str | None]]:
+    """What is said of compactions, by owner."""
+    columns = owner.table.c
+    found: dict[int, dict[str, str | None]] = defaultdict(dict)
+    for some in _batches(sorted(ids)):
+        are_asked = columns.PARAM_KEY.in_([*_NO_AUTO_COMPACTION, _FIRST_LOAD_PENDING])
+        rows = connection.execute(
+            select(owner, columns.PARAM_KEY, columns.PARAM_VALUE).where(owner.in_(some), are_asked)
+        )
+        for owner_id, key, value in rows:
+            found[owner_id][key] = value
+    return found
+
+
+def _partitions(connection: Connection, named: Mapping[int, Collection[str]]) -> set[tuple[int, str]]:
+    """Those that there are, with the ids of their tables."""
+    columns = PARTITIONS.c
+    found: set[tuple[int, str]] = set()
+    for table_id, names in named.items():
+        for some in _batches(sorted(names)):
+            rows = connection.execute(
+                select(columns.PART_NAME).where(columns.TBL_ID == table_id, columns.PART_NAME.in_(some))
+            )
+            found.update((table_id, name) for (name,) in rows)
+    return found
+
+
+def _without_failing(connection: Connection, context: TxnContext, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Without those whose last compactions all failed, the newest of them not long ago."""
+    settings = context.compactions
+    last: dict[Place, list[tuple[str, int]]] = defaultdict(list)
+    rows = connection.execute(
+        select(H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION, H.CC_STATE, H.CC_ENQUEUE_TIME)
+        .where(H.CC_STATE.in_([SUCCEEDED, FAILED]))
+        .order_by(H.CC_ID.desc())
+    )
+    for row in rows:
+        of_place = last[Place(row.CC_DATABASE, row.CC_TABLE, row.CC_PARTITION)]
+        if len(of_place) < settings.max_failed:
+            of_place.append((row.CC_STATE, row.CC_ENQUEUE_TIME or 0))
+    since_ms = read_now_ms(connection) - whole_milliseconds(settings.failed_retry_s)
+
+    def fails(place: Place) -> bool:
+        states = last.get(place, [])
+        has_failed = len(states) >= settings.max_failed and all(state == FAILED for state, _ in states)
+        return has_failed and states[0][1] >= since_ms
+
+    failing = [one.place for one in candidates if fails(one.place)]
+    if failing:
+        database, table, partition = failing[0]
+        _LOGGER.warning(
+            "no compaction of %d tables or partitions whose last %d failed, %s.%s %s among them",
+            *(len(failing), settings.max_failed, database, table, partition or ""),
+        )
+    left_out = set(failing)
+    return [one for one in candidates if one.place not in left_out]
+
+
+def _batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    for start in range(0, len(values), _IN_A_STATEMENT):
+        yield values[start : start + _IN_A_STATEMENT]

@@ -1,0 +1,117 @@
+"""What the calls of a writer read does not grow with the write ids that are kept.
+
+While one transaction stays open (replication keeps some for days), the write ids stay of all that have been open since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import event, insert
+
+from hms_cache.store.engine.database import Database
+from hms_cache.store.schema import TXN_TO_WRITE_ID
+from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType
+from tests.txn.client import TxnClient, write_component
+
+KEPT = 3_000
+
+Measure = Callable[[Callable[[], object]], int]
+
+
+class _Handlers:
+    """Rows that MariaDB's own counters say the connections have read."""
+
+    def __init__(self, database: Database) -> None:
+        self._connections: list[Any] = []
+        for engine in database.engines:
+            event.listen(engine, "checkout", self._meet)
+
+    def _meet(self, connection: Any, *_: Any) -> None:
+        if connection not in self._connections:
+            self._connections.append(connection)
+
+    def __call__(self, call: Callable[[], object]) -> int:
+        call()  # statements are made, connections are met
+        before = self._total()
+        call()
+        return self._total() - before
+
+    def _total(self) -> int:
+        total = 0
+        for connection in self._connections:
+            with connection.cursor() as cursor:
+                cursor.execute("SHOW SESSION STATUS LIKE 'Handler_read%'")
+                total += sum(int(row[1]) for row in cursor.fetchall())
+        return total
+
+
+@contextmanager
+def _statements(database: Database) -> Iterator[list[tuple[str, Any]]]:
+    found: list[tuple[str, Any]] = []
+
+    def executed(_connection: object, _cursor: object, statement: str, parameters: Any, *_: object) -> None:
+        if not statement.startswith("BEGIN"):
+            found.append((statement, parameters))
+
+    for engine in database.engines:
+        event.listen(engine, "before_cursor_execute", executed)
+    try:
+        yield found
+    finally:
+        for engine in database.engines:
+            event.remove(engine, "before_cursor_execute", executed)
+
+
+def _scans(database: Database) -> Measure:
+    """On SQLite, by the plans of the statements: how many go through all write ids."""
+
+    def measure(call: Callable[[], object]) -> int:
+        with _statements(database) as found:
+            call()
+        with database.checking() as connection:
+            plans = [
+                row.detail
+                for statement, parameters in found
+                for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", parameters)
+            ]
+        assert plans
+        return sum(plan.replace('"', "").startswith(f"SCAN {TXN_TO_WRITE_ID.name}") for plan in plans)
+
+    return measure
+
+
+def _costs(client: TxnClient, measure: Measure) -> dict[str, int]:
+    snapshot = client.snapshot()
+
+    def of_own_writers(call: Callable[[int], object]) -> Callable[[], object]:
+        return lambda: call(client.open())
+
+    part = write_component(DataOperationType.INSERT)
+    return {
+        "open_txns": measure(client.open),
+        "allocate_table_write_ids": measure(of_own_writers(lambda txn_id: client.allocate([txn_id]))),
+        "get_valid_write_ids": measure(lambda: client.valid("d.t", snapshot=snapshot)),
+        "lock": measure(of_own_writers(lambda txn_id: client.lock(part, txn_id=txn_id))),
+    }
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
+def test_no_call_goes_through_all_write_ids(client: TxnClient) -> None:
+    database = client.database
+    measure: Measure = _scans(database) if database.is_sqlite else _Handlers(database)
+    client.commit(client.write()[0])
+    before = _costs(client, measure)
+    rows = [
+        {"T2W_TXNID": number, "T2W_DATABASE": "d", "T2W_TABLE": f"other{number % 7}", "T2W_WRITEID": number}
+        for number in range(1_000_000, 1_000_000 + KEPT)
+    ]
+    client.change(insert(TXN_TO_WRITE_ID).values(rows[: KEPT // 2]))
+    client.change(insert(TXN_TO_WRITE_ID).values(rows[KEPT // 2 :]))
+    after = _costs(client, measure)
+    assert all(after[name] < before[name] + KEPT // 10 for name in before), (before, after)
+    if database.is_sqlite:
+        assert set(after.values()) == {0}, after
