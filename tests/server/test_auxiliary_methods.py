@@ -200,6 +200,14 @@ def test_settings_of_a_connection(link: Link) -> None:
             link.call("setMetaConf", key=f"hive.metastore.{name}", value="false")
     with pytest.raises(ttypes.MetaException, match="Invalid configuration key"):
         link.call("getMetaConf", key="metastore.batch.retrieve.max")
+    for method in ("getMetaConf", "setMetaConf"):
+        with pytest.raises(ttypes.MetaException, match="Invalid configuration key null"):
+            link.call(method, key=None)
+
+
+def test_the_version_is_that_of_the_hive_whose_answers_ours_are(link: Link) -> None:
+    """`TestHiveMetaStore.testVersion` of Hive 4 expects its own; the client's is `getServerVersion`."""
+    assert link.call("getVersion") == "4.0.1"
 
 
 def test_file_metadata_is_not_supported(link: Link) -> None:

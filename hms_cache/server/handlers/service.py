@@ -18,6 +18,9 @@ _started_s = int(time.time())
 READABLE_PREFIXES = ("hive", "hdfs", "mapred", "metastore")
 """Keys a client may ask for (Hive's HMSHandler; 4.x added `metastore`): others could hold secrets."""
 
+HIVE_VERSION = "4.0.1"
+"""The release whose answers calls have."""
+
 SESSION_VARIABLES = {
     "metastore.partition.name.whitelist.pattern": "",
     "metastore.client.capability.check": "true",
@@ -52,8 +55,8 @@ def get_name(call: Call, arguments: FacebookService.getName_args) -> str:
 
 @handlers.local("getVersion")
 def get_version(call: Call, arguments: FacebookService.getVersion_args) -> str:
-    """Health checks only look whether it answers; Hive's own answer never changed either."""
-    return "3.0"
+    """As the Hive whose answers ours are. Hive 3.1 says "3.0", whatever its release; from 4 on clients ask for it."""
+    return HIVE_VERSION
 
 
 @handlers.local("getStatus")
@@ -143,19 +146,23 @@ def get_config_value(call: Call, arguments: methods.get_config_value_args) -> st
     return str(arguments.defaultValue if value is None else value)
 
 
+def _session_variable(text: str | None) -> str:
+    """The variable's canonical key. Raises MetaException if there is none, for the missing name as well."""
+    key = canonical_key(text or "")
+    if key not in SESSION_VARIABLES:
+        raise MetaException(f"Invalid configuration key {'null' if text is None else text}")
+    return key
+
+
 @handlers.local("getMetaConf")
 def get_meta_conf(call: Call, arguments: methods.getMetaConf_args) -> str:
-    key = canonical_key(arguments.key)
-    if key not in SESSION_VARIABLES:
-        raise MetaException(f"Invalid configuration key {arguments.key}")
+    key = _session_variable(arguments.key)
     return str(call.session.variables.get(key) or call.stores.site.config_value(key) or SESSION_VARIABLES[key])
 
 
 @handlers.local("setMetaConf")
 def set_meta_conf(call: Call, arguments: methods.setMetaConf_args) -> None:
-    key = canonical_key(arguments.key)
-    if key not in SESSION_VARIABLES:
-        raise MetaException(f"Invalid configuration key {arguments.key}")
+    key = _session_variable(arguments.key)
     if key in SERVER_WIDE:
         raise MetaException(f"{arguments.key} can be set for the whole server only, by {SERVER_WIDE[key]}")
     call.session.set_variable(key, arguments.value or "")
