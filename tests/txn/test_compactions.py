@@ -299,6 +299,20 @@ def test_entries_of_lost_workers_go_back_and_history_is_short(client: TxnClient)
     assert client.store.keep_compactions() == 0
 
 
+def test_lists_are_longer_than_the_parameters_of_a_statement(client: TxnClient) -> None:
+    """Of which PostgreSQL takes 65,535, and SQLite 250,000."""
+    done, waiting = ask(client, "t", "p=1"), ask(client, "t", "p=2")
+    client.store.mark_compacted(entry := CompactionInfoStruct(done.id, "d", "t", "p=1", type=CompactionType.MAJOR))
+    names = [f"p={number}" for number in range(300_000)]
+    for some, expected in ((names, [entry.id]), (names[2:], []), (names[:1_001], [entry.id]), (names[:2], [entry.id])):
+        request = GetLatestCommittedCompactionInfoRequest("d", "t", some)
+        assert [one.id for one in client.store.get_latest_committed_compaction_info(request).compactions] == expected
+    ids = list(range(1, 300_001))
+    answer = client.store.abort_compactions(AbortCompactionRequest(ids)).abortedcompacts
+    assert [answer[one.id].status for one in (done, waiting)] == ["Error", "Success"]
+    assert len(answer) == len(ids)
+
+
 def test_old_failures_are_forgotten_once_one_has_succeeded(client: TxnClient) -> None:
     """As in Hive (PurgeCompactionHistoryFunction): a major compaction makes up for all, a minor one for minor ones."""
     day_ms = 86_400_000

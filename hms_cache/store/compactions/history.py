@@ -51,6 +51,9 @@ H = COMPLETED_COMPACTIONS.c
 DONE = COMPLETED_TXN_COMPONENTS.c
 C = TXN_COMPONENTS.c
 
+_IN_A_STATEMENT = 1000
+"""Ids or names: a request may have more than a statement has parameters."""
+
 _ABORTED_BY_USER = "Compaction Aborted by Abort Comapction request."
 """Hive's own spelling; tools may look for it."""
 
@@ -172,11 +175,13 @@ def abort_compactions(connection: Connection, request: AbortCompactionRequest) -
         raise MetaException("Compaction ids missing in request. No compactions to abort")
     ids = sorted(set(request.compactionIds))
     states: dict[int, str] = {}
-    for query in (
-        select(H.CC_ID, H.CC_STATE).where(H.CC_ID.in_(ids)),
-        select(Q.CQ_ID, Q.CQ_STATE).where(Q.CQ_ID.in_(ids)).with_for_update(),
-    ):
-        states.update({row[0]: row[1] for row in connection.execute(query)})
+    for start in range(0, len(ids), _IN_A_STATEMENT):
+        some = ids[start : start + _IN_A_STATEMENT]
+        for query in (
+            select(H.CC_ID, H.CC_STATE).where(H.CC_ID.in_(some)),
+            select(Q.CQ_ID, Q.CQ_STATE).where(Q.CQ_ID.in_(some)).with_for_update(),
+        ):
+            states.update({row[0]: row[1] for row in connection.execute(query)})
     return AbortCompactResponse(
         abortedcompacts={
             compaction_id: _abort_one(connection, compaction_id, states.get(compaction_id)) for compaction_id in ids
@@ -211,13 +216,15 @@ def latest_committed_compactions(
     )
     found = union_all(in_history, in_queue).subquery("found")
     condition: ColumnElement[bool] = true()
-    if request.partitionnames:
-        condition = and_(condition, one_of_texts(found.c.PART, request.partitionnames))
+    wanted = set(request.partitionnames or ())
+    if wanted and len(wanted) <= _IN_A_STATEMENT:
+        condition = and_(condition, one_of_texts(found.c.PART, sorted(wanted)))
     if request.lastCompactionId is not None:
         condition = and_(condition, request.lastCompactionId < found.c.ID)
     latest: dict[str | None, Any] = {}
     for row in connection.execute(select(found).where(condition).order_by(found.c.ID.desc())):
-        latest.setdefault(row.PART, row)
+        if not wanted or row.PART in wanted:
+            latest.setdefault(row.PART, row)
     return GetLatestCommittedCompactionInfoResponse(
         compactions=[
             CompactionInfoStruct(
@@ -268,8 +275,9 @@ def purge_history(connection: Connection, context: TxnContext) -> int:
             is_needless = is_old and _is_made_up_for(row.CC_TYPE, succeeded[place])
         if is_needless or seen[key] > limits.get(row.CC_STATE, settings.history_refused):
             surplus.append(row.CC_ID)
-    for start in range(0, len(surplus), 1000):
-        connection.execute(delete(COMPLETED_COMPACTIONS).where(H.CC_ID.in_(surplus[start : start + 1000])))
+    for start in range(0, len(surplus), _IN_A_STATEMENT):
+        some = surplus[start : start + _IN_A_STATEMENT]
+        connection.execute(delete(COMPLETED_COMPACTIONS).where(H.CC_ID.in_(some)))
     return len(surplus)
 
 
