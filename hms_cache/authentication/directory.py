@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import unicodedata
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import field
@@ -59,6 +60,8 @@ class Directory:
         answers."""
         if not password:
             raise AuthenticationError("the password is empty")
+        if not is_compared_as_written(user):
+            raise AuthenticationError(_WRONG)
         self._at_one(lambda server: self._check_at(server, user, password))
 
     def groups_of(self, user: str) -> frozenset[str]:
@@ -185,3 +188,18 @@ class Directory:
         if options.name_patterns:
             return tuple(pattern.replace("%s", name) for pattern in options.name_patterns)
         return (f"{options.name_attribute}={name},{options.base}",)
+
+
+_LEFT_OUT = frozenset("\u034f\u1806\u180b\u180c\u180d\ufffc") | {chr(code) for code in range(0xFE00, 0xFE10)}
+"""What directories leave out of names before they compare them, besides characters that are not printed."""
+
+
+def is_compared_as_written(user: str) -> bool:
+    """Whether directories compare a name as it is written, but for its case.
+
+    They prepare names first (RFC 4518): compatible characters become one, blanks at the ends and between others are
+    left out, and so is what is not printed. With such a spelling one account would be a second user here.
+    """
+    if user != " ".join(user.split()) or user != unicodedata.normalize("NFKC", user):
+        return False
+    return not any(one in _LEFT_OUT or unicodedata.category(one).startswith("C") for one in user)

@@ -16,9 +16,11 @@ CheckPassword = Callable[[str, str], None]
 class PlainMechanism(Mechanism):
     """One client's authentication by its password."""
 
-    def __init__(self, check: CheckPassword) -> None:
+    def __init__(self, check: CheckPassword, *, is_folded: bool = False) -> None:
+        """`is_folded`: the user's name is in lower case here, however the client writes it."""
         super().__init__()
         self._check = check
+        self._is_folded = is_folded
 
     def step(self, response: bytes) -> bytes:
         """As `Mechanism.step`; there is one."""
@@ -34,6 +36,7 @@ class PlainMechanism(Mechanism):
             # A directory takes an empty password for "nobody" and says yes (RFC 4513, 5.1.2).
             raise AuthenticationError("PLAIN: the password is empty")
         self._check(user, password)
-        self.user = self.principal = user
+        # As directories compare names: in most scripts that is lower case.
+        self.user = self.principal = user.casefold() if self._is_folded else user
         self.complete = True
         return b""

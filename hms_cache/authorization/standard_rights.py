@@ -32,6 +32,9 @@ GLOBAL_ONLY = SecuredObject("")
 MOST_GROUPS = 2000
 """Of one user: each stands in every part of a statement, and databases have limits for those."""
 
+MOST_PLACES = 5_000
+"""Of which one user's rights are remembered at a time: some 5 MB. A client may ask for names that do not exist."""
+
 MOST_SINGLE_TABLES = 2
 """More tables of a database are looked up together, with all others of it."""
 
@@ -172,8 +175,8 @@ class StandardJudge:
     def _around(self, of: SecuredObject, *, existing: bool = False) -> Rights:
         """The rights that matter to an object."""
         if not existing or of.table is None:
-            wider = (METASTORE, of._replace(table=None))
-            found = next((self._read[one] for one in wider if one in self._read), None)
+            read = self._read
+            found = read.get(METASTORE) or read.get(of._replace(table=None))
             if found is not None:
                 return found
         return self._rights(of if of.database is not None else GLOBAL_ONLY)
@@ -181,7 +184,10 @@ class StandardJudge:
     def _rights(self, within: SecuredObject) -> Rights:
         found = self._read.get(within)
         if found is None:
-            found = self._read[within] = self._source.rights(self._user.name, within, self._groups())
+            found = self._source.rights(self._user.name, within, self._groups())
+            if len(self._read) >= MOST_PLACES:
+                self._read = {}
+            self._read[within] = found
         return found
 
     def _groups(self) -> frozenset[str]:

@@ -77,10 +77,11 @@ class StatisticsHeld(dict[Question, Any]):
         """Bytes charged."""
 
     def add_aggregate(self, question: Question, value: Any, partitions: frozenset[Values] | None) -> None:
-        """Takes in an answer that is held as a whole."""
+        """Takes in an answer that is held as a whole. What cannot be weighed is not held."""
+        weight = weight_of(value)
         self._make_room(question)
         self[question] = value
-        self._weigh(question, weight_of(value), partitions)
+        self._weigh(question, weight, partitions)
 
     def add(
         self,
@@ -89,11 +90,13 @@ class StatisticsHeld(dict[Question, Any]):
         found: Iterable[StatisticsOfColumn],
         partitions: frozenset[Values] | None,
     ) -> None:
-        """Takes in what a load found for the columns it asked for."""
-        self._make_room(question)
-        held: ColumnsHeld = self.setdefault(question, {})
+        """Takes in what a load found for the columns it asked for. What cannot be weighed is not held."""
+        held: ColumnsHeld = dict(self.get(question, {}))
         add_columns(held, asked, found)
-        self._weigh(question, weight_of_columns(held), partitions)
+        weight = weight_of_columns(held)
+        self._make_room(question)
+        self[question] = held
+        self._weigh(question, weight, partitions)
 
     def parts(self) -> StatisticsParts:
         """All that is held now: a copy of what may change. Under the cache's lock."""

@@ -59,11 +59,11 @@ def are_compatible(old: str, new: str) -> bool:
 
 
 def incompatible_columns(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> list[str]:
-    """New names of the columns, position by position, that could no longer be read."""
+    """New names of the columns, position by position, that could no longer be read; one without a type may get any."""
     return [
         str(after.name)
         for before, after in zip(old, new, strict=False)
-        if not are_compatible(type_name(before.type), type_name(after.type))
+        if before.type is not None and not are_compatible(type_name(before.type), type_name(after.type))
     ]
 
 
@@ -83,5 +83,5 @@ def is_column_prefix(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> 
 
 def are_columns_included(old: Sequence[FieldSchema], new: Sequence[FieldSchema]) -> bool:
     """Whether every old column is among the new ones with the same type; order and comments do not count."""
-    types = {column.name.lower(): column.type.lower() for column in new}
-    return all(types.get(column.name.lower()) == column.type.lower() for column in old)
+    types = {column.name.lower(): (column.type or "").lower() for column in new}
+    return all(types.get(column.name.lower()) == (column.type or "").lower() for column in old)

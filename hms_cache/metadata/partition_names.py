@@ -132,3 +132,14 @@ def values_for_keys(name: str, keys: Sequence[str]) -> list[str]:
             raise InvalidObjectException(f"incomplete partition name - missing {key}")
         values.append(value)
     return values
+
+
+def name_with_keys_in_order(name: str, keys: Sequence[str]) -> str:
+    """The name with its keys in the order of the table's, for calls by which Hive finds a partition by its values.
+
+    A name that has them so, or lacks one, stays as it is: another program may have stored it.
+    """
+    named = [unescape_path_name(part.partition("=")[0]) for part in name.split("/")]
+    if named == list(keys) or sorted(named) != sorted(keys):
+        return name
+    return make_partition_name(keys, values_for_keys(name, keys))

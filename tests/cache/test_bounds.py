@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from hms_cache.cache.answers import Answer
 from hms_cache.cache.entries import Facet
@@ -13,11 +14,14 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.cache.warming.refill import RECENT_S
+from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.schema import PARTITIONS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
+from hms_cache.wire import UnencodableReply
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, partition, table
 from tests.manual_clock import ManualClock
@@ -297,3 +301,26 @@ def test_without_room_for_anything_every_read_is_answered(budget: int, servers: 
         ) == here.objects.reads.databases.get_database_names(CATALOG)
         assert len(here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())) == 2
         assert here.cache.shared.weight <= budget
+
+
+@pytest.mark.parametrize("is_complete", [True, False], ids=["all are held", "none is held"])
+def test_what_cannot_be_encoded_is_neither_absent_nor_uncharged(servers: MakeServer, is_complete: bool) -> None:
+    """A number that no message has room for, from a program that writes to the tables itself."""
+    here, elsewhere = servers(CacheOptions(load_at_once_partitions=0)), servers()
+    fill(elsewhere, 1, 5)
+    here.store.reads.tables.get_table(T)
+    if is_complete:
+        here.cache.loader.load([Wanted(T, Facet.PARTITIONS)])
+    changed = elsewhere.store.reads.partitions.get_partition(T, ["1"])
+    elsewhere.store.writes.partitions.alter_partitions(T, [changed])
+    with elsewhere.database.writing() as connection:
+        connection.execute(update(PARTITIONS).where(PARTITIONS.c.PART_NAME == "p=1").values(CREATE_TIME=2**40))
+        connection.commit()
+    here.poller.step()
+    for _ in range(2):
+        with pytest.raises(UnencodableReply):
+            here.cache.loader.load([Wanted(T, Facet.PARTITIONS, (("1",), ("2",)))])
+        invariants.check(here.cache.shared)
+        assert here.store.reads.partitions.get_partition(T, ["1"]).createTime == 2**40
+        names = here.store.reads.partitions.get_partition_names(T, AllPartitions())
+        assert names == [f"p={number}" for number in range(5)]

@@ -54,6 +54,8 @@ class Server:
     reads: list[tuple[str, Reason]] = field(default_factory=list)
     dump: Path | None = None
     """What it begins with. Large sets of partitions come by `restore.step()`."""
+    files: str = "leave"
+    """What it does with directories: `warehouse.files`."""
 
     def __post_init__(self) -> None:
         self.database = Database(self.url, clock=self.clock)

@@ -53,8 +53,8 @@ FIXES = (
         "demoted_postgresql",
         "A demoted primary of PostgreSQL is not recognised by its error.",
         "hms_cache/store/engine/dialects.py",
-        'frozenset({"53300", "57014", "25006"})',
-        'frozenset({"53300", "57014"})',
+        'frozenset({"57014", "25006", "58030"})',
+        'frozenset({"57014", "58030"})',
         ("tests/store/foundation/test_not_primary.py",),
     ),
     Fix(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import shutil
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
@@ -56,10 +57,10 @@ class Outcome:
 class World:
     """`writer` takes the writes, `other` only reads; `writer.objects` asks the database and no cache."""
 
-    def __init__(self, url: str, directory: Path, message_format: MessageFormat) -> None:
-        self.writer = Server(url, directory / "warehouse", message_format=message_format)
+    def __init__(self, url: str, directory: Path, message_format: MessageFormat, files: str = "leave") -> None:
+        self.writer = Server(url, directory / "warehouse", message_format=message_format, files=files)
         self.facts: Facts = fill(self.writer.objects, self.writer.transactions)
-        self.other = Server(url, directory / "warehouse", message_format=message_format)
+        self.other = Server(url, directory / "warehouse", message_format=message_format, files=files)
         path = str(self.writer.database.url.database)
         self._raw = sqlite3.connect(path, isolation_level=None)
         self._raw.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -94,14 +95,25 @@ class World:
             for read in self.reads.values():
                 encoded(lambda read=read, server=server: read(server.store))  # type: ignore[misc]
 
+    def change_rows(self, statements: Iterable[str]) -> None:
+        """Has the catalog be another one from now on, as a program does that writes to its tables itself."""
+        for statement in statements:
+            for schema in ("main", "template"):
+                self._raw.execute(statement.format(schema))
+        self._baseline = self._rows()
+        self.set_back(frozenset())
+
+    def ask(self, method: str, arguments: Any) -> Any:
+        """Sends any call to `writer`."""
+        session = Session(peer="test", variables={"metastore.expression.proxy": _TEXT_PROXY})
+        return self._handlers[method].function(Call(method, session, self._stores), copy.deepcopy(arguments))
+
     def call(self, method: str, arguments: Any) -> Outcome:
         """Sends a write to `writer`."""
         log_end = self._log_end()
         error = None
         try:
-            session = Session(peer="test", variables={"metastore.expression.proxy": _TEXT_PROXY})
-            call = Call(method, session, self._stores)
-            self._handlers[method].function(call, copy.deepcopy(arguments))
+            self.ask(method, arguments)
         except Exception as raised:
             error = raised
         rows = self._rows()

@@ -601,3 +601,33 @@ def test_a_limit_tells_nothing_of_tables_that_are_not_shown(world: World) -> Non
     assert names(world.root, 1) == (["a_first"], ["a_first"])
     assert names(ann, 1) == (["pub_last"], ["pub"])
     assert names(ann, 2) == (["pub_last"], ["pub", "pub_last"])
+
+
+def test_who_may_create_tables_locks_none_that_is_there(world: World) -> None:
+    """An exclusive lock stops everybody else, for as long as it is renewed."""
+    grants = (("create", '["made*", "pub"]'), ("alter", '["secret"]'))
+    world.allow(
+        world.path.read_text()
+        + "".join(
+            f'[[grants]]\nusers = ["kim"]\nactions = ["{action}"]\ndatabases = ["open"]\ntables = {tables}\n'
+            for action, tables in grants
+        )
+        + '[[grants]]\nusers = ["kim"]\nactions = ["create"]\ndatabases = ["closed", "none"]\n'
+    )
+    world.root.call("create_table", tbl=table("open", "made"))
+    kim = world.link("kim")
+    for database_name, name, allowed in (
+        ("open", "made", False),
+        ("open", "pub", False),
+        ("open", "made_later", True),
+        ("open", "other", False),
+        ("open", "secret", True),
+        ("closed", "hidden", False),
+        ("closed", None, False),
+        ("none", None, True),
+        ("none", "any", True),
+    ):
+        level = t.LockLevel.DB if name is None else t.LockLevel.TABLE
+        part = t.LockComponent(t.LockType.EXCLUSIVE, level, database_name, name)
+        found = outcome(kim, "lock", rqst=t.LockRequest([part], 0, "somebody", "host"))
+        assert isinstance(found, t.LockResponse) == allowed, (database_name, name)

@@ -14,8 +14,11 @@ from typing import Any
 
 import pytest
 
-from hms_cache.authentication.directory import Directory, DirectoryOptions
+from hms_cache.app.security.authentication import mechanisms
+from hms_cache.authentication.directory import Directory, DirectoryOptions, is_compared_as_written
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.authentication.plain import PlainMechanism
+from hms_cache.config import load
 from hms_cache.errors import StartupError
 from tests.server.conftest import PATIENCE_S, Running, Serve, request_bytes
 from tests.server.kerberos_realm import SaslSocket
@@ -118,6 +121,7 @@ REFUSED = (
     (f"ann,{PEOPLE}", "ann's password", ""),
     ("ann+uid=ann", "ann's password", ""),
     ("ann", "ann's password", "root"),
+    *((name, "ann's password", "") for name in ("ann ", " ann", "an\u00adn", "\uff41nn", "a\u200bnn", "ann\ufe0f")),
     ("x" * 2000, "x", ""),
 )
 
@@ -170,6 +174,32 @@ def test_the_second_directory_is_asked_when_the_first_is_away(directory_port: in
     directory.check("ann", "ann's password")
     with pytest.raises(AuthenticationError, match="wrong name or password"):
         directory.check("ann", "wrong")
+
+
+def test_spellings_that_a_directory_takes_for_one_name(directory_port: int) -> None:
+    """The case alone is a choice of the site's: everything else would make a second user of one account."""
+    directory = Directory(DirectoryOptions((f"ldap://127.0.0.1:{directory_port}",), base=PEOPLE, timeout_s=2))
+    directory.check("ANN", "ann's password")
+    for is_folded, named in ((True, "ann"), (False, "Ann")):
+        mechanism = PlainMechanism(directory.check, is_folded=is_folded)
+        mechanism.step(b"\0Ann\0ann's password")
+        assert (mechanism.user, mechanism.principal) == (named, named)
+    for name in ("ann b", "o'brien", "jos\u00e9", "\u00fcnal", "\u5f20\u4e09", "a.b-c_d@x", "\u0645\u0631\u06cc\u0645"):
+        assert is_compared_as_written(name), name
+
+
+@pytest.mark.parametrize(("case", "named"), [("keep", "ANN"), ("lower", "ann")])
+def test_whom_a_site_takes_for_one_user(directory_port: int, case: str, named: str) -> None:
+    given = {
+        "authentication.plain": "ldap",
+        "authentication.ldap_url": f"ldap://127.0.0.1:{directory_port}",
+        "authentication.ldap_base_dn": PEOPLE,
+        "authentication.ldap_user_case": case,
+        "security.accept_insecure": True,
+    }
+    mechanism = mechanisms(load(environment={}, command_line=given).settings)["PLAIN"]()
+    mechanism.step(b"\0ANN\0ann's password")
+    assert mechanism.user == named
 
 
 @pytest.mark.parametrize("user", ["a@b", "a\\b", "a/b"])

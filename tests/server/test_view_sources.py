@@ -70,6 +70,33 @@ def test_of_hidden_sources_names_are_shown(world: World) -> None:
     assert all("salary" in repr(view) for view in views(ann) if view.tableName == "pub_view")
 
 
+DROPS = '[[grants]]\nusers = ["kim"]\nactions = ["drop"]\ndatabases = ["closed"]\n'
+READS = '[[grants]]\nusers = ["kim"]\nactions = ["read"]\ndatabases = ["open"]\ntables = ["pub_view"]\n'
+
+
+@pytest.mark.parametrize(("readable", "told"), [("", "[...]"), (READS, "[open.pub_view, ...]")])
+def test_a_refused_drop_names_only_views_that_may_be_read(world: World, readable: str, told: str) -> None:
+    """A second view, which nobody but root may read."""
+    source = world.root.call("get_table", dbname="closed", tbl_name="base")
+    view = table("closed", "other_view")
+    view.tableType, view.viewOriginalText, view.viewExpandedText = "MATERIALIZED_VIEW", "SELECT 1", "SELECT 1"
+    view.creationMetadata = t.CreationMetadata(
+        "hive", "closed", "other_view", {"closed.base"}, sourceTables=[t.SourceTable(source, 1, 2, 3)]
+    )
+    world.root.call("create_table", tbl=view)
+    hidden = DROPS.replace('databases = ["closed"]', 'databases = ["closed"]\ntables = ["base"]')
+    world.allow(world.path.read_text() + hidden + readable)
+    for method, arguments in (
+        ("drop_table", {"dbname": "closed", "name": "base", "deleteData": False}),
+        ("drop_table_req", {"dropTableReq": t.DropTableRequest("hive", "closed", "base")}),
+    ):
+        with pytest.raises(t.MetaException) as refused:
+            world.link("kim").call(method, **arguments)
+        assert refused.value.message.strip().endswith(f"materialized views {told}")
+    with pytest.raises(t.MetaException, match=r"\[closed\.other_view, open\.pub_view\]"):
+        world.root.call("drop_table", dbname="closed", name="base", deleteData=False)
+
+
 def test_events_of_a_view_are_those_of_its_sources(world: World) -> None:
     """Images of the view in them hold its sources."""
     everything, shown = events(world, "hs2"), events(world, "ann")

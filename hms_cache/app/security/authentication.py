@@ -35,7 +35,11 @@ def mechanisms(settings: Settings, tokens: TokenManager | None = None) -> dict[s
                 "authentication.plain sends passwords as they are, and server.tls_enabled is false",
                 remedy="Set server.tls_enabled, or accept it: --set security.accept_insecure=true.",
             )
-        found["PLAIN"] = partial(PlainMechanism, Directory(directory_options(settings.authentication)).check)
+        found["PLAIN"] = partial(
+            PlainMechanism,
+            Directory(directory_options(settings.authentication)).check,
+            is_folded=settings.authentication.ldap_user_case == "lower",
+        )
     return found
 
 

@@ -16,7 +16,7 @@ from hms_cache.cache.partitions import segment as segments
 from hms_cache.cache.partitions.block import PartitionBlock
 from hms_cache.cache.partitions.block_builder import BlockBuilder
 from hms_cache.cache.partitions.rebuild import Rebuild, joined_with
-from hms_cache.cache.partitions.segment import Segment, SegmentParts, Values
+from hms_cache.cache.partitions.segment import Changed, Segment, SegmentParts, Values
 from hms_cache.cache.partitions.segment_rows import SegmentRows
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
 from hms_cache.expressions import PartitionKey as Key
@@ -211,11 +211,20 @@ class PartitionSet:
     # Changes
 
     def put(self, partitions: Iterable[Partition]) -> None:
-        """Adds or replaces partitions."""
+        """Adds or replaces partitions. Raises UnencodableReply, MetaException (wrong number of values); then nothing
+        has changed."""
+        self._put_encoded(self._encoded(partitions))
+
+    def _encoded(self, partitions: Iterable[Partition]) -> list[tuple[str, Changed]]:
+        found = []
         for partition in partitions:
             name = self.name_of(partition.values)
-            segment = self.segment_of(name)
-            segment.put(name, segment.encode(partition))
+            found.append((name, self.segment_of(name).encode(partition)))
+        return found
+
+    def _put_encoded(self, changes: Iterable[tuple[str, Changed]]) -> None:
+        for name, changed in changes:
+            self.segment_of(name).put(name, changed)
 
     def mark_missing(self, values: Iterable[Values]) -> None:
         """An event named these: what is held of them is forgotten."""
@@ -240,10 +249,15 @@ class PartitionSet:
         return bool(lost) and self.is_bare
 
     def fill(self, asked: Iterable[Values], found: Iterable[Partition]) -> None:
-        """The missing ones were read again: `found` are those that exist."""
-        for values in asked:
-            self.segment_of(self.name_of(values)).found(values)
-        self.put(found)
+        """The missing ones were read again: `found` are those that exist.
+
+        Raises as `put`; then all are missing as before, and none counts as absent (P6).
+        """
+        changes = self._encoded(found)
+        names = [(self.name_of(values), values) for values in asked]
+        for name, values in names:
+            self.segment_of(name).found(values)
+        self._put_encoded(changes)
 
     # New blocks
 

@@ -19,18 +19,20 @@ def add_part(entry: Entry, item: Loaded, named: Set[Values] = frozenset()) -> in
     """Puts it into the entry; the new weight of the facet. `named`: partitions of segments that events named since they
     were read.
 
-    None: it does not fit what is held.
+    None: it does not fit what is held. Raises UnencodableReply, MetaException; then nothing has changed.
     """
     if isinstance(item.value, SomeSegments):
         return _place_segments(entry, item.value, named)
     if isinstance(item.value, SomePartitions):
         return _add_partitions(entry, item.value)
     engine, names, columns, *kind = item.wanted.detail
-    held: StatisticsHeld = entry.facets.setdefault(item.facet, StatisticsHeld())
+    found = entry.facets.get(item.facet)
+    held: StatisticsHeld = found if found is not None else StatisticsHeld()
     if kind:
         held.add_aggregate(item.wanted.detail, item.value, item.partitions)
     else:
         held.add((engine, names), columns, item.value, item.partitions)
+    entry.facets[item.facet] = held
     return held.weight
 
 
@@ -53,6 +55,8 @@ def _place_segments(entry: Entry, some: SomeSegments, named: Set[Values]) -> int
 def _add_partitions(entry: Entry, some: SomePartitions) -> int:
     held = entry.facets.get(Facet.PARTITIONS)
     if not isinstance(held, PartitionSet):
-        held = entry.facets[Facet.PARTITIONS] = PartitionSet.bare(some.keys)
+        held = PartitionSet.bare(some.keys)
     held.fill(some.asked, some.found)
+    # What cannot be encoded has raised: nothing is held then that is not charged (P11).
+    entry.facets[Facet.PARTITIONS] = held
     return weight_of(held)

@@ -142,6 +142,13 @@ class AuthenticationSettings(Section):
         "Active Directory domain. Users bind as name@domain.",
         site_keys=metastore_keys("authentication.ldap.Domain"),
     )
+    ldap_user_case: Literal["keep", "lower"] = setting(
+        "keep",
+        "Case of the names of users who authenticate with a password. A directory takes ANN and ann for one account."
+        " keep: as the client sends it, as in Hive: then they are two users, with grants, objects and limits of their"
+        " own. lower: names are converted to lower case.",
+        reason="Grants and owners of a metastore that is taken over may have names with capital letters.",
+    )
     ldap_bind_dn: str = setting(
         "",
         "Account that searches for users and groups: a distinguished name or, in an Active Directory, name@domain."

@@ -108,7 +108,8 @@ def places_of(slices: DataFrame, metastore: str) -> DataFrame:
                 table = TableName(*(row[name] for name in TABLE_COLUMNS))
                 try:
                     for name, partition in reader.partitions(PartitionRange(table, names=tuple(row["partitions"]))):
-                        yield place_row(table, name, partition.sd.location, partition, partition.parameters)
+                        location = partition.sd.location if partition.sd is not None else None
+                        yield place_row(table, name, location, partition, partition.parameters)
                 except TException as error:
                     yield failed_row(table, error)
         finally:

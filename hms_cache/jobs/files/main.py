@@ -119,7 +119,7 @@ def _tables(metastore: str, scope: TableScope) -> tuple[_Tables, list[dict[str, 
     reader = MetastoreReader(metastore, fills_cache=False)
     try:
         for table in tables_within(reader, scope):
-            if table.tableType not in _WITH_FILES or not table.sd.location:
+            if table.tableType not in _WITH_FILES or table.sd is None or not table.sd.location:
                 continue
             try:
                 found.append((table, reader.partition_names(_name(table)) if table.partitionKeys else None))

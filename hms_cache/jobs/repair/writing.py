@@ -20,10 +20,12 @@ from hms_cache.jobs.repair.plan_file import Batch
 from hms_cache.jobs.sources.scope import shown_name
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import values_of_name
+from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
     DropPartitionsRequest,
     GetTableRequest,
+    MetaException,
     NoSuchObjectException,
     Partition,
     RequestPartsSpec,
@@ -71,6 +73,10 @@ class RepairWriter:
             return
         name = shown_name(TableName(batch.catalog, batch.database, batch.table))
         unknown: list[tuple[Change, str]] = []
+        reason = self._missing_root(table)
+        if reason is not None:
+            self.outcome.failures += [(name, change.name, reason) for change in batch.changes]
+            return
         if batch.action == EXPIRE:
             still = self._still_expired(table, batch.changes)
         elif batch.action == DROP:
@@ -83,6 +89,16 @@ class RepairWriter:
         self.outcome.unchanged += len(batch.changes) - len(still) - len(unknown)
         if still:
             self._call(table, name, batch.action, still)
+
+    def _missing_root(self, table: Table) -> str | None:
+        """Why nothing is written: the table's own directory is not there now, or nobody knows. A file system that is
+        not mounted has no partitions either, and what is dropped with its files would leave them behind."""
+        try:
+            if self._directories.exists(Location.parse(table.sd.location, Location("file", "", "/"))):
+                return None
+        except (OSError, MetaException) as error:
+            return reason_of(error)
+        return f"the table's directory {table.sd.location} does not exist"
 
     def _where_now(self, table: Table, changes: Sequence[Change]) -> list[Change]:
         """Those that are still there; a partition may have been given another directory since the plan was made."""
@@ -109,7 +125,9 @@ class RepairWriter:
             request = GetTableRequest(dbName=batch.database, tblName=batch.table, catName=batch.catalog)
             try:
                 table = self._client.call("get_table_req", request).table
-                self._tables[key] = table if table.partitionKeys and refusal(table) is None else None
+                has_place = table.sd is not None and bool(table.sd.location)
+                is_taken = table.partitionKeys and has_place and refusal(table) is None
+                self._tables[key] = table if is_taken else None
             except NoSuchObjectException:
                 self._tables[key] = None
         return self._tables[key]

@@ -29,7 +29,7 @@ class StatisticsColumn:
 def statistics_columns(table: Table) -> list[StatisticsColumn]:
     """The table's columns whose types Hive has statistics for, without partition keys, in their order."""
     found = []
-    for field in table.sd.cols or ():
+    for field in (table.sd.cols if table.sd is not None else None) or ():
         kind = kind_of_type(field.type)
         if kind is not None:
             found.append(StatisticsColumn(field.name.lower(), field.type.lower(), kind))

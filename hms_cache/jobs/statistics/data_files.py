@@ -318,8 +318,10 @@ def _places(reader: MetastoreReader, row: dict[str, Any]) -> Iterator[_Place]:
         is_sparks = (table.parameters or {}).get("spark.sql.sources.provider", "hive").lower() != "hive"
         known = _storage(table.sd)
         for unit, partition in reader.partitions(PartitionRange(name, names=tuple(row["partitions"]))):
-            is_other = not is_sparks and _storage(partition.sd) != known
-            yield _Place(unit, partition.sd.location or "", partition.parameters or {}, is_other)
+            descriptor = partition.sd
+            is_other = descriptor is None or (not is_sparks and _storage(descriptor) != known)
+            location = descriptor.location if descriptor is not None else None
+            yield _Place(unit, location or "", partition.parameters or {}, is_other)
 
 
 def _storage(of: StorageDescriptor) -> tuple[object, ...]:

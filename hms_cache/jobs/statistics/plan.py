@@ -233,6 +233,8 @@ def refusal(table: Table) -> str | None:
     parameters: Mapping[str, str] = table.parameters or {}
     if table.tableType not in _WITH_ROWS:
         return None
+    if table.sd is None:
+        return "it has no storage descriptor"
     if is_transactional(table) and (table.catName or DEFAULT_CATALOG) != DEFAULT_CATALOG:
         return "it is transactional, and Hive knows transactions of the default catalog only"
     if is_transactional(table) and format_of(table) is None:

@@ -101,7 +101,7 @@ def record_partitions(
         altered = []
         for name, unit in by_name.items():
             partition = partitions.get(name)
-            if partition is None or (partition.sd.location or "") != unit.location:
+            if partition is None or partition.sd is None or (partition.sd.location or "") != unit.location:
                 failures[name] = GONE
             elif attempt == 1 or not is_done(unit, partition.parameters or {}):
                 partition.parameters = change(unit, partition.parameters or {})

@@ -14,6 +14,7 @@ from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normali
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.authorization.view_sources import without_hidden_sources
 from hms_cache.server.handlers.names import database_name, optional_database_name
+from hms_cache.store.contract.tables import UsedByViews
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetFunctionsResponse,
     Table,
@@ -44,6 +45,12 @@ def readable_tables(decisions: Decisions, tables: list[Table]) -> list[Table]:
 def readable_names(decisions: Decisions, database: DatabaseName, names: list[str]) -> list[str]:
     """Those of the tables in the database that may be read."""
     return list(compress(names, _readable(decisions, [secured(*database, name) for name in names])))
+
+
+def readable_views(decisions: Decisions, error: UsedByViews) -> UsedByViews:
+    """The same refusal, with the names of those views that may be read."""
+    shown = list(compress(error.views, _readable(decisions, [secured(*view) for view in error.views])))
+    return UsedByViews(shown, hides_others=len(shown) < len(error.views))
 
 
 def _readable(decisions: Decisions, objects: Sequence[SecuredObject]) -> list[bool]:

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hms_cache.authorization.decisions import METASTORE, Action, Authorizer, Decisions, SecuredObject, UndecidedError
+from hms_cache.call_context import for_write
 from hms_cache.metadata.lease_names import leased_database
 from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.server.authorization import ownership
 from hms_cache.server.authorization.answers import (
     EMPTY,
@@ -21,6 +23,7 @@ from hms_cache.server.authorization.answers import (
     check_named_database,
     readable_names,
     readable_tables,
+    readable_views,
     secured,
 )
 from hms_cache.server.authorization.events import shown_events
@@ -30,6 +33,7 @@ from hms_cache.server.authorization.rules import CHANGES_GRANTS, REPLACES, RULES
 from hms_cache.server.calls import Call, HandlerFunction
 from hms_cache.server.handlers.names import database_name
 from hms_cache.server.session import Session
+from hms_cache.store.contract.tables import UsedByViews
 from hms_cache.store.transactions.names import plain_database
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -45,7 +49,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     UnknownTableException,
 )
 
-_ANY_CHANGE = (Action.CREATE, Action.ALTER, Action.DROP, Action.WRITE, Action.UPDATE, Action.DELETE)
+_ANY_CHANGE = (Action.ALTER, Action.DROP, Action.WRITE, Action.UPDATE, Action.DELETE)
+"""Of what is there."""
+
 _OBJECTS_OF_GRANTS = (HiveObjectType.DATABASE, HiveObjectType.TABLE, HiveObjectType.COLUMN, HiveObjectType.PARTITION)
 _READING = (DataOperationType.SELECT, DataOperationType.UNSET, DataOperationType.NO_TXN)
 _OF_UNKNOWN_TABLE = frozenset(
@@ -85,6 +91,13 @@ class _Needed:
     actions: tuple[Action, ...]
     of: SecuredObject
     shown_is_enough: bool = False
+    may_be_made: bool = False
+    """Whoever may create it may do this, too, while there is none."""
+
+    @property
+    def questions(self) -> list[tuple[Action, SecuredObject]]:
+        """What is asked, at most."""
+        return [(action, self.of) for action in (*self.actions, *[Action.CREATE] * self.may_be_made)]
 
 
 class Guard:
@@ -135,7 +148,7 @@ class Guard:
             raise AccessDenied(_denied(call.session, "call", method))
         # Before the handler runs: some complete the request's own structs.
         needs = _needs(rule, method, arguments, call.session)
-        decisions.prepare([(action, need.of) for need in needs for action in need.actions])
+        decisions.prepare([question for need in needs for question in need.questions])
         for need in needs:
             self._require(call, decisions, need)
         if rule.way is not Way.METASTORE and ownership.names_owned(method, arguments):
@@ -158,12 +171,13 @@ class Guard:
             return shown_events(
                 decisions, arguments.rqst, lambda asked: function(call, methods.get_next_notification_args(asked))
             )
-        if method in CHANGES_GRANTS:
-            try:
-                return function(call, arguments)  # whose answers name nothing beside what was judged
-            finally:
+        try:
+            answer = function(call, arguments)
+        except UsedByViews as error:
+            raise readable_views(decisions, error) from None
+        finally:
+            if method in CHANGES_GRANTS:
                 self.authorizer.forget()
-        answer = function(call, arguments)
         shown = FILTERS.get(method)
         return answer if shown is None else shown(decisions, arguments, answer)
 
@@ -171,6 +185,8 @@ class Guard:
         if any(decisions.allow(action, need.of) for action in need.actions):
             return
         if need.shown_is_enough and decisions.show(need.of):
+            return
+        if need.may_be_made and decisions.allow(Action.CREATE, need.of) and not _is_there(call, need.of):
             return
         if Action.READ in need.actions and need.of.catalog is not None:
             raise AccessDenied(_missing(call.method, need.of))
@@ -269,20 +285,36 @@ def _replicates(arguments: Any) -> bool:
 def _locked(component: LockComponent) -> Iterator[_Needed]:
     """Locks know no catalogs: in whichever a component names its table, it is that of the default one that waits.
 
+    Who may create a table locks its name before it is there (as Iceberg does), but no table that is: an exclusive lock
+    stops everybody else for as long as it is renewed.
     A lease of a job is judged as a change of what the job works on.
     """
     database = plain_database(component.dbname or "")
     leased = leased_database(database)
     if leased is not None:
-        yield _Needed(_ANY_CHANGE, secured(*leased, component.tablename))
+        yield _Needed(_ANY_CHANGE, secured(*leased, component.tablename), may_be_made=True)
         return
     reads = component.type == LockType.SHARED_READ and component.operationType in (None, *_READING)
     for catalog in sorted({component.catName or DEFAULT_CATALOG, DEFAULT_CATALOG}):
         of = secured(catalog, database, component.tablename)
         if reads:
-            yield _Needed((Action.READ, *_ANY_CHANGE), of, shown_is_enough=of.table is None)
+            yield _Needed((Action.READ, *_ANY_CHANGE, Action.CREATE), of, shown_is_enough=of.table is None)
         else:
-            yield _Needed(_ANY_CHANGE, of)
+            yield _Needed(_ANY_CHANGE, of, may_be_made=True)
+
+
+@for_write
+def _is_there(call: Call, of: SecuredObject) -> bool:
+    """Whether there is such a table or database."""
+    database = DatabaseName(of.catalog or DEFAULT_CATALOG, of.database or "")
+    try:
+        if of.table is None:
+            call.stores.reads.databases.get_database(database)
+        else:
+            call.stores.reads.tables.get_table(TableName(*database, of.table))
+    except NoSuchObjectException:
+        return False
+    return True
 
 
 def _is_own(arguments: Any, session: Session) -> bool:

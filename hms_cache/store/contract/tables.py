@@ -11,11 +11,24 @@ from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
     InsertEventRequestData,
+    MetaException,
     SQLAllTableConstraints,
     Table,
     TableMeta,
     TableParamsUpdate,
 )
+
+
+class UsedByViews(MetaException):
+    """Tables cannot be dropped: materialized views are built on them."""
+
+    __slots__ = ("views",)
+
+    def __init__(self, views: Sequence[TableName], *, hides_others: bool = False) -> None:
+        """`hides_others`: there are more than these, whose names are not to be told."""
+        self.views = tuple(sorted(views))
+        names = [f"{view.database}.{view.table}" for view in self.views] + ["..."] * hides_others
+        super().__init__(f"Cannot drop table as it is used in the following materialized views [{', '.join(names)}]\n")
 
 
 class TableReads(ABC):
@@ -104,8 +117,7 @@ class TableWrites(ABC):
         """Drops table, partitions, statistics, constraints, privileges and transaction rows in one transaction.
 
         Data is deleted after the commit, for managed tables and those with `external.table.purge`, never outside the
-        table's own location. Raises NoSuchObjectException unless `if_exists`, InvalidOperationException when a
-        materialized view uses it.
+        table's own location. Raises NoSuchObjectException unless `if_exists`, UsedByViews.
         """
 
     @abstractmethod

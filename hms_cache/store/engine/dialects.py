@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from functools import lru_cache
@@ -20,7 +21,17 @@ DialectName = Literal["sqlite", "mysql", "postgresql"]
 _MYSQL_CONFLICTS = frozenset({1213, 1205, 1020})
 
 #: Too many connections, shutting down, statement time-outs of both makes, killed, and the client library's own 2xxx.
-_MYSQL_UNAVAILABLE = frozenset({1040, 1053, 1226, 1317, 1927, 1969, 3024, 4031, 2002, 2003, 2006, 2013, 2014, 2055})
+_MYSQL_UNAVAILABLE = frozenset(
+    {1040, 1053, 1203, 1226, 1317, 1927, 1969, 3024, 4031, 2002, 2003, 2006, 2013, 2014, 2055}
+)
+
+#: The server lacks room or memory for the statement, and its connection is as good as before: disk full, table full,
+#: out of memory, of memory to sort, of resources, of threads, of room for locks.
+_MYSQL_LACKS_ROOM = frozenset({1021, 1114, 1037, 1038, 1041, 1135, 1206})
+
+#: An error of the file system with its number in the text, of a storage engine and of files: 28 is "disk full".
+_MYSQL_FILE_ERRORS = frozenset({1026, 1030, 3})
+_DISK_FULL = re.compile(r"err(?:no|code|or)\W{0,3}28\b", re.IGNORECASE)
 
 #: serialization_failure, deadlock_detected, lock_not_available.
 _POSTGRESQL_CONFLICTS = frozenset({"40001", "40P01", "55P03"})
@@ -36,9 +47,13 @@ _MYSQL_OPTION_PREVENTS = 1290
 #: which is latin1 in Hive's own scripts, has not. The two other makes refuse such a value as one of the wrong kind.
 _MYSQL_UNCOMPARABLE = frozenset({1267, 1270, 1271})
 
-#: Too many connections, statement time-out, read-only transaction (on a replica); besides all of classes 08
-#: (connections) and 57P (shutdown, crash, start-up, database dropped, idle session ended).
-_POSTGRESQL_UNAVAILABLE = frozenset({"53300", "57014", "25006"})
+#: Statement time-out, read-only transaction (on a replica), input/output error; besides all of classes 08
+#: (connections), 53 (disk full, out of memory, too many connections) and 57P (shutdown, crash, start-up, database
+#: dropped, idle session ended).
+_POSTGRESQL_UNAVAILABLE = frozenset({"57014", "25006", "58030"})
+
+#: What one statement fails by: its connection is as good as before.
+_POSTGRESQL_STATEMENT_FAILED = ("53", "57014", "58030")
 
 #: Limits of the server that a value exceeds although its column has room for it: a row of an index takes 2,704 bytes,
 #: which 676 characters of four bytes may fill.
@@ -46,8 +61,8 @@ _POSTGRESQL_TOO_LARGE = "54"
 
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 
-#: Input/output error, disk full, cannot open, not a database.
-_SQLITE_UNAVAILABLE = frozenset({10, 13, 14, 26})
+#: Out of memory, input/output error, disk full, cannot open, not a database.
+_SQLITE_UNAVAILABLE = frozenset({7, 10, 13, 14, 26})
 
 
 def dialect_name(name: str) -> DialectName:
@@ -110,6 +125,8 @@ def _classify_mysql(error: BaseException) -> tuple[bool, bool, bool]:
     # PyMySQL raises InterfaceError(0, "") when it is handed a connection that it has closed already.
     closed = type(error).__name__ == "InterfaceError" and code == 0
     read_only = code == _MYSQL_OPTION_PREVENTS and "read" in str(error.args[1:]).lower()
+    if code in _MYSQL_LACKS_ROOM or (code in _MYSQL_FILE_ERRORS and _DISK_FULL.search(str(error.args[1:]))):
+        return False, True, False
     unavailable = code in _MYSQL_UNAVAILABLE or code in _MYSQL_NOT_PRIMARY or read_only or closed
     return code in _MYSQL_CONFLICTS, unavailable, unavailable and code not in (1317, 1969, 3024)
 
@@ -120,8 +137,9 @@ def _classify_postgresql(error: BaseException) -> tuple[bool, bool, bool]:
         # psycopg has no state for what it finds out itself: refused, reset, closed.
         lost = type(error).__name__ == "OperationalError"
         return False, lost, lost
-    unavailable = state in _POSTGRESQL_UNAVAILABLE or state.startswith(("08", "57P"))
-    return state in _POSTGRESQL_CONFLICTS, unavailable, unavailable and state != "57014"
+    unavailable = state in _POSTGRESQL_UNAVAILABLE or state.startswith(("08", "53", "57P"))
+    is_lost = unavailable and not state.startswith(_POSTGRESQL_STATEMENT_FAILED)
+    return state in _POSTGRESQL_CONFLICTS, unavailable, is_lost
 
 
 def _classify_sqlite(error: BaseException) -> tuple[bool, bool, bool]:

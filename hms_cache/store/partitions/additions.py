@@ -142,19 +142,19 @@ def check_partitions(context: StoreContext, table: Table, partitions: Sequence[P
             raise MetaException("Partition value cannot be null.")
         if partition.sd is not None:
             check_descriptor(partition.sd)
-            if any(column.type is None for column in partition.sd.cols or ()):
-                raise MetaException("Column type cannot be null")
         check_values_allowed(partition.values, pattern)
         names.append(naming.name(partition.values))
     return names
 
 
 def check_descriptor(descriptor: StorageDescriptor) -> None:
-    """Raises MetaException for a partition's storage descriptor without SerDe or with a column without name."""
+    """Raises MetaException for a partition's storage descriptor without SerDe, or a column without name or type."""
     if descriptor.serdeInfo is None:
         raise MetaException("Invalid SerDeInfo object")
     if any(column.name is None for column in descriptor.cols or ()):
         raise MetaException("Column name cannot be null")
+    if any(column.type is None for column in descriptor.cols or ()):
+        raise MetaException("Column type cannot be null")
 
 
 def check_values_allowed(values: Iterable[str], pattern: str) -> None:

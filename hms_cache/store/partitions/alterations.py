@@ -208,7 +208,15 @@ def _column_descriptor_id(rows: PartitionRows, index: int) -> int | None:
 
 
 def _new_image(context: StoreContext, table: Table, old: Partition, sent: Partition, write_id: int | None) -> Partition:
-    """What the client sent as it will be stored: the names of the table, a DDL time, a location."""
+    """What the client sent as it will be stored: the names of the table, a DDL time, a location.
+
+    Raises MetaException for a partition without a storage descriptor, which another program made, as Hive does: what
+    the client sends of one would not be stored.
+    """
+    if old.sd is None and not is_view(table):
+        raise MetaException(
+            f"Partition [{', '.join(old.values)}] of {table.dbName}.{table.tableName} has no storage descriptor"
+        )
     parameters = {key: value for key, value in sorted((sent.parameters or {}).items()) if value is not None}
     if not parameters.get(DDL_TIME, "").strip("0"):
         parameters[DDL_TIME] = str(context.now_s())

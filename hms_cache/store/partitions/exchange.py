@@ -24,6 +24,7 @@ from hms_cache.store.replication_sources import is_move_allowed
 from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.parameters import without_claims_about_columns
 from hms_cache.store.rows.partition_deletion import delete_partitions
+from hms_cache.store.rows.table_kinds import require_descriptor
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import partition_places_in_use
@@ -95,6 +96,9 @@ def _require(connection: Connection, name: TableName, role: str) -> TableRow:
     found = lock_table(connection, *name)
     if found is None:
         raise MetaException(f"The {role} table {name} not found")
+    require_descriptor(found.table)
+    if not found.table.sd.location:
+        raise MetaException(f"The {role} table {name} has no location")
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, select, update
 
 from hms_cache.store.engine.bulk_writes import (
     IDS_IN_A_STATEMENT,
@@ -12,6 +12,7 @@ from hms_cache.store.engine.bulk_writes import (
     batches,
     change_parameters,
     in_ids,
+    insert_rows,
     upsert_rows,
 )
 from hms_cache.store.engine.work_units import WriteTransaction
@@ -32,7 +33,7 @@ _SERDE_IDS = select(SDS.c.SD_ID, SDS.c.SERDE_ID).where(in_ids(SDS.c.SD_ID))
 
 @frozen
 class DescriptorChange:
-    """A stored descriptor as it is and as it shall be. Both have a serde."""
+    """A stored descriptor as it is, and as it shall be, which is with a serde."""
 
     sd_id: int
     column_descriptor_id: int | None
@@ -70,7 +71,8 @@ def update_storage_descriptors(
         "SD_ID",
         [ParameterChange(one.sd_id, one.before.parameters or {}, one.after.parameters or {}) for one in changes],
     )
-    _update_serdes(connection, changes)
+    _add_serdes(transaction, [change for change in changes if change.before.serdeInfo is None])
+    _update_serdes(connection, [change for change in changes if change.before.serdeInfo is not None])
     replace_lists(transaction, ((one.sd_id, one.before, one.after) for one in changes))
     gone = {one.column_descriptor_id for one in changes if one.column_descriptor_id is not None} - set(new_cd_ids)
     if gone:
@@ -95,6 +97,23 @@ def _new_column_descriptors(
             known[key] = insert_columns(transaction, after)
         found.append(known[key])
     return found
+
+
+def _add_serdes(transaction: WriteTransaction, changes: Sequence[DescriptorChange]) -> None:
+    """To descriptors of which another program left it out."""
+    if not changes:
+        return
+    serde_ids = transaction.ids("MSerDeInfo", len(changes))
+    found = list(zip(serde_ids, changes, strict=True))
+    insert_rows(
+        transaction.connection,
+        SERDES,
+        [{"SERDE_ID": serde_id, **serde_values(change.after.serdeInfo)} for serde_id, change in found],
+    )
+    for serde_id, change in found:
+        transaction.connection.execute(update(SDS).where(SDS.c.SD_ID == change.sd_id).values(SERDE_ID=serde_id))
+    parameters = [ParameterChange(serde_id, {}, change.after.serdeInfo.parameters or {}) for serde_id, change in found]
+    change_parameters(transaction.connection, SERDE_PARAMS, "SERDE_ID", parameters)
 
 
 def _update_serdes(connection: Connection, changes: Sequence[DescriptorChange]) -> None:

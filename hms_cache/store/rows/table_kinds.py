@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hms_cache.store.rows.table_rows import EXTERNAL_TABLE, MANAGED_TABLE, VIRTUAL_VIEW
-from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 
 _ICEBERG_STORAGE_HANDLER = "org.apache.iceberg.mr.hive.HiveIcebergStorageHandler"
 
@@ -40,6 +40,13 @@ def is_data_owned(table: Table) -> bool:
 def is_trash_skipped(table: Table) -> bool:
     """Whether its data never goes to the trash (`auto.purge`, `skip.trash`)."""
     return is_parameter_true(table, "auto.purge") or is_parameter_true(table, "skip.trash")
+
+
+def require_descriptor(table: Table) -> None:
+    """Raises MetaException for a table without a storage descriptor, which another program made: it can be read and
+    dropped, and Hive fails on anything else that is asked of it."""
+    if table.sd is None:
+        raise MetaException(f"Table {table.catName}.{table.dbName}.{table.tableName} has no storage descriptor")
 
 
 def stored_type(table: Table) -> str | None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from sqlalchemy import select
 
-from hms_cache.metadata.partition_names import PartitionNaming
+from hms_cache.metadata.partition_names import PartitionNaming, name_with_keys_in_order, values_for_keys
 from hms_cache.metadata.statistics_merge import merge_into_new
 from hms_cache.store.contract.environment import Writer
 from hms_cache.store.contract.partitions import ByNames
@@ -103,9 +103,10 @@ def _by_partition(
     """The statistics by partition; those of one partition that come more than once are merged, as Hive does."""
     found: dict[str, ColumnStatistics] = {}
     now_s = context.now_s()
+    keys = [key.name for key in table.partitionKeys or ()]
     for one in statistics:
         own = prepared(one, table, now_s)
-        name = normalized_partition_name(own.statsDesc.partName or "")
+        name = name_with_keys_in_order(normalized_partition_name(own.statsDesc.partName or ""), keys)
         own.statsDesc.partName = name
         known = found.get(name)
         if known is not None:
@@ -128,10 +129,15 @@ def _partition_rows(
 def _written(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, statistics: Sequence[ColumnStatistics]
 ) -> tuple[dict[str, ColumnStatistics], PartitionRows]:
-    """The statistics by partition, and the partitions. Raises NoSuchObjectException when one is absent."""
+    """The statistics by partition, and the partitions.
+
+    Raises NoSuchObjectException when one is absent, InvalidObjectException when its name lacks a key.
+    """
     by_name = _by_partition(context, row.table, statistics)
     rows = _partition_rows(context, transaction, row, list(by_name))
     if len(rows) != len(by_name):
+        for absent in sorted(by_name.keys() - set(rows.names)):
+            values_for_keys(absent, [key.name for key in row.table.partitionKeys or ()])
         raise NoSuchObjectException("Partition for which stats is gathered doesn't exist.")
     return by_name, rows
 

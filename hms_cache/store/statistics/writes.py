@@ -72,7 +72,8 @@ def normalized_partition_name(name: str) -> str:
 
 def check_columns(table: Table, columns: Iterable[str], *others: Sequence[Any] | None) -> None:
     """The columns must be among the table's or among those of the `others`."""
-    known = {field.name.lower() for fields in (table.sd.cols, *others) for field in fields or ()}
+    own = table.sd.cols if table.sd is not None else None
+    known = {field.name.lower() for fields in (own, *others) for field in fields or ()}
     for column in columns:
         if column not in known:
             raise MetaException(f"Column {column} doesn't exist in table {table.tableName} in database {table.dbName}")

@@ -29,7 +29,7 @@ from hms_cache.store.rows.parameters import (
 )
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
 from hms_cache.store.rows.storage_descriptor_writes import update_storage_descriptor, write_parameters
-from hms_cache.store.rows.table_kinds import is_transactional, is_view, stored_type
+from hms_cache.store.rows.table_kinds import is_transactional, is_view, require_descriptor, stored_type
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, PARTITION_KEYS, TABLE_PARAMS, TBLS
@@ -162,6 +162,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     row = lock_table(connection, *change.name)
     if row is None:
         raise InvalidOperationException(f"{change.name} table not found")
+    require_descriptor(row.table)
     databases = _databases(connection, change, new)
     if is_renamed and table_id_of(connection, databases[1].database_id, new.tableName) is not None:
         raise InvalidOperationException(f"new table {new.dbName}.{new.tableName} already exists")

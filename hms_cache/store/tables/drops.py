@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
+from hms_cache.store.contract.tables import UsedByViews
 from hms_cache.store.engine.bulk_writes import delete_together
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
@@ -120,7 +121,7 @@ def drop_tables_of_database(
 
     `soft_txn_id`: the transaction under which tables that ask for it (`soft_delete`) are dropped softly, 0 for none.
     Returns the tables whose data stays (external without purge, dropped softly); a directory that such data lies in
-    stays too. Raises MetaException when a materialized view of another database uses one.
+    stays too. Raises UsedByViews when a materialized view of another database uses one.
     """
     connection = transaction.connection
     rows = connection.execute(
@@ -198,20 +199,19 @@ def _delete_creation_metadata(connection: Connection, views: Sequence[TableRow])
 
 
 def _require_unused(connection: Connection, tables: Sequence[TableRow]) -> None:
-    """Raises MetaException when a materialized view is built on one of them."""
+    """Raises UsedByViews when a materialized view is built on one of them."""
     ids = [row.table_id for row in tables]
     if not ids:
         return
     metadata = MV_CREATION_METADATA.c
     views = connection.execute(
-        select(metadata.DB_NAME, metadata.TBL_NAME)
+        select(metadata.CAT_NAME, metadata.DB_NAME, metadata.TBL_NAME)
         .join(MV_TABLES_USED, MV_TABLES_USED.c.MV_CREATION_METADATA_ID == metadata.MV_CREATION_METADATA_ID)
         .where(MV_TABLES_USED.c.TBL_ID.in_(ids))
         .distinct()
     ).all()
     if views:
-        names = ", ".join(sorted(f"{database}.{name}" for database, name in views))
-        raise MetaException(f"Cannot drop table as it is used in the following materialized views [{names}]\n")
+        raise UsedByViews([TableName(*view) for view in views])
 
 
 def _partitions_elsewhere(

@@ -35,7 +35,7 @@ from hms_cache.store.shared_places import partition_places_in_use
 from hms_cache.store.soft_drops import hide_older_files
 from hms_cache.store.statistics.writes import aborted_writers
 from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Location
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Partition, Table
 
 
 class TableTruncation(PartOfStore):
@@ -74,7 +74,7 @@ class TableTruncation(PartOfStore):
             after.writeId = write_id
             if features_of(connection).has_write_ids_of_tables:
                 connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=write_id))
-        self._empty(transaction, row, [before.sd.location], writer)
+        self._empty(transaction, row, [_place_of(before, "the table")], writer)
         transaction.append_event(
             self._context.messages.build_alter_table(before, after, is_truncate=True, write_id=writer.event_write_id)
         )
@@ -106,7 +106,8 @@ class TableTruncation(PartOfStore):
                 after.writeId = write_id
             changes.append((before, after))
             parameter_changes.append(ParameterChange(part_id, before.parameters, after.parameters))
-        self._empty(transaction, row, [each.sd.location for each in befores if each.sd is not None], writer)
+        places = [_place_of(row.table, f"partition [{', '.join(each.values)}]", each) for each in befores]
+        self._empty(transaction, row, places, writer)
         change_parameters(connection, PARTITION_PARAMS, "PART_ID", parameter_changes)
         if is_written and features_of(connection).has_write_ids_of_tables:
             ids = rows.part_ids
@@ -126,9 +127,7 @@ class TableTruncation(PartOfStore):
         for event in events:
             transaction.append_event(event)
 
-    def _empty(
-        self, transaction: WriteTransaction, row: TableRow, locations: Sequence[str | None], writer: Writer
-    ) -> None:
+    def _empty(self, transaction: WriteTransaction, row: TableRow, locations: Sequence[str], writer: Writer) -> None:
         """Plans to delete the files, or hides them from the readers of a transactional table.
 
         A client that wants them kept has seen to its rows itself, unless the table is transactional.
@@ -143,7 +142,7 @@ class TableTruncation(PartOfStore):
             return
         files = FileAccess(self._context, transaction.connection)
         files.judge_texts(locations)
-        directories = [self._allowed(files, row, text) for text in locations if text]
+        directories = [self._allowed(files, row, text) for text in locations]
         self._require_unshared(transaction, row, [directory.location for directory in directories])
         changes = warehouse.changes(transaction)
         for directory in directories:
@@ -169,6 +168,15 @@ class TableTruncation(PartOfStore):
                 f"Cannot truncate {qualified(table.catName, table.dbName, table.tableName)}: other objects of the "
                 f"metastore lie at {min(map(str, shared))}, too"
             )
+
+
+def _place_of(table: Table, what: str, partition: Partition | None = None) -> str:
+    """Raises MetaException where there is none, as another program may have left it: nothing could be emptied."""
+    descriptor = (table if partition is None else partition).sd
+    if descriptor is None or not descriptor.location:
+        name = qualified(table.catName, table.dbName, table.tableName)
+        raise MetaException(f"Cannot truncate {name}: {what} has no location")
+    return str(descriptor.location)
 
 
 def _judge(

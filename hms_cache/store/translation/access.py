@@ -76,7 +76,7 @@ def translate_table(table: Table, capabilities: Collection[str]) -> TranslatedTa
         changed.requiredReadCapabilities = access.required_reads
     if access.required_writes is not None:
         changed.requiredWriteCapabilities = access.required_writes
-    if access.hides_buckets and ACCEPTS_UNMODIFIED_METADATA not in capabilities:
+    if access.hides_buckets and table.sd is not None and ACCEPTS_UNMODIFIED_METADATA not in capabilities:
         changed.sd = _without_buckets(table.sd)
     return TranslatedTable(changed, access.generated)
 

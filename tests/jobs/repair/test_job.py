@@ -7,11 +7,13 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -288,6 +290,59 @@ def test_what_the_metastore_refuses_stands_alone(start_server: ServerStarter, tm
     assert found["exit_status"] == 3
 
 
+class Killed(Progress):
+    """Ends the run when its plan is written."""
+
+    def _begun(self) -> None:
+        if self.steps[-1] == "Writing":
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("action", ["drop", "expire"])
+def test_nothing_is_dropped_of_a_table_whose_directory_is_away(lake: Lake, action: str) -> None:
+    """The file system is not mounted when a run goes on that was killed: all directories seem to be gone."""
+    is_expiry = action == "expire"
+    lake.table(**{"partition.retention.period": "10d"} if is_expiry else {})
+    lake.partition("1", "a", "day=1/region=a")
+    if is_expiry:
+        old = copy.deepcopy(lake.client.call("get_partition", "default", "t", ["1", "a"]))
+        old.createTime -= 30 * 86_400
+        lake.client.call("alter_partition", "default", "t", old)
+    else:
+        shutil.rmtree(lake.directory("t", "day=1"))
+    state = str(lake.root / "plan.json")
+    with pytest.raises(KeyboardInterrupt):
+        lake.run(state=state, retention=is_expiry, progress=Killed())
+    lake.directory("t", "day=1/region=a").mkdir(parents=True, exist_ok=True)  # came back
+    shutil.move(lake.directory("t"), lake.root / "away")
+    resumed = lake.run(state=state, retention=is_expiry)
+    assert resumed["summary"]["resumed"]
+    assert (resumed["summary"]["dropped"], resumed["summary"]["expired"], resumed["exit_status"]) == (0, 0, 3)
+    [(_, partition, reason)] = resumed["tables"]["Failures"]
+    assert partition == "day=1/region=a" and "does not exist" in reason
+    assert set(lake.known()) == {"1/a"}
+    shutil.move(lake.root / "away", lake.directory("t"))
+    assert lake.run(state=state)["exit_status"] == 0
+    assert set(lake.known()) == {"1/a"}
+
+
+def test_a_table_without_a_storage_descriptor_is_passed_over(lake: Lake) -> None:
+    """As another program may leave one; so is a partition without one."""
+    lake.table("broken")
+    lake.table()
+    lake.partition("1", "a", "day=1/region=a")
+    lake.partition("2", "b", "day=2/region=b")
+    database_file = lake.server.database_url.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(database_file, isolation_level=None)) as connection:
+        connection.execute("UPDATE TBLS SET SD_ID = NULL WHERE TBL_NAME = 'broken'")
+        connection.execute("UPDATE PARTITIONS SET SD_ID = NULL WHERE PART_NAME = 'day=2/region=b'")
+    lake.make("day=3/region=c")
+    found = lake.run()
+    assert (found["summary"]["added"], found["summary"]["dropped"]) == (1, 0)
+    names = [f"day={day}/region={region}" for day, region in ((1, "a"), (2, "b"), (3, "c"))]
+    assert lake.client.call("get_partition_names", "default", "t", -1) == names
+
+
 @pytest.mark.soak
 def test_a_plan_that_was_left_is_looked_at_again(lake: Lake) -> None:
     """A run that ends after its plan is written: what changed until the next one is not written any more."""
@@ -298,12 +353,6 @@ def test_a_plan_that_was_left_is_looked_at_again(lake: Lake) -> None:
     shutil.rmtree(lake.directory("t", "day=2"))
     lake.make("day=3/region=c", "day=4/region=d")
     state = str(lake.root / "plan.json")
-
-    class Killed(Progress):
-        def _begun(self) -> None:
-            if self.steps[-1] == "Writing":
-                raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
         lake.run(state=state, progress=Killed())
     lake.make("day=1/region=a")  # came back

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import random
 
-from hms_cache.authorization.decisions import METASTORE, Action, SecuredObject
+import pytest
+
+from hms_cache.authorization import standard_rights
+from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, SecuredObject
 from hms_cache.authorization.known_groups import Principal
-from hms_cache.authorization.standard_rights import StandardJudge
+from hms_cache.authorization.standard_rights import Rights, StandardJudge
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.installation.init import ensure_default_roles
@@ -149,3 +152,29 @@ def test_names_that_a_collation_takes_for_others_have_no_rights(world: World) ->
         assert not StandardJudge(world.stores.rights, Principal("o")).allow(Action.READ, on._replace(table=table)), (
             table
         )
+
+
+class CountingSource:
+    """Nobody has any rights."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def rights(self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> Rights:
+        self.asked += 1
+        return Rights(frozenset({"public"}), frozenset(), frozenset())
+
+    def has_tables_of_others(self, user: str, database: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> bool:
+        return False
+
+
+def test_what_is_remembered_of_a_user_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While decisions count, which may be for ever: a client asks for ever more names that do not exist."""
+    monkeypatch.setattr(standard_rights, "MOST_PLACES", 10)
+    source = CountingSource()
+    judge = StandardJudge(source, Principal("eve"))
+    for number in range(95):
+        assert not judge.allow(Action.READ, SecuredObject("hive", "d", f"none{number}"))
+        assert len(judge._read) <= 10
+    assert not judge.allow(Action.READ, SecuredObject("hive", "d", "none94"))
+    assert source.asked == 95

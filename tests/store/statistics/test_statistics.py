@@ -212,6 +212,35 @@ def test_statistics_of_partitions(parted: PartitionCatalog) -> None:
     assert sorted(json.loads(message)["partVals"][1] for message in messages) == ["0", "1", "2"]
 
 
+@pytest.mark.parametrize("merges", [False, True])
+def test_the_keys_of_a_partition_may_come_in_any_order(parted: PartitionCatalog, merges: bool) -> None:
+    """Hive finds the partition by its values, and this client writes the name as it likes."""
+    store = Statistics(parted.context)
+    if merges:  # with what is there
+        store.update_partition_column_statistics([of_partition(f"dt=a/hr={hour}", longs(low=8)) for hour in (1, 2, 3)])
+    for name, low in (("hr=1/dt=a", 1), ("HR=2/DT=a", 2), ("dt=a/hr=3", 3)):
+        given = [of_partition(name, longs(low=low))]
+        if merges:
+            store.merge_column_statistics(given)
+        else:
+            store.update_partition_column_statistics(given)
+    names = [f"dt=a/hr={hour}" for hour in range(4)]
+    found = store.get_partition_column_statistics(TableName(*T), names, ["a_long"])
+    lows = {one.statsDesc.partName: one.statsObj[0].statsData.longStats.lowValue for one in found}
+    assert lows == {"dt=a/hr=1": 1, "dt=a/hr=2": 2, "dt=a/hr=3": 3}
+    both = [of_partition("dt=a/hr=1", longs(low=-5)), of_partition("hr=1/dt=a", longs(low=-7, high=70))]
+    store.update_partition_column_statistics(both)
+    [found_again] = store.get_partition_column_statistics(TableName(*T), ["dt=a/hr=1"], ["a_long"])
+    assert found_again.statsObj[0].statsData.longStats.lowValue == -7
+    for name, error in (
+        ("hr=9/dt=a", NoSuchObjectException),
+        ("dt=a", InvalidObjectException),
+        ("dt=a/day=1", InvalidObjectException),
+    ):
+        with pytest.raises(error):
+            store.update_partition_column_statistics([of_partition(name, longs())])
+
+
 def test_partition_statistics_are_all_or_none(parted: PartitionCatalog) -> None:
     store = Statistics(parted.context)
     with pytest.raises(NoSuchObjectException, match="Partition for which stats is gathered doesn't exist"):
