@@ -142,6 +142,7 @@ class Service:
             starting.callback(database.close)
             show_unannounced(database, self.metrics.lease)
             with refusals_explained():
+        self.metrics.server.lost_workers.set_function(lambda: self._siblings.lost_before)
                 require_schema(database, self._settings)
                 stores = build_database_stores(self._settings, database, self.metrics.warehouse)
                 with replicas_allowed(database):
