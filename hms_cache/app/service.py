@@ -14,6 +14,7 @@ from hms_cache.admin.feed.listeners import ListenerGate
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.audit_output import lost_lines
+from hms_cache.app.background import BackgroundTask
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
 from hms_cache.app.database import (
     ensure_first_rows,
@@ -81,6 +82,10 @@ _log = logging.getLogger(__name__)
 #: Beside ``server.drain_timeout_s``, for closing what was cut off and writing the audit log out.
 _STOP_MARGIN_S = 10.0
 
+#: When the server stops: work that holds its connection to the database for so long waits for an answer that may take
+#: as long as a statement may, and each task would be waited for.
+_STUCK_S = 1.0
+
 
 class Service:
     """A metastore. `start` and `stop` are called once each, by one thread.
@@ -141,6 +146,8 @@ class Service:
             database = open_database(self._settings, self.metrics.database)
             starting.callback(database.close)
             show_unannounced(database, self.metrics.lease)
+            cutting = BackgroundTask("hms-cut-off", partial(_cut_off, database))
+            starting.callback(cutting.stop, 2 * _STUCK_S)
             with refusals_explained():
         self.metrics.server.lost_workers.set_function(lambda: self._siblings.lost_before)
                 require_schema(database, self._settings)
@@ -162,6 +169,8 @@ class Service:
             )
             Housekeeping(self._settings, stores, tokens).start(starting)
             keep_trimmed(starting)
+            # Nobody waits for an answer any more once the server listens no longer.
+            starting.callback(cutting.start)
             uri = self._listen(self._stores(reads, stores, tokens), database, starting)
             if self._settings.admin.enabled:
                 self.admin_sources = self._admin_sources(uri, database, stores)
@@ -322,7 +331,7 @@ class Service:
                 error.problem,
                 remedy="Is another metastore running there? Choose another port: --port 0 picks a free one.",
             ) from error
-        starting.callback(lambda: loop.run(server.stop(), settings.drain_timeout_s + _STOP_MARGIN_S))
+        starting.callback(_stop, server, loop, settings.drain_timeout_s + _STOP_MARGIN_S)
         listener = server.listener
         metrics = self.metrics.server
         metrics.connections.set_function(lambda: listener.connections)
@@ -394,3 +403,16 @@ class Service:
         metrics.reads.include(lambda: {("reply", Reason.HIT): sum(hot.hits.copy().values())})
         metrics.checks.set_function(lambda: cache.check.checks + hot.checks)
         metrics.check_requests.set_function(lambda: cache.check.requests + hot.requests)
+
+
+def _cut_off(database: Database) -> float:
+    database.cut_off_stuck(_STUCK_S)
+    return _STUCK_S / 10
+
+
+def _stop(server: MetastoreServer, loop: EventLoopThread, timeout_s: float) -> None:
+    """What takes longer is left behind; the rest of the server is stopped all the same."""
+    try:
+        loop.run(server.stop(), timeout_s)
+    except TimeoutError:
+        _log.warning("the server has not stopped within %g s: calls are cut off", timeout_s)

@@ -225,11 +225,12 @@ class WorkerPool:
             self._wake(len(self._idle))
 
     def join(self, timeout_s: float) -> None:
-        """Waits for each thread at most `timeout_s`, after `close`."""
+        """Waits for all threads together at most `timeout_s`, after `close`."""
+        end_s = time.monotonic() + timeout_s
         with self._lock:
             threads = list(self._threads)
         for thread in threads:
-            thread.join(timeout_s)
+            thread.join(max(0.0, end_s - time.monotonic()))
 
     def _free_threads(self) -> int:
         return len(self._threads) - len(self._stuck_threads)

@@ -74,6 +74,9 @@ _NEW_FILE_WAIT_S = 10.0
 _NEW_FILE_PAUSE_S = 0.01
 
 #: Stands for ``inf`` where a driver wants a number: a day, longer than any statement or client lives.
+#: Between looks whether a thread has given its connection back.
+_STUCK_PAUSE_S = 0.02
+
 _LONGEST_S = 86400.0
 _TIMES = (
     "pool_timeout_s",
@@ -278,6 +281,24 @@ class Database:
             return bool(held)
 
     def call_ended(self, thread: int) -> None:
+    def cut_off_stuck(self, patience_s: float) -> None:
+        """As `cut_off`, of each thread that holds after so long what it holds now: for a server that stops. Waits for
+        as long, unless none does."""
+        with self._held_lock:
+            held = {thread: [one for one, _ in connections] for thread, connections in self._held_by.items()}
+        end_s = monotonic() + patience_s
+        while held and monotonic() < end_s:
+            sleep(_STUCK_PAUSE_S)
+            with self._held_lock:
+                now = {thread: [one for one, _ in connections] for thread, connections in self._held_by.items()}
+            held = {
+                thread: stuck
+                for thread, before in held.items()
+                if (stuck := [one for one in before if any(one is other for other in now.get(thread, ()))])
+            }
+        for thread in held:
+            self.cut_off(thread)
+
         """The call for which a thread was cut off is over; the thread may use the database again."""
         with self._held_lock:
             self._given_up.discard(thread)
