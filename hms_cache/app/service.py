@@ -40,7 +40,7 @@ from hms_cache.app.security.authorization import reload as reload_policy
 from hms_cache.app.security.certificates import server_context
 from hms_cache.app.security.delegation import token_manager
 from hms_cache.app.security.groups import directory_groups, groups_for_proxies
-from hms_cache.app.security.listeners import listener_tokens, reload_listener_tokens
+from hms_cache.app.security.listeners import listener_tokens, new_listener_tokens
 from hms_cache.app.security.ports import Ports, open_ports, settings_of_ports
 from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
@@ -206,17 +206,22 @@ class Service:
         Connections that are open keep their TLS; those from now on get certificates and keys as the files are now.
         Raises `StartupError` for files that cannot be used, with nothing taken.
         """
+        # The files may be new although their names are not. All are read before the first is taken.
+        take: list[Callable[[], None]] = []
         if self._listener_tokens is not None:
-            reload_listener_tokens(self._listener_tokens, configuration.settings)
-        if self._policy is not None:
-            reload_policy(self._policy)
+            take.append(new_listener_tokens(self._listener_tokens, configuration.settings))
         if self._ports is not None:
-            # The files may be new although their names are not. Which ports there are is settled at the start.
-            self._ports.reload(
-                configuration.settings.server.model_copy(update={"listeners": self._settings.server.listeners})
-            )
-        if self.management is not None and self.management.tls is not None:
-            self.management.tls.context = server_context(configuration.settings.server, asks_clients=False)
+            # Which ports there are is settled at the start.
+            listeners = {"listeners": self._settings.server.listeners}
+            take.append(self._ports.renewed(configuration.settings.server.model_copy(update=listeners)))
+        has_certificate = configuration.settings.server.tls_certificate_file is not None
+        if self.management is not None and self.management.tls is not None and has_certificate:
+            context = server_context(configuration.settings.server, asks_clients=False)
+            take.append(partial(setattr, self.management.tls, "context", context))
+        if self._policy is not None:
+            reload_policy(self._policy)  # read and taken in one: the last that can fail
+        for one in take:
+            one()
         taken, refused = self._configuration.reloadable_changes(configuration.settings)
         self._configuration = self._configuration.with_changes(configuration, taken)
         self._pending_restart = tuple(refused)
