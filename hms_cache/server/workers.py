@@ -178,7 +178,10 @@ class WorkerPool:
             # Under the lock: the thread cannot go on to another call meanwhile, whose connection would be cut.
             cut = self._connections is not None and self._connections.cut_off(thread)
             if self._free_threads() < self._size and len(self._threads) < self._size * (1 + MOST_REPLACEMENTS):
-                self._start_one()
+                try:
+                    self._start_one()
+                except RuntimeError as error:  # the system has no more; the client must hear of its call all the same
+                    _log.error("no thread takes the place of a stuck one of the lane %s: %s", self.name, error)
         _log.warning(
             "a call of the lane %s is stuck; %s", self.name, "its connection is closed" if cut else "it holds none"
         )
@@ -237,9 +240,9 @@ class WorkerPool:
 
     def _start_one(self) -> None:
         thread = threading.Thread(target=self._run, name=f"{CALL_THREADS}-{self.name}-{self._started}", daemon=True)
+        thread.start()
         self._started += 1
         self._threads.add(thread)
-        thread.start()
 
     def _carried_out_no_more(self, group: Group, takers: int = 0) -> None:
         """Under the lock: those that gathered meanwhile are next, at the end of the queue.
