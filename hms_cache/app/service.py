@@ -142,14 +142,14 @@ class Service:
                 len(self._configuration.site_review.ignored),
             )
         use_input_limits(self._settings.limits)
+        self.metrics.server.lost_workers.set_function(lambda: self._siblings.lost_before)
         with ExitStack() as starting:
             database = open_database(self._settings, self.metrics.database)
             starting.callback(database.close)
-            show_unannounced(database, self.metrics.lease)
             cutting = BackgroundTask("hms-cut-off", partial(_cut_off, database))
             starting.callback(cutting.stop, 2 * _STUCK_S)
+            show_unannounced(database, self.metrics.lease)
             with refusals_explained():
-        self.metrics.server.lost_workers.set_function(lambda: self._siblings.lost_before)
                 require_schema(database, self._settings)
                 stores = build_database_stores(self._settings, database, self.metrics.warehouse)
                 with replicas_allowed(database):
@@ -249,7 +249,7 @@ class Service:
             lambda txn_ids: read_committed_writes(database, txn_ids),
             self._warming,
             self._positions.slot(self._siblings.own_index) if self._positions is not None else None,
-            writes_dump=not self._siblings.own_index,
+            writes_files=not self._siblings.own_index,
         )
         if isinstance(self._authorizer, AskingAuthorizer):
             follow_grants(self._settings, self._authorizer, self._caching.cache)
