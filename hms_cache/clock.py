@@ -6,7 +6,15 @@ Waits are measured on the monotonic clock; what is written to the database or sh
 from __future__ import annotations
 
 import time
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
+
+_CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+def elapsed_s() -> float:
+    """As `Clock.monotonic_s`. `time.monotonic` stands still while the machine is suspended, so that what was true for
+    some seconds before would be so again afterwards, hours later. Other systems than Linux have no other."""
+    return time.monotonic() if _CLOCK is None else time.clock_gettime(_CLOCK)
 
 
 @runtime_checkable
@@ -14,7 +22,7 @@ class Clock(Protocol):
     """Where a component gets its time from."""
 
     def monotonic_s(self) -> float:
-        """Seconds since an arbitrary moment; never goes back."""
+        """Seconds since an arbitrary moment, those among them in which the machine was suspended; never goes back."""
         ...
 
     def epoch_s(self) -> float:
@@ -28,7 +36,7 @@ class SystemClock:
     __slots__ = ()
 
     def monotonic_s(self) -> float:
-        return time.monotonic()
+        return elapsed_s()
 
     def epoch_s(self) -> float:
         return time.time()

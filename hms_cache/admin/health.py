@@ -71,7 +71,11 @@ class DatabaseProbe:
         if not self._asking and now_s - self._finished_at_s > PROBE_VALID_S:
             self._asking = True
             self._asked_at_s = now_s
-            self._start_thread(self._probe)
+            try:
+                self._start_thread(self._probe)
+            except RuntimeError as error:  # the system has no more threads now: the next question tries again
+                self._asking = False
+                self._error = str(error)
 
     def error(self) -> str | None:
         """Why the database cannot be used now, None when it answers. Waits :data:`PROBE_TIMEOUT_S` at most."""

@@ -50,6 +50,9 @@ class Siblings:
     management_port: int | None = None
     """The port that they share; None: the one that the settings name."""
 
+    lost_before: int = 0
+    """How many that had this place ended unasked."""
+
     @property
     def own_path(self) -> Path | None:
         """The socket file where this worker answers the others; None when it is alone, or without a directory."""

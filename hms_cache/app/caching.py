@@ -105,10 +105,10 @@ def build_caching(
     warming_processes: Sequence[WarmingProcess] = (),
     workers: WorkerSlot | None = None,
     *,
-    writes_dump: bool = True,
+    writes_files: bool = True,
 ) -> Caching:
     """A cache over `store` and its poller, not started yet. Own commits on `database` are made known to it (P4).
-    `writes_dump`: of the worker processes of a server one does.
+    `writes_files`: of the worker processes of a server one does.
     """
     pollers: list[Poller] = []
 
@@ -140,9 +140,15 @@ def build_caching(
     events = BackgroundTask("hms-events", lambda: poller.step().next_step_in_s)
     dumping = None
     if settings.cache.dump_file:
-        dumping = Dumping(settings, cache.shared, poller, metrics.cache, writes=writes_dump)
+        dumping = Dumping(settings, cache.shared, poller, metrics.cache, writes=writes_files)
     warming = Warming(
-        settings, cache, store, poller, warming_processes, lambda: dumping is not None and dumping.is_reading
+        settings,
+        cache,
+        store,
+        poller,
+        warming_processes,
+        lambda: dumping is not None and dumping.is_reading,
+        writes_usage=writes_files,
     )
     background = BackgroundTask(
         "hms-background-loads", lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S, takes_turns=True

@@ -86,8 +86,13 @@ class _LogHandler(logging.StreamHandler[TextIO]):
             return
         # Logging calls this under the handler's lock: one thread at a time.
         if self._writer is None:
-            self._writer = threading.Thread(target=self._write, name="hms-log", daemon=True)
-            self._writer.start()
+            writer = threading.Thread(target=self._write, name="hms-log", daemon=True)
+            try:
+                writer.start()
+            except RuntimeError:  # the system has no more threads now
+                super().emit(record)
+                return
+            self._writer = writer
             atexit.register(self.close)
         line = self.format(record)
         if self._lost:
@@ -123,7 +128,12 @@ def set_up_logging(settings: LogSettings) -> None:
     """Send all log records to standard error in the chosen form. May be called again, after a reload."""
     handler = _LogHandler()
     handler.setFormatter(formatter_of(settings))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    root = logging.getLogger()
+    root.setLevel(logging.WARNING)
+    # In one step: a line that is logged meanwhile, by the audit log perhaps, is written by the one or the other.
+    former, root.handlers = root.handlers, [handler]
+    for one in former:
+        one.close()
     set_log_level(settings)
 
 

@@ -151,12 +151,20 @@ def hold_management_port(host: str, port: int, *, is_chosen: bool) -> socket.soc
         # Sharing is allowed to every process of this user: another server's port must not be joined.
         with _listen(host, port):
             pass
-        return _bind(host, port, shared=True)
+        held = _bind(host, port, shared=True)
     except StartupError as error:
         if is_chosen:
             raise
         _log.warning("%s; taking a free one", error.problem)
-        return _bind(host, 0, shared=True)
+        held = _bind(host, 0, shared=True)
+    keep_from_others(held)
+    return held
+
+
+def keep_from_others(held: socket.socket) -> None:
+    """What is bound and does not listen would give way to another server that asks for the port alone: until the first
+    worker listens that is all there is."""
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
 
 
 def _listen_for_siblings(siblings: Siblings, stack: ExitStack) -> list[socket.socket]:

@@ -85,6 +85,8 @@ class _CountingLog:
         error = options.pop("exc_info", None)
         if isinstance(error, LocalProtocolError):
             self._limits.bad_requests += 1
+        elif isinstance(error, asyncio.CancelledError):
+            return  # an answer that is cut off because the server stops, which has been told
         elif isinstance(error, BaseException):
             text = f"{type(error).__name__}: {redacted(str(error))[:MAX_LOGGED_TEXT]}"
             traced = first_of_its_kind(f"management port: {_place_of(error)}", error)

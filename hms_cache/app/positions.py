@@ -44,7 +44,8 @@ def position_source(
 
     def make(loop: asyncio.AbstractEventLoop) -> PositionSource:
         if database.is_sqlite:
-            return InlineSource(_sqlite_reader(database), loop)
+            reader = _SqliteReader(database)
+            return InlineSource(reader.read, loop, reader.close)
         if database.dialect == "mysql":
             limits = database.settings
             source = PacketSource(
@@ -57,22 +58,29 @@ def position_source(
     return make
 
 
-def _sqlite_reader(database: Database) -> Callable[[], LogHead]:
+class _SqliteReader:
     """Reads on a connection of the loop's own; a statement in autocommit sees the latest commit."""
-    path = database.url.database or ""
-    opened: list[tuple[sqlite3.Connection, History]] = []
 
-    def read() -> LogHead:
-        history = database.file_history()
-        if not opened or opened[0][1] is not history:
-            while opened:
-                opened.pop()[0].close()
-            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0)
-            opened.append((connection, history))
-        found = opened[0][0].execute("SELECT MAX(NEXT_EVENT_ID) FROM NOTIFICATION_SEQUENCE").fetchone()
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._path = database.url.database or ""
+        self._opened: tuple[sqlite3.Connection, History] | None = None
+
+    def read(self) -> LogHead:
+        """The end of the log now."""
+        history = self._database.file_history()
+        if self._opened is None or self._opened[1] is not history:
+            self.close()
+            connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=1.0)
+            self._opened = connection, history
+        found = self._opened[0].execute("SELECT MAX(NEXT_EVENT_ID) FROM NOTIFICATION_SEQUENCE").fetchone()
         return LogHead((found[0] or 1) - 1, history)
 
-    return read
+    def close(self) -> None:
+        """The last connection that is closed puts what is committed into the file, and removes the log beside it."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            opened[0].close()
 
 
 def _packet_connection(database: Database) -> PositionConnection | None:

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import gc
 import logging
-import os
-import select
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import closing
-from types import FrameType
 
 from hms_cache.admin.siblings import Siblings
 from hms_cache.app.audit_output import close_audit_output, open_audit_output, use_audit_output
+from hms_cache.app.child_processes import show_crashes
 from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.service import Service
+from hms_cache.app.signals import Signals
 from hms_cache.app.system.allocator import tune_allocator
 from hms_cache.app.warming_process import warming_processes
 from hms_cache.cache.worker_positions import WorkerPositions
@@ -35,13 +33,14 @@ _SWITCH_INTERVAL_S = 0.0001
 #: 50,000 objects are some 10 MB that may wait.
 _GARBAGE_THRESHOLDS = (50_000, 20, 10)
 
-_STOP, _RELOAD = (signal.SIGTERM, signal.SIGINT), signal.SIGHUP
-
 
 def print_ready(uri: str) -> None:
-    """Tells on standard output that clients may come."""
-    sys.stdout.write(f"ready {uri}\n")
-    sys.stdout.flush()
+    """Tells on standard output that clients may come. That nobody can be told is no reason to serve nobody."""
+    try:
+        sys.stdout.write(f"ready {uri}\n")
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError) as error:  # a full disk, a reader that has gone; it is closed
+        _log.warning("standard output cannot be written (%s): ready %s", error, uri)
 
 
 def run(
@@ -60,17 +59,18 @@ def run(
     set_up_logging(configuration.settings.log)
     worker = siblings.own_index if siblings is not None and siblings.count > 1 else None
     use_audit_output(open_audit_output(configuration.settings.server, configuration.settings.log, worker))
+    show_crashes()
     tune_interpreter()
     tune_allocator()
     # Before the first thread starts: they are forked.
-    with warming_processes(configuration.settings) as warming, closing(_Signals()) as signals:
+    with warming_processes(configuration.settings) as warming, closing(Signals()) as signals:
         # Before the start, so that a signal that arrives meanwhile ends the process in order, too.
         signals.take()
         service = Service(configuration, siblings=siblings, warming=warming, positions=positions)
         uri = service.start()
         try:
             announce(uri)
-            while signals.wait() == _RELOAD:
+            while not signals.wait():
                 _reload(service, load, worker)
             _log.info("stopping")
         finally:
@@ -86,41 +86,6 @@ def tune_interpreter() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
-
-
-class _Signals:
-    """The signals of this process, waited for by its main thread.
-
-    Each is noted in a pipe by the handler in C (`set_wakeup_fd`), on whatever thread the kernel interrupts: when one
-    signal is on its way to the main thread, the next goes to another one, and does not end the main thread's wait.
-    Handlers in Python would run in the main thread only, between any two instructions of a wait that may hold a lock.
-    """
-
-    def __init__(self) -> None:
-        self._reading, self._writing = os.pipe()
-        os.set_blocking(self._writing, False)
-
-    def take(self) -> None:
-        """From now on SIGTERM and SIGINT mean stop, SIGHUP reload. Only by the main thread."""
-        # A full pipe: thousands of signals wait to be heard already.
-        signal.set_wakeup_fd(self._writing, warn_on_full_buffer=False)
-        for number in (*_STOP, _RELOAD):
-            signal.signal(number, _note_only)
-
-    def wait(self) -> signal.Signals:
-        """Waits for one; several reloads are one, and a stop comes before all."""
-        while True:
-            told = os.read(self._reading, select.PIPE_BUF)
-            for number in (*_STOP, _RELOAD):
-                if number in told:
-                    return number
-
-    def close(self) -> None:
-        """The handlers stay, and nothing is noted any more: the process is stopping already."""
-        signal.set_wakeup_fd(-1)
-        reading, writing, self._reading, self._writing = self._reading, self._writing, -1, -1
-        os.close(reading)
-        os.close(writing)
 
 
 def _reload(service: Service, load: Callable[[], Configuration], worker: int | None) -> None:
@@ -151,7 +116,3 @@ def _reload(service: Service, load: Callable[[], Configuration], worker: int | N
     _log.info("reloaded: %s", ", ".join(taken) or "nothing that a running server can take has changed")
     if refused:
         _log.warning("these need a restart: %s", ", ".join(refused))
-
-
-def _note_only(_number: int, _frame: FrameType | None) -> None:
-    """Signals without a handler in Python are not noted."""

@@ -14,6 +14,7 @@ from hms_cache.admin.feed.listeners import ListenerGate
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.audit_output import lost_lines
+from hms_cache.app.background import BackgroundTask
 from hms_cache.app.caching import Caching, build_caching, reason_against_caching
 from hms_cache.app.database import (
     ensure_first_rows,
@@ -39,7 +40,7 @@ from hms_cache.app.security.authorization import reload as reload_policy
 from hms_cache.app.security.certificates import server_context
 from hms_cache.app.security.delegation import token_manager
 from hms_cache.app.security.groups import directory_groups, groups_for_proxies
-from hms_cache.app.security.listeners import listener_tokens, reload_listener_tokens
+from hms_cache.app.security.listeners import listener_tokens, new_listener_tokens
 from hms_cache.app.security.ports import Ports, open_ports, settings_of_ports
 from hms_cache.app.site import Site
 from hms_cache.app.stores import DatabaseStores, build_database_stores
@@ -80,6 +81,10 @@ _log = logging.getLogger(__name__)
 
 #: Beside ``server.drain_timeout_s``, for closing what was cut off and writing the audit log out.
 _STOP_MARGIN_S = 10.0
+
+#: When the server stops: work that holds its connection to the database for so long waits for an answer that may take
+#: as long as a statement may, and each task would be waited for.
+_STUCK_S = 1.0
 
 
 class Service:
@@ -137,9 +142,12 @@ class Service:
                 len(self._configuration.site_review.ignored),
             )
         use_input_limits(self._settings.limits)
+        self.metrics.server.lost_workers.set_function(lambda: self._siblings.lost_before)
         with ExitStack() as starting:
             database = open_database(self._settings, self.metrics.database)
             starting.callback(database.close)
+            cutting = BackgroundTask("hms-cut-off", partial(_cut_off, database))
+            starting.callback(cutting.stop, 2 * _STUCK_S)
             show_unannounced(database, self.metrics.lease)
             with refusals_explained():
                 require_schema(database, self._settings)
@@ -161,6 +169,8 @@ class Service:
             )
             Housekeeping(self._settings, stores, tokens).start(starting)
             keep_trimmed(starting)
+            # Nobody waits for an answer any more once the server listens no longer.
+            starting.callback(cutting.start)
             uri = self._listen(self._stores(reads, stores, tokens), database, starting)
             if self._settings.admin.enabled:
                 self.admin_sources = self._admin_sources(uri, database, stores)
@@ -196,17 +206,22 @@ class Service:
         Connections that are open keep their TLS; those from now on get certificates and keys as the files are now.
         Raises `StartupError` for files that cannot be used, with nothing taken.
         """
+        # The files may be new although their names are not. All are read before the first is taken.
+        take: list[Callable[[], None]] = []
         if self._listener_tokens is not None:
-            reload_listener_tokens(self._listener_tokens, configuration.settings)
-        if self._policy is not None:
-            reload_policy(self._policy)
+            take.append(new_listener_tokens(self._listener_tokens, configuration.settings))
         if self._ports is not None:
-            # The files may be new although their names are not. Which ports there are is settled at the start.
-            self._ports.reload(
-                configuration.settings.server.model_copy(update={"listeners": self._settings.server.listeners})
-            )
-        if self.management is not None and self.management.tls is not None:
-            self.management.tls.context = server_context(configuration.settings.server, asks_clients=False)
+            # Which ports there are is settled at the start.
+            listeners = {"listeners": self._settings.server.listeners}
+            take.append(self._ports.renewed(configuration.settings.server.model_copy(update=listeners)))
+        has_certificate = configuration.settings.server.tls_certificate_file is not None
+        if self.management is not None and self.management.tls is not None and has_certificate:
+            context = server_context(configuration.settings.server, asks_clients=False)
+            take.append(partial(setattr, self.management.tls, "context", context))
+        if self._policy is not None:
+            reload_policy(self._policy)  # read and taken in one: the last that can fail
+        for one in take:
+            one()
         taken, refused = self._configuration.reloadable_changes(configuration.settings)
         self._configuration = self._configuration.with_changes(configuration, taken)
         self._pending_restart = tuple(refused)
@@ -234,7 +249,7 @@ class Service:
             lambda txn_ids: read_committed_writes(database, txn_ids),
             self._warming,
             self._positions.slot(self._siblings.own_index) if self._positions is not None else None,
-            writes_dump=not self._siblings.own_index,
+            writes_files=not self._siblings.own_index,
         )
         if isinstance(self._authorizer, AskingAuthorizer):
             follow_grants(self._settings, self._authorizer, self._caching.cache)
@@ -321,7 +336,7 @@ class Service:
                 error.problem,
                 remedy="Is another metastore running there? Choose another port: --port 0 picks a free one.",
             ) from error
-        starting.callback(lambda: loop.run(server.stop(), settings.drain_timeout_s + _STOP_MARGIN_S))
+        starting.callback(_stop, server, loop, settings.drain_timeout_s + _STOP_MARGIN_S)
         listener = server.listener
         metrics = self.metrics.server
         metrics.connections.set_function(lambda: listener.connections)
@@ -393,3 +408,16 @@ class Service:
         metrics.reads.include(lambda: {("reply", Reason.HIT): sum(hot.hits.copy().values())})
         metrics.checks.set_function(lambda: cache.check.checks + hot.checks)
         metrics.check_requests.set_function(lambda: cache.check.requests + hot.requests)
+
+
+def _cut_off(database: Database) -> float:
+    database.cut_off_stuck(_STUCK_S)
+    return _STUCK_S / 10
+
+
+def _stop(server: MetastoreServer, loop: EventLoopThread, timeout_s: float) -> None:
+    """What takes longer is left behind; the rest of the server is stopped all the same."""
+    try:
+        loop.run(server.stop(), timeout_s)
+    except TimeoutError:
+        _log.warning("the server has not stopped within %g s: calls are cut off", timeout_s)

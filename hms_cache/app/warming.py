@@ -63,9 +63,11 @@ class Warming:
         poller: Poller,
         processes: Sequence[WarmingProcess] = (),
         is_reading_dump: Callable[[], bool] = lambda: False,
+        *,
+        writes_usage: bool = True,
     ) -> None:
         """`is_reading_dump`: what it brings need not be loaded. `processes`: read for the prewarm side by side while
-        they live; without them this process does."""
+        they live; without them this process does. `writes_usage`: of the worker processes of a server one does."""
         given = settings.cache
         self._cache = cache
         self._is_reading_dump = is_reading_dump
@@ -73,6 +75,7 @@ class Warming:
         here = SnapshotReads(store, cache.shared.budget_bytes).read
         self._reads = [WarmingReads(process, here) for process in processes]
         self._file = Path(given.usage_file) if given.usage_file else None
+        self._writes_usage = writes_usage
         self._settings = given
         self._store = store
         self._lock = threading.Lock()
@@ -91,7 +94,7 @@ class Warming:
                 warming.start()
                 stack.callback(warming.stop, _STOP_TIMEOUT_S)
             stack.callback(self._end_processes)
-        if self._file is not None:
+        if self._file is not None and self._writes_usage:
             usage = BackgroundTask("hms-usage", self._write_usage)
             usage.start()
             stack.callback(self._write_usage)

@@ -11,13 +11,15 @@ import logging
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from multiprocessing.connection import Connection
 from typing import NoReturn
 
-from hms_cache.app.child_processes import end_with_parent
+from hms_cache.app.child_processes import end_with_parent, ending
 from hms_cache.app.database import open_database
+from hms_cache.app.signals import fork
 from hms_cache.app.stores import build_database_stores
 from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
 from hms_cache.config import Settings
@@ -45,8 +47,10 @@ class WarmingProcess:
     def __init__(self, serve: Callable[[Connection], NoReturn]) -> None:
         """Forks. No other thread may run. Raises OSError."""
         self._connection, theirs = multiprocessing.Pipe()
+        self._lock = threading.Lock()
+        """Held while the process is ended: its number may be another's afterwards."""
         self._is_closed = False
-        self._process = os.fork()
+        self._process = fork()
         if self._process == 0:
             self._connection.close()
             serve(theirs)
@@ -67,7 +71,7 @@ class WarmingProcess:
         except (OSError, EOFError) as error:
             if self._is_closed:
                 raise DatabaseUnavailable("the server stops") from error
-            raise WarmingProcessLost("the process ended") from error
+            raise WarmingProcessLost(f"the process {self._ended()}") from error
         if isinstance(answer, SnapshotRead):
             return answer
         kind, text, connection_lost = answer
@@ -77,12 +81,18 @@ class WarmingProcess:
 
     def close(self) -> None:
         """Ends the process; a `read` on its way fails. Again: nothing."""
-        if not self._is_closed:
-            self._is_closed = True
-            with suppress(ProcessLookupError):
-                os.kill(self._process, signal.SIGKILL)
-            with suppress(ChildProcessError):
-                os.waitpid(self._process, 0)
+        self._ended()
+
+    def _ended(self) -> str:
+        """Ends it, unless it has ended; how it did."""
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed = True
+                with suppress(ProcessLookupError):
+                    os.kill(self._process, signal.SIGKILL)
+                with suppress(ChildProcessError):
+                    return ending(os.waitstatus_to_exitcode(os.waitpid(self._process, 0)[1]))
+        return "ended"
 
 
 class WarmingReads:
@@ -115,8 +125,9 @@ def warming_processes(settings: Settings) -> Iterator[list[WarmingProcess]]:
     processes: list[WarmingProcess] = []
     if cache.enabled and cache.warm == "full" and hasattr(os, "fork"):
         try:
+            parent = os.getpid()
             for _ in range(min(MOST_PROCESSES, os.cpu_count() or 1)):
-                processes.append(WarmingProcess(lambda connection: _serve(connection, settings)))
+                processes.append(WarmingProcess(lambda connection: _serve(connection, settings, parent)))
         except OSError as error:
             _log.warning("fewer processes for warming up: %s", error)
     try:
@@ -126,11 +137,11 @@ def warming_processes(settings: Settings) -> Iterator[list[WarmingProcess]]:
             process.close()
 
 
-def _serve(connection: Connection, settings: Settings) -> NoReturn:
+def _serve(connection: Connection, settings: Settings, parent: int) -> NoReturn:
     """In the child, for its whole life, which ends with the parent's."""
     status = 1
     try:
-        end_with_parent()
+        end_with_parent(parent)
         for number in (signal.SIGINT, signal.SIGHUP):  # of a terminal: they are the parent's to answer
             signal.signal(number, signal.SIG_IGN)
         os.nice(_NICENESS)

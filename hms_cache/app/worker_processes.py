@@ -10,38 +10,38 @@ from __future__ import annotations
 
 import logging
 import os
-import select
 import signal
 import socket
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
+from typing import NoReturn
 
 from hms_cache.admin.siblings import Siblings
-from hms_cache.app.child_processes import end_with_parent
-from hms_cache.app.management import hold_management_port
-from hms_cache.app.process import run
+from hms_cache.app.child_processes import end_with_parent, ending, leave, show_crashes
+from hms_cache.app.log_output import set_up_logging
+from hms_cache.app.management import hold_management_port, keep_from_others
+from hms_cache.app.process import print_ready, run
+from hms_cache.app.signals import CHILD_ENDED, RELOAD, STOP, Signals, fork
 from hms_cache.cache.worker_positions import WorkerPositions
-from hms_cache.config import Configuration, ServerSettings
+from hms_cache.config import Configuration
 from hms_cache.config.settings import DEFAULT_ORIGIN
-from hms_cache.errors import StartupError
+from hms_cache.errors import HmsCacheError, StartupError
 
 _log = logging.getLogger(__name__)
 
-LoadWithPort = Callable[[int | None], Configuration]
-"""Loads the configuration; with a number given, that is the port."""
+Load = Callable[[], Configuration]
 
 _RESTART_PAUSE_S = 1.0
 """Between the end of a worker and its successor: a worker that cannot live shall not burn the machine."""
 
-_STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-
 _START_TIMEOUT_S = 120.0
+
+_IN_ORDER = (0, *(-number for number in STOP))
+"""How a worker ends that is asked to: by the signal itself while it has not begun to start."""
 
 #: `sun_path` less its zero byte: 107 bytes on Linux, 103 on BSD and macOS.
 _LONGEST_SOCKET_PATH_BYTES = 103
@@ -54,38 +54,90 @@ class _Workers:
     """The children by process id. Only the parent's main thread touches it."""
 
     def __init__(
-        self, load: LoadWithPort, configured: ServerSettings, held_ports: Sequence[int], siblings: Siblings
+        self, load: Load, configuration: Configuration, held_ports: Sequence[int], siblings: Siblings, signals: Signals
     ) -> None:
         """`held_ports`: others than the configured ones where those are 0; the main one first."""
         self._load = load
-        self._configured = configured
+        self._in_force = configuration
+        """What a worker starts with: it must be like the others, whatever the files say by then."""
+        self._configured = configuration.settings.server
         self._held_ports = held_ports
         self._siblings = siblings
+        self._signals = signals
         self._positions = WorkerPositions(siblings.count)
-        self.running: dict[int, tuple[int, int]] = {}
+        self._running: dict[int, tuple[int, int]] = {}
         """Process id to the worker's index and the end of the pipe that tells of its readiness."""
+        self._due: list[tuple[float, int]] = []
+        """When the place of which worker is filled again."""
+        self._lost = [0] * siblings.count
+        """How many ended unasked, by index."""
+        self._is_stopping = False
+        self._badly_ended = 0
+        """While they stop."""
 
-    def start(self, index: int) -> int:
-        """Forks one; its process id. No thread runs in the parent, so a fork is safe."""
+    def start_all(self) -> str | None:
+        """Starts them one after the other; the URI that they serve, None: a stop was asked for meanwhile.
+
+        Raises StartupError, with none left.
+        """
+        uri = ""
+        # The first one makes what is missing (an embedded database's schema); the others find it.
+        for index in range(self._siblings.count):
+            try:
+                process = self._start(index)
+            except OSError as error:
+                self._give_up()
+                raise StartupError(f"worker {index} cannot be started: {error.strerror or error}") from error
+            uri = self._wait_until_ready(process)
+            if self._is_stopping:
+                return None
+            if not uri:
+                os.kill(process, signal.SIGKILL)
+                self._give_up()
+                raise StartupError("a worker did not start", remedy="Its own message stands above.")
+        return uri
+
+    def watch(self) -> None:
+        """Passes signals on and replaces those that end, until all have ended because they were to.
+
+        Raises HmsCacheError when one of them did not end in order.
+        """
+        while self._is_any_left():
+            pause_s = max(0.0, min(self._due)[0] - time.monotonic()) if self._due else None
+            self._hear(self._signals.heard(pause_s))
+            self._fill_places()
+        if self._badly_ended:
+            raise HmsCacheError(f"{self._badly_ended} of the workers did not end in order: see the log")
+
+    def _is_any_left(self) -> bool:
+        """After a look at those that have ended: their signal may have been heard already."""
+        self._reap()
+        return bool(self._running or self._due)
+
+    def _start(self, index: int) -> int:
+        """Forks one; its process id. No thread runs in the parent, so a fork is safe. Raises OSError."""
         reading, writing = os.pipe()
-        process = os.fork()
+        parent = os.getpid()
+        try:
+            process = fork()
+        except OSError:
+            os.close(reading)
+            os.close(writing)
+            raise
         if process == 0:
             os.close(reading)
-            self._serve(writing, replace(self._siblings, own_index=index))
+            self._serve(writing, replace(self._siblings, own_index=index, lost_before=self._lost[index]), parent)
         os.close(writing)
-        self.running[process] = index, reading
+        self._running[process] = index, reading
         return process
 
-    def _serve(self, writing: int, siblings: Siblings) -> None:
+    def _serve(self, writing: int, siblings: Siblings, parent: int) -> NoReturn:
         """In the child, for its whole life."""
         status = 1
         try:
-            end_with_parent()
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-                signal.signal(number, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
+            end_with_parent(parent)
             run(
-                lambda: self._load_again(siblings),
+                self._loading(siblings),
                 announce=lambda uri: _tell(writing, uri),
                 siblings=siblings,
                 positions=self._positions,
@@ -94,44 +146,110 @@ class _Workers:
         except Exception:
             _log.exception("a worker failed")
         finally:
-            os._exit(status)
+            leave(status)
 
-    def _load_again(self, siblings: Siblings) -> Configuration:
-        """In the child, at its start and at each reload. The ports stay, the parent holds them; one worker says so."""
-        if siblings.own_index == 0 and self._load(None).settings.server.port != self._configured.port:
-            _log.warning("these need a restart: server.port")
-        return self._with_held_ports(self._load(self._held_ports[0]))
+    def _loading(self, siblings: Siblings) -> Load:
+        """In the child: what is in force by now, and at each reload what the sources say then."""
+        first = [self._with_held_ports(self._in_force)]
+
+        def load() -> Configuration:
+            if first:
+                return first.pop()
+            loaded = self._load()
+            # The ports stay, the parent holds them; one worker says so.
+            if siblings.own_index == 0 and loaded.settings.server.port != self._configured.port:
+                _log.warning("these need a restart: server.port")
+            return self._with_held_ports(loaded)
+
+        return load
 
     def _with_held_ports(self, loaded: Configuration) -> Configuration:
-        """With the ports of the listeners; listeners that are others than at the start are for a restart."""
-        server = loaded.settings.server
-        if server.listeners != self._configured.listeners:
-            return loaded
-        listeners = tuple(
-            one.model_copy(update={"port": port})
-            for one, port in zip(server.listeners, self._held_ports[1:], strict=True)
-        )
-        server = server.model_copy(update={"listeners": listeners})
+        """With the ports that are held; listeners that are others than at the start are for a restart."""
+        server = loaded.settings.server.model_copy(update={"port": self._held_ports[0]})
+        if server.listeners == self._configured.listeners:
+            listeners = tuple(
+                one.model_copy(update={"port": port})
+                for one, port in zip(server.listeners, self._held_ports[1:], strict=True)
+            )
+            server = server.model_copy(update={"listeners": listeners})
         return replace(loaded, settings=loaded.settings.model_copy(update={"server": server}))
 
-    def wait_until_ready(self, process: int) -> str | None:
-        """The URI that the worker serves, None when it ended before or took too long."""
-        _, reading = self.running[process]
-        ready, _, _ = select.select([reading], [], [], _START_TIMEOUT_S)
-        return os.read(reading, 4096).decode() or None if ready else None
+    def _wait_until_ready(self, process: int) -> str:
+        """The URI that the worker serves; empty when it ended before, took too long, or all are to stop."""
+        _, reading = self._running[process]
+        end_s = time.monotonic() + _START_TIMEOUT_S
+        while (left_s := end_s - time.monotonic()) > 0:
+            is_told, heard = self._signals.heard_beside(reading, left_s)
+            self._hear(heard)
+            if is_told or self._is_stopping:
+                return os.read(reading, 4096).decode() if is_told else ""
+        return ""
 
-    def signal(self, number: int) -> None:
-        """Passes a signal on to all."""
-        for process in self.running:
+    def _give_up(self) -> None:
+        """Ends all of them, those that serve already, too."""
+        self._stop()
+        while self._is_any_left():
+            self._signals.heard()
+
+    def _stop(self) -> None:
+        self._is_stopping = True
+        self._due.clear()
+        self._tell_all(signal.SIGTERM)
+
+    def _hear(self, heard: frozenset[int]) -> None:
+        if heard & STOP:
+            self._stop()
+        elif RELOAD in heard:
+            self._tell_all(RELOAD)
+            self._reload()
+
+    def _tell_all(self, number: signal.Signals) -> None:
+        """None of them is another process by now: those that ended are waited for by `_reap` only."""
+        for process in self._running:
             os.kill(process, number)
 
-    def forget(self, process: int) -> int | None:
-        """The index of the worker, which is no more; None: it was none of ours."""
-        found = self.running.pop(process, None)
-        if found is None:
-            return None
-        os.close(found[1])
-        return found[0]
+    def _reload(self) -> None:
+        """What workers that are started from now on begin with. Whether it can be used, those that run tell."""
+        try:
+            loaded = self._load()
+        except Exception:
+            return
+        taken, _ = self._in_force.reloadable_changes(loaded.settings)
+        self._in_force = self._in_force.with_changes(loaded, taken)
+        set_up_logging(self._in_force.settings.log)
+
+    def _reap(self) -> None:
+        """Looks after those that have ended."""
+        while self._running:
+            process, status = os.waitpid(-1, os.WNOHANG)
+            if not process:
+                return
+            found = self._running.pop(process, None)
+            if found is None:
+                continue  # none of ours: the first process of a container is given those that others left
+            index, reading = found
+            os.close(reading)
+            self._has_ended(index, process, os.waitstatus_to_exitcode(status))
+
+    def _has_ended(self, index: int, process: int, code: int) -> None:
+        how = ending(code)
+        if not self._is_stopping:
+            _log.error("worker %d (process %d) %s; another one takes its place", index, process, how)
+            self._lost[index] += 1
+            self._due.append((time.monotonic() + _RESTART_PAUSE_S, index))
+        elif code not in _IN_ORDER:
+            _log.error("worker %d (process %d) %s", index, process, how)
+            self._badly_ended += 1
+
+    def _fill_places(self) -> None:
+        now_s = time.monotonic()
+        for due_s, index in [one for one in self._due if one[0] <= now_s]:
+            self._due.remove((due_s, index))
+            try:
+                self._start(index)
+            except OSError as error:  # the others go on
+                _log.error("worker %d cannot be started, and is tried again: %s", index, error)
+                self._due.append((now_s + _RESTART_PAUSE_S, index))
 
 
 def _tell(writing: int, uri: str) -> None:
@@ -139,18 +257,26 @@ def _tell(writing: int, uri: str) -> None:
     os.close(writing)
 
 
-def run_workers(load: LoadWithPort) -> None:
+def run_workers(load: Load) -> None:
     """Serves with `server.workers` processes until SIGTERM or SIGINT, which drains them all; SIGHUP reloads them all.
 
-    Prints one ``ready thrift://HOST:PORT`` when all of them listen. Raises ``ConfigurationError`` or ``StartupError``.
+    Prints one ``ready thrift://HOST:PORT`` when all of them listen. Raises ``ConfigurationError`` or ``StartupError``,
+    ``HmsCacheError`` when workers did not end in order.
     """
-    configuration = load(None)
+    configuration = load()
+    set_up_logging(configuration.settings.log)
+    show_crashes()
     settings = configuration.settings.server
     with ExitStack() as held:
+        signals = held.enter_context(closing(Signals()))
+        signals.take(CHILD_ENDED)
         holders = [held.enter_context(_hold_port(one.host, one.port)) for one in settings.ports()]
         ports = [holder.getsockname()[1] for holder in holders]
-        workers = _Workers(load, settings, ports, _siblings(configuration, held))
-        _run(workers, settings.workers)
+        workers = _Workers(load, configuration, ports, _siblings(configuration, held), signals)
+        uri = workers.start_all()
+        if uri is not None:
+            print_ready(uri)
+        workers.watch()
 
 
 def _siblings(configuration: Configuration, held: ExitStack) -> Siblings:
@@ -184,49 +310,6 @@ def _socket_directory(count: int, held: ExitStack) -> Path | None:
     return None
 
 
-def _run(workers: _Workers, count: int) -> None:
-    stopping: list[int] = []
-
-    def on_stop(number: int, _frame: FrameType | None) -> None:
-        stopping.append(number)
-        workers.signal(signal.SIGTERM)
-
-    def on_reload(number: int, _frame: FrameType | None) -> None:
-        workers.signal(number)
-
-    # The first one makes what is missing (an embedded database's schema); the others find it.
-    for index in range(count):
-        uri = workers.wait_until_ready(workers.start(index))
-        if uri is None:
-            workers.signal(signal.SIGKILL)
-            raise StartupError("a worker did not start", remedy="Its own message stands above.")
-    signal.signal(signal.SIGTERM, on_stop)
-    signal.signal(signal.SIGINT, on_stop)
-    signal.signal(signal.SIGHUP, on_reload)
-    sys.stdout.write(f"ready {uri}\n")
-    sys.stdout.flush()
-    while workers.running:
-        process, status = os.wait()
-        ended = workers.forget(process)
-        if ended is not None and not stopping:
-            _log.error("worker %d ended with status %d; another one takes its place", process, status)
-            _pause(stopping)
-            # A stop that comes from here on is heard when the new worker is among those that it is passed on to.
-            signal.pthread_sigmask(signal.SIG_BLOCK, _STOP_SIGNALS)
-            try:
-                if not stopping:
-                    workers.start(ended)
-            finally:
-                signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOP_SIGNALS)
-
-
-def _pause(stopping: list[int]) -> None:
-    """Until a successor may start, or the server is asked to stop."""
-    end_s = time.monotonic() + _RESTART_PAUSE_S
-    while not stopping and time.monotonic() < end_s:
-        time.sleep(_RESTART_PAUSE_S / 20)
-
-
 def _hold_port(host: str, port: int) -> socket.socket:
     """Reserves the port for all workers: bound with SO_REUSEPORT and never listened on. Raises StartupError.
 
@@ -236,7 +319,9 @@ def _hold_port(host: str, port: int) -> socket.socket:
         # Sharing is allowed to every process of this user: another server's port must not be joined.
         with _bound(host, port, shared=False) as alone:
             alone.listen()
-        return _bound(host, port, shared=True)
+        held = _bound(host, port, shared=True)
+        keep_from_others(held)
+        return held
     except OSError as error:
         raise StartupError(
             f"cannot listen on {host}:{port}: {error.strerror or error}",

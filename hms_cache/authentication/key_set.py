@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import threading
-import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hms_cache.authentication.timed_fetch import FetchError, fetched
+from hms_cache.clock import elapsed_s
 from hms_cache.values import frozen
 
 MAX_BYTES = 1024 * 1024
@@ -68,7 +68,7 @@ class IssuerKey:
 class KeySet:
     """Thread-safe. Blocks on the document's server while it reads: at most `timeout_s`, one thread at a time."""
 
-    def __init__(self, options: KeySetOptions, now_s: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, options: KeySetOptions, now_s: Callable[[], float] = elapsed_s) -> None:
         self._options = options
         self._now_s = now_s
         self._reading = threading.Lock()

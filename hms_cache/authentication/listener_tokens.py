@@ -28,22 +28,25 @@ class ListenerTokens:
 
     def __init__(self, path: Path | None) -> None:
         """None: there are none. Raises ListenerTokensError."""
-        self._users: Mapping[bytes, str] = {}
-        self.reload(path)
+        self._users = self.read(path)
 
-    def reload(self, path: Path | None) -> None:
-        """Reads the file anew. Raises ListenerTokensError; then nothing has changed."""
+    @staticmethod
+    def read(path: Path | None) -> Mapping[bytes, str]:
+        """What the file says now, for `take`. Raises ListenerTokensError."""
         if path is None:
-            self._users = {}
-            return
+            return {}
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise ListenerTokensError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
         try:
-            self._users = _parsed(text)
+            return _parsed(text)
         except ListenerTokensError as error:
             raise ListenerTokensError(f"{path}, {error}") from error
+
+    def take(self, users: Mapping[bytes, str]) -> None:
+        """These are the tokens from now on."""
+        self._users = users
 
     def user_of(self, token: str) -> str | None:
         """Whose token it is; None: nobody's."""

@@ -33,11 +33,16 @@ class SystemGroups:
         self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
 
     def of(self, user: str) -> frozenset[str]:
-        """Raises TimeoutError when the system does not answer, OSError when it answers with an error."""
+        """Raises TimeoutError when the system does not answer, OSError when it answers with an error or cannot be
+        asked."""
         if not self._places.acquire(timeout=self._timeout_s):
             raise TimeoutError("the system's name service is busy")
         answer: Future[frozenset[str]] = Future()
-        threading.Thread(target=self._ask, args=(user, answer), name="hms-groups", daemon=True).start()
+        try:
+            threading.Thread(target=self._ask, args=(user, answer), name="hms-groups", daemon=True).start()
+        except RuntimeError as error:  # the system has no more threads now
+            self._places.release()
+            raise OSError(str(error)) from error
         return answer.result(self._timeout_s)
 
     def _ask(self, user: str, answer: Future[frozenset[str]]) -> None:

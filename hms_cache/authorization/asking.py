@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import itertools
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from hms_cache.authorization.decisions import NO_GROUPS, Action, Question, SecuredObject
+from hms_cache.clock import elapsed_s
 
 MOST_PRINCIPALS = 10_000
 """Whose decisions are held; others are asked about at each call."""
@@ -94,7 +94,7 @@ class AskingAuthorizer:
         self,
         judge_of: Callable[[str, frozenset[str]], Judge],
         max_age_s: float,
-        now_s: Callable[[], float] = time.monotonic,
+        now_s: Callable[[], float] = elapsed_s,
     ) -> None:
         self.is_current: Callable[[], bool] | None = None
         """Whether `forget` has been called for everything that had changed before the question; may wait. None: nobody

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 
 from hms_cache.authorization.decisions import NO_GROUPS, UndecidedError
+from hms_cache.clock import elapsed_s
 
 GroupsOf = Callable[[str], frozenset[str]]
 """The groups of a user. May wait; raises UndecidedError."""
@@ -50,7 +50,7 @@ class KnownGroups:
         self,
         ask: Callable[[str], frozenset[str]],
         max_age_s: float,
-        now_s: Callable[[], float] = time.monotonic,
+        now_s: Callable[[], float] = elapsed_s,
     ) -> None:
         """`ask` raises UndecidedError when the other system does not answer."""
         self._ask = ask

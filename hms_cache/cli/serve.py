@@ -20,11 +20,16 @@ def serve(**options: Any) -> None:
     Without options: SQLite in the working directory (the schema is created), loopback, Hive's port 9083. Prints
     `ready thrift://HOST:PORT` when clients may come.
     """
+    from hms_cache.app.child_processes import leave
+    from hms_cache.app.signals import hold_reloads
+
+    hold_reloads()
     if load_configuration(**options).settings.server.workers > 1:
         from hms_cache.app.worker_processes import run_workers
 
-        run_workers(lambda port: load_configuration(**options if port is None else options | {"server__port": port}))
+        run_workers(lambda: load_configuration(**options))
     else:
         from hms_cache.app.process import run
 
         run(lambda: load_configuration(**options))
+    leave(0)

@@ -72,6 +72,10 @@ class ServerMetrics(_Subsystem):
         self.call_duration = self._duration(
             "call_duration_seconds", "From a whole message to its encoded reply.", "method"
         )
+        self.lost_workers = self._count(
+            "workers_lost_total",
+            "Processes in this worker's place (server.workers) that ended unasked: killed, out of memory, by a defect.",
+        )
         self.in_flight = self._gauge("calls_in_flight", "Calls being answered or waiting for a thread now.")
         self.bad_messages = self._count("bad_messages_total", "Messages that could not be read.")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
@@ -68,8 +68,17 @@ def answer_together(listener: Listener, combined: CombinedCalls, members: Sequen
     replies = listener.dispatcher.execute_together(combined, calls)
     if replies is None:
         return False
-    listener.loop.call_soon_threadsafe(_all_finished, members, replies)
+    _tell_loop(listener.loop, _all_finished, members, replies)
     return True
+
+
+def _tell_loop(loop: asyncio.AbstractEventLoop, finished: Callable[..., None], *arguments: object) -> None:
+    """Has the loop write replies. One that is closed has none to write: the server stopped while the call ran on."""
+    try:
+        loop.call_soon_threadsafe(finished, *arguments)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
 
 
 def _all_finished(members: Sequence[_Member], replies: Sequence[bytes | None]) -> None:
@@ -405,7 +414,7 @@ class Connection(asyncio.Protocol):
 
         def work() -> None:
             reply = dispatcher.execute(session, message)
-            loop.call_soon_threadsafe(self._finished, message, reply)
+            _tell_loop(loop, self._finished, message, reply)
 
         combined = dispatcher.combination(message)
         group = self._listener.group_of(combined) if combined is not None else None

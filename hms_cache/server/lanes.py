@@ -14,6 +14,7 @@ Calls that are answered from memory on the event loop (`Kind.LOCAL`) have no lan
 from __future__ import annotations
 
 import enum
+import time
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -132,8 +133,9 @@ class Lanes:
             pool.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Lets queued work finish; waits for each thread at most `timeout_s`."""
+        """Lets queued work finish; waits for all threads together at most `timeout_s`."""
+        end_s = time.monotonic() + timeout_s
         for pool in self.pools.values():
             pool.close()
         for pool in self.pools.values():
-            pool.join(timeout_s)
+            pool.join(max(0.0, end_s - time.monotonic()))

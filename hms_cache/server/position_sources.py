@@ -30,9 +30,16 @@ class InlineSource:
 
     gather_s = 0.0
 
-    def __init__(self, read_position: Callable[[], LogHead], loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        read_position: Callable[[], LogHead],
+        loop: asyncio.AbstractEventLoop,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`close`: lets go of what is read with."""
         self._read_position = read_position
         self._loop = loop
+        self._close = close
 
     def ask(self, answered: Answered) -> None:
         """At the end of this turn of the loop, so that all requests of the turn share the read."""
@@ -47,7 +54,8 @@ class InlineSource:
         answered(head)
 
     def close(self) -> None:
-        """Holds nothing."""
+        """No more questions."""
+        self._close()
 
 
 class ThreadSource:

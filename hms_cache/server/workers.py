@@ -178,7 +178,10 @@ class WorkerPool:
             # Under the lock: the thread cannot go on to another call meanwhile, whose connection would be cut.
             cut = self._connections is not None and self._connections.cut_off(thread)
             if self._free_threads() < self._size and len(self._threads) < self._size * (1 + MOST_REPLACEMENTS):
-                self._start_one()
+                try:
+                    self._start_one()
+                except RuntimeError as error:  # the system has no more; the client must hear of its call all the same
+                    _log.error("no thread takes the place of a stuck one of the lane %s: %s", self.name, error)
         _log.warning(
             "a call of the lane %s is stuck; %s", self.name, "its connection is closed" if cut else "it holds none"
         )
@@ -225,20 +228,21 @@ class WorkerPool:
             self._wake(len(self._idle))
 
     def join(self, timeout_s: float) -> None:
-        """Waits for each thread at most `timeout_s`, after `close`."""
+        """Waits for all threads together at most `timeout_s`, after `close`."""
+        end_s = time.monotonic() + timeout_s
         with self._lock:
             threads = list(self._threads)
         for thread in threads:
-            thread.join(timeout_s)
+            thread.join(max(0.0, end_s - time.monotonic()))
 
     def _free_threads(self) -> int:
         return len(self._threads) - len(self._stuck_threads)
 
     def _start_one(self) -> None:
         thread = threading.Thread(target=self._run, name=f"{CALL_THREADS}-{self.name}-{self._started}", daemon=True)
+        thread.start()
         self._started += 1
         self._threads.add(thread)
-        thread.start()
 
     def _carried_out_no_more(self, group: Group, takers: int = 0) -> None:
         """Under the lock: those that gathered meanwhile are next, at the end of the queue.

@@ -71,3 +71,19 @@ def test_many_who_ask_at_once_share_one_probe() -> None:
         thread.join(30)
     assert answers == [None] * 4
     assert len(asked) == 1
+
+
+def test_a_thread_that_cannot_be_started_is_no_answer_for_good() -> None:
+    """The system was out of threads for a moment: the server is ready again afterwards."""
+    clock, starts = ManualClock(), []
+
+    def start(work: Callable[[], None]) -> None:
+        starts.append(1)
+        if len(starts) == 1:
+            raise RuntimeError("can't start new thread")
+        at_once(work)
+
+    probe = DatabaseProbe(lambda: 7, clock, start)
+    assert probe.error() == "can't start new thread"
+    assert probe.error() is None
+    assert probe.log_end == 7

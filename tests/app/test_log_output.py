@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -51,3 +53,37 @@ def test_audit_lines_pass_at_any_level_and_libraries_only_when_they_warn(capsys:
     logging.getLogger("sqlalchemy.engine").info("not wanted")
     assert "cmd=c" in (line := capsys.readouterr().err)
     assert "not wanted" not in line
+
+
+def test_no_line_is_lost_while_a_reload_changes_the_output(capsys: pytest.CaptureFixture[str]) -> None:
+    """The output before may take seconds to close: it writes what waits."""
+    set_up_logging(LogSettings())
+
+    class Slow(logging.Handler):
+        def close(self) -> None:
+            logging.getLogger("hms_cache.audit").info("ugi=a\tip=b\tcmd=meanwhile\t")
+            super().close()
+
+    logging.getLogger().addHandler(Slow())
+    set_up_logging(LogSettings(format="json"))
+    assert "cmd=meanwhile" in capsys.readouterr().err
+
+
+def test_lines_of_an_event_loop_are_written_although_no_thread_can_be_started(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up_logging(LogSettings())
+    log = logging.getLogger("hms_cache.server")
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    async def speak() -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refuse)
+            log.info("first")
+        log.info("second")
+
+    asyncio.run(speak())
+    logging.getLogger().handlers[0].close()
+    assert [line.rpartition(": ")[2] for line in capsys.readouterr().err.splitlines()] == ["first", "second"]

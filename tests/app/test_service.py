@@ -21,6 +21,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
+from hms_cache.admin.siblings import Siblings
 from hms_cache.app.service import Service
 from hms_cache.config import Configuration, load
 from hms_cache.errors import StartupError
@@ -133,3 +134,17 @@ def test_a_sequence_that_is_behind_its_table_is_raised_at_the_start(tmp_path: Pa
         metastore.create_database(Database(name="shop2"))
         assert metastore.get_all_databases() == ["default", "shop", "shop2"]
     service.stop()
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_one_of_several_workers_keeps_the_list_of_the_most_used(index: int, tmp_path: Path) -> None:
+    """Two that write it at one time would take each other's half-written file for a whole one."""
+    given = configured(tmp_path, cache__usage_file=str(tmp_path / "usage"))
+    service = Service(given, siblings=Siblings(index, 2))
+    with client(service.start()) as metastore:
+        metastore.create_database(Database(name="shop"))
+        metastore.create_table(table("orders"))
+        for _ in range(4):
+            metastore.get_table("shop", "orders")
+    service.stop()
+    assert (tmp_path / "usage").exists() is (index == 0)

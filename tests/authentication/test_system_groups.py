@@ -68,3 +68,18 @@ def test_an_error_is_told() -> None:
     for _ in range(2 * MOST_AT_ONCE):
         with pytest.raises(OSError, match="no such service"):
             SystemGroups(look).of("ann")
+
+
+def test_threads_that_cannot_be_started_keep_no_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system was out of threads for a moment: users have their groups again afterwards."""
+    system = SystemGroups(lambda user: frozenset({"g"}), timeout_s=30)
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", refuse)
+        for _ in range(MOST_AT_ONCE):
+            with pytest.raises(OSError, match="can't start new thread"):
+                system.of("ann")
+    assert system.of("ann") == {"g"}

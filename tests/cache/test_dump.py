@@ -434,6 +434,29 @@ def test_a_write_that_fails_leaves_the_dump_before(servers: MakeServer, tmp_path
     assert sorted(path.name for path in tmp_path.glob("dump*")) == ["dump"]
 
 
+@pytest.mark.parametrize("fails", [False, True])
+def test_two_who_write_one_dump_leave_a_whole_one(fails: bool, tmp_path: Path) -> None:
+    """By mistake, or while one server stops and the next one has started: the later one writes it."""
+    path = tmp_path / "dump"
+    first = DumpWriter(path)
+    with pytest.raises(OSError, match="another server"), first:
+        first.write(HEAD, "first")
+        second = DumpWriter(path)
+        second.write(HEAD, "second")
+        if fails:
+            raise OSError("another server is in the way")
+        first.finish()
+        first.take_name()
+    assert not path.exists()
+    with second:
+        second.finish()
+        second.take_name()
+    reader = DumpReader(path, 1 << 30)
+    assert reader.read(reader.sections[0]) == ("second", [])
+    reader.close()
+    assert [one.name for one in tmp_path.iterdir()] == ["dump"]
+
+
 def test_what_changes_while_it_is_taken_is_left_out(servers: MakeServer, tmp_path: Path) -> None:
     what_changes_meanwhile_is_left_out(servers, tmp_path)
 

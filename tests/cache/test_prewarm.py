@@ -91,9 +91,20 @@ def test_the_list_of_the_most_used_outlives_a_restart(filled: str, tmp_path: Pat
     path = tmp_path / "usage.json"
     write_most_used(path, most_used(server.cache.shared))
     assert read_most_used(path) == [TableName(CATALOG, "d1", "t33"), TableName(CATALOG, "d1", "t07")]
-    path.write_text("{damaged")
-    assert read_most_used(path) == []
+    for damaged in ("{damaged", "null", "[[1, 2, 3]]", '[["a", "b", ["c"]]]', '["abc", 1]', "[" * 100_000, "\udcff"):
+        path.write_bytes(damaged.encode("utf-8", "surrogateescape"))
+        assert read_most_used(path) == [], damaged[:20]
     server.close()
+
+
+def test_the_list_of_the_most_used_is_put_nowhere_else(tmp_path: Path) -> None:
+    """Somebody else who may write to the directory has put a link where the new list is written first."""
+    (tmp_path / "precious").write_text("precious")
+    (tmp_path / "usage.json.new").symlink_to(tmp_path / "precious")
+    write_most_used(tmp_path / "usage.json", [TableName(CATALOG, "d", "t")])
+    assert (tmp_path / "precious").read_text() == "precious"
+    assert read_most_used(tmp_path / "usage.json") == [TableName(CATALOG, "d", "t")]
+    assert (tmp_path / "usage.json").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_reset_keeps_who_was_used_most(filled: str, tmp_path: Path) -> None:

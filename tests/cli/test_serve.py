@@ -20,14 +20,16 @@ from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
 from tests.conftest import ServerLookup
+from tests.consistency.observers import wait_until
 
 PATIENCE_S = 60.0
 
 
-def start(*arguments: str, cwd: Path, **environment: str) -> subprocess.Popen[str]:
+def start(*arguments: str, cwd: Path, before: str = "", **environment: str) -> subprocess.Popen[str]:
+    """`before`: what the process runs first."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HMS_CACHE")}
     return subprocess.Popen(
-        [sys.executable, "-c", "from hms_cache.cli.main import main; main()", "serve", *arguments],
+        [sys.executable, "-c", f"{before}\nfrom hms_cache.cli.main import main; main()", "serve", *arguments],
         cwd=cwd,
         env=kept | environment,
         stdout=subprocess.PIPE,
@@ -37,18 +39,22 @@ def start(*arguments: str, cwd: Path, **environment: str) -> subprocess.Popen[st
 
 
 @contextmanager
-def serving(*arguments: str, cwd: Path, **environment: str) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A server that is ready, and its port. Killed at the end unless it has ended."""
-    process = start(*arguments, cwd=cwd, **environment)
+def serving(
+    *arguments: str, cwd: Path, before: str = "", **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A server that is ready, and its port. Killed at the end unless it has ended; it must not have crashed."""
+    process = start(*arguments, cwd=cwd, before=before, **environment)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("ready thrift://"), process.stderr.read() if process.stderr and not line else line
         yield process, int(line.rpartition(":")[2])
     finally:
-        if process.poll() is None:
+        ended = process.poll()
+        if ended is None:
             process.kill()
         process.communicate()
+    assert ended is None or ended >= 0 or ended == -signal.SIGKILL, f"it was ended by signal {-ended}"
 
 
 @contextmanager
@@ -154,6 +160,39 @@ def test_signals_that_come_at_any_moment_are_heard(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 0
         reader.join(PATIENCE_S)
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("output", ["None", "open('/dev/full', 'w')"])
+def test_it_serves_although_its_output_cannot_be_written(tmp_path: Path, output: str, workers: str) -> None:
+    """The disk with the output is full, or whoever started it has closed it."""
+    before = f"import sys; sys.stdout = {output}"
+    process = start("--port", "0", "--workers", workers, "--set", "admin.port=0", cwd=tmp_path, before=before)
+    assert process.stderr is not None
+    while "standard output cannot be written" not in (line := process.stderr.readline()):
+        assert line, "it ended"
+    with client(int(line.rpartition(":")[2])) as metastore:
+        assert metastore.get_all_databases() == ["default"]
+    assert end(process)[0] == 0
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_reload_that_is_asked_for_while_it_starts_is_done_later(tmp_path: Path, workers: str) -> None:
+    """SIGHUP ends a process that has not said otherwise."""
+    (tmp_path / "secret").write_text("#!/bin/sh\ntouch asked\nuntil [ -e go ]; do sleep 0.02; done\necho a secret\n")
+    (tmp_path / "secret").chmod(0o755)
+    (tmp_path / "c.toml").write_text("[log]\nslow_call_s = 7\n")
+    given = ("--port", "0", "--workers", workers, "--config", "c.toml", "--set", "admin.port=0")
+    process = start(*given, "--set", "admin.token_command=./secret", cwd=tmp_path)
+    wait_until((tmp_path / "asked").exists, "it reads its configuration")
+    process.send_signal(signal.SIGHUP)
+    (tmp_path / "go").touch()
+    assert process.stdout is not None and process.stderr is not None
+    assert process.stdout.readline().startswith("ready thrift://")
+    while "reloaded: " not in (line := process.stderr.readline()):
+        assert line, "it ended"
+    status, errors = end(process)
+    assert status == 0 and "takes its place" not in errors
 
 
 def test_a_reload_takes_what_it_can_and_tells_what_needs_a_restart(tmp_path: Path) -> None:

@@ -6,8 +6,10 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.request import urlopen
@@ -16,8 +18,12 @@ import pytest
 from hmsclient.genthrift.hive_metastore.ttypes import Database
 from prometheus_client.parser import text_string_to_metric_families
 
+from hms_cache.app.management import hold_management_port
+from hms_cache.app.worker_processes import _hold_port
+from hms_cache.errors import StartupError
 from tests.admin.running import hms_cache
 from tests.cli.test_serve import PATIENCE_S, client, serving, start
+from tests.consistency.observers import wait_until
 
 
 def children(pid: int) -> set[int]:
@@ -115,20 +121,148 @@ def test_workers_share_a_port_and_a_catalog(tmp_path: Path) -> None:
         assert process.wait(PATIENCE_S) == 0
 
 
+def log_until(process: subprocess.Popen[str], wanted: str) -> str:
+    """The log from here to a line with this text."""
+    assert process.stderr is not None
+    told = ""
+    while wanted not in told:
+        line = process.stderr.readline()
+        assert line, f"it ended: {told}"
+        told += line
+    return told
+
+
 def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
     with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, port):
+        management = management_of(process)
         victim = min(children(process.pid))
         os.kill(victim, signal.SIGKILL)
         assert process.stderr is not None
-        while "ended with status" not in (line := process.stderr.readline()):
-            assert line, "the parent ended"
-        while "ready" not in (line := process.stderr.readline()) and "listening on" not in line:
-            assert line, "the parent ended"
+        told = log_until(process, f"(process {victim}) was ended by SIGKILL; another one takes its place")
+        assert " ERROR hms_cache.app.worker_processes: " in told.splitlines()[-1]
+        log_until(process, "listening on")
         assert len(children(process.pid)) == 2 and victim not in children(process.pid)
         with client(port) as one:
             assert one.get_all_databases() == ["default"]
+        with urlopen(f"{management}/metrics", timeout=PATIENCE_S) as answer:
+            families = {family.name: family for family in text_string_to_metric_families(answer.read().decode())}
+        assert sorted(sample.value for sample in families["hms_cache_workers_lost"].samples) == [0, 1]
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 0
+
+
+def test_a_worker_that_is_killed_while_it_is_to_stop_is_told(tmp_path: Path) -> None:
+    with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
+        victim = min(children(process.pid))
+        os.kill(victim, signal.SIGSTOP)  # it does not hear of the stop
+        process.send_signal(signal.SIGTERM)
+        wait_until(lambda: children(process.pid) == {victim}, "the other one stops")
+        os.kill(victim, signal.SIGKILL)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert f"(process {victim}) was ended by SIGKILL" in errors
+    assert "1 of the workers did not end in order" in errors
+    assert process.returncode == 1
+
+
+def test_a_worker_starts_with_what_is_in_force(tmp_path: Path) -> None:
+    """Another database, or a mistake, that stands in the file is for a restart or a reload: nobody asked for either."""
+    settings = tmp_path / "c.toml"
+    settings.write_text("[database]\nurl = 'sqlite:///one.db'\n[log]\nslow_call_s = 7\n")
+    given = ("--config", "c.toml", "--port", "0", "--workers", "2", "--set", "admin.port=0")
+    with serving(*given, cwd=tmp_path) as (process, port):
+        management = management_of(process)
+        with client(port) as one:
+            one.create_database(Database(name="here", description="", parameters={}))
+        settings.write_text("[database]\nurl = 'sqlite:///one.db'\n[log]\nslow_call_s = 8\n")
+        process.send_signal(signal.SIGHUP)
+        for _ in range(2):
+            log_until(process, "reloaded: log.slow_call_s")
+        for content in ("[database]\nurl = 'sqlite:///two.db'\n", "[nonsense"):
+            settings.write_text(content)
+            for victim in children(process.pid):
+                os.kill(victim, signal.SIGKILL)
+            for _ in range(2):
+                log_until(process, "management port on")
+            for _ in range(12):
+                with client(port) as one:
+                    assert one.get_all_databases() == ["default", "here"], "whichever worker is asked"
+            for worker in (0, 1):
+                with urlopen(f"{management}/config?worker={worker}", timeout=PATIENCE_S) as answer:
+                    shown = json.load(answer)["settings"]["log.slow_call_s"]
+                assert (shown["value"], shown["origin"]) == ("8", "c.toml")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+
+
+NO_FORK = """
+import os
+calls, fork = [], os.fork
+
+
+def once_refused() -> int:
+    calls.append(1)
+    if len(calls) == 3:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+    return fork()
+
+
+os.fork = once_refused
+"""
+
+
+def test_the_others_go_on_while_no_worker_can_be_started(tmp_path: Path) -> None:
+    """The system is out of memory or of processes, which is when workers are killed."""
+    given = ("--port", "0", "--workers", "2", "--set", "admin.port=0", "--set", "cache.warm=off")
+    with serving(*given, cwd=tmp_path, before=NO_FORK) as (process, port):
+        os.kill(min(children(process.pid)), signal.SIGKILL)
+        log_until(process, "cannot be started, and is tried again: [Errno 11]")
+        with client(port) as one:
+            assert one.get_all_databases() == ["default"]
+        log_until(process, "listening on")
+        assert len(children(process.pid)) == 2
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+
+
+def test_ends_of_workers_are_heard_of_whoever_started_the_server(tmp_path: Path) -> None:
+    """A program that ignores SIGCHLD hands that down to those that it starts."""
+    ignoring = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"
+    given = ("--port", "0", "--workers", "2", "--set", "admin.port=0")
+    with serving(*given, cwd=tmp_path, before=ignoring) as (process, _):
+        os.kill(min(children(process.pid)), signal.SIGKILL)
+        log_until(process, "another one takes its place")
+        log_until(process, "listening on")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+
+
+def test_a_stop_while_workers_start_is_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sockets: Path) -> None:
+    """The first one waits for the database; what it has begun ends in order, and nothing is left behind."""
+    monkeypatch.setenv("TMPDIR", str(sockets))
+    with sqlite3.connect(tmp_path / "hms-cache.db", isolation_level=None) as locking:
+        locking.execute("BEGIN EXCLUSIVE")
+        process = start("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path)
+        wait_until(lambda: bool(children(process.pid)), "the first worker")
+        process.send_signal(signal.SIGHUP)
+        process.send_signal(signal.SIGTERM)
+        locking.execute("ROLLBACK")
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, errors
+    assert "Traceback" not in errors
+    assert list(sockets.iterdir()) == []
+
+
+@pytest.mark.parametrize("hold", [_hold_port, partial(hold_management_port, is_chosen=True)])
+def test_a_port_that_is_held_is_taken_before_anybody_listens(hold: Callable[[str, int], socket.socket]) -> None:
+    """Two servers that start at one time, on two databases perhaps, would share the port, and clients find either."""
+    with hold("127.0.0.1", 0) as held:
+        with pytest.raises(StartupError, match="cannot listen"):
+            hold("127.0.0.1", held.getsockname()[1])
+        with socket.socket() as worker:
+            worker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            worker.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            worker.bind(held.getsockname())
+            worker.listen()
 
 
 def test_workers_do_not_outlive_their_parent(tmp_path: Path) -> None:

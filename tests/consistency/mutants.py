@@ -69,7 +69,7 @@ def check_on_an_old_snapshot(patch: Patch) -> None:
     from hms_cache.store.object_store import ObjectReads
 
     read_now = ObjectReads.log_head
-    sqlite_reader = positions._sqlite_reader
+    read_of_sqlite = positions._SqliteReader.read
 
     def aged(read: Callable[[], LogHead]) -> Callable[[], LogHead]:
         seen: list[tuple[float, LogHead]] = []
@@ -86,8 +86,11 @@ def check_on_an_old_snapshot(patch: Patch) -> None:
     def log_head(self: ObjectReads) -> LogHead:
         return readers.setdefault(id(self), aged(lambda: read_now(self)))()
 
+    def read(self: positions._SqliteReader) -> LogHead:
+        return readers.setdefault(id(self), aged(lambda: read_of_sqlite(self)))()
+
     patch(ObjectReads, "log_head", log_head)
-    patch(positions, "_sqlite_reader", lambda database: aged(sqlite_reader(database)))
+    patch(positions._SqliteReader, "read", read)
 
 
 def header_only_rename(patch: Patch) -> None:

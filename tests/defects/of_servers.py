@@ -100,8 +100,8 @@ FIXES = (
         "stop_in_the_pause_is_lost",
         "SIGTERM in the pause before a worker is started again is lost.",
         "hms_cache/app/worker_processes.py",
-        "                if not stopping:\n                    workers.start(ended)\n",
-        "                workers.start(ended)\n",
+        "        self._due.clear()\n",
+        "",
         ("tests/cli/test_workers.py",),
     ),
     Fix(

@@ -180,6 +180,24 @@ def test_replacements_have_a_bound_and_go_when_the_stuck_come_back() -> None:
     assert pool.load().stuck == 0
 
 
+def test_a_call_past_its_time_is_told_although_no_thread_can_be_started(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system is out of threads: the client hears of its call, and the stop of the server waits for nothing."""
+    server = serve(**{"server.threads": 1, "server.request_timeout_s": 0.3, "cache.enabled": False})
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with stuck_reads(monkeypatch):
+        link = server.link()
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refuse)
+            with pytest.raises(TApplicationException, match=r"server.request_timeout_s\); its outcome is unknown"):
+                link.call("get_all_databases")
+    assert server.link().call("get_database", name="default").name == "default", "its thread has come back"
+
+
 @contextmanager
 def stuck_loads(monkeypatch: pytest.MonkeyPatch, table: str) -> Iterator[threading.Semaphore]:
     """Loads of the table do not come back until the end. Yields a count of those that have begun."""

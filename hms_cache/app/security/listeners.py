@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from hms_cache.authentication.listener_tokens import ListenerTokens, ListenerTokensError
 from hms_cache.config import Settings
 from hms_cache.errors import StartupError
@@ -12,13 +15,13 @@ _REMEDY = "Each line needs a user's name and a token of 16 characters or more; s
 def listener_tokens(settings: Settings) -> ListenerTokens:
     """Those of the file, none without one. Raises StartupError for a file that cannot be used."""
     tokens = ListenerTokens(None)
-    reload_listener_tokens(tokens, settings)
+    new_listener_tokens(tokens, settings)()
     return tokens
 
 
-def reload_listener_tokens(tokens: ListenerTokens, settings: Settings) -> None:
-    """Takes the file now. Raises StartupError, with the tokens as they were."""
+def new_listener_tokens(tokens: ListenerTokens, settings: Settings) -> Callable[[], None]:
+    """Reads the file now; what is returned takes it. Raises StartupError, with the tokens as they were."""
     try:
-        tokens.reload(settings.admin.listener_tokens_file)
+        return partial(tokens.take, tokens.read(settings.admin.listener_tokens_file))
     except ListenerTokensError as error:
         raise StartupError(f"admin.listener_tokens_file: {error}", remedy=_REMEDY) from error

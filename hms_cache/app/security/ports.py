@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from hms_cache.app.security.authentication import mechanisms
 from hms_cache.app.security.certificates import server_context
@@ -97,20 +97,23 @@ class Ports:
     tokens: BearerTokens | None
     """Checks bearer tokens; None where nobody sends any."""
 
-    def reload(self, server: ServerSettings) -> None:
-        """Certificates and keys as the files are now, for connections from now on. `server` has these ports.
+    def renewed(self, server: ServerSettings) -> Callable[[], None]:
+        """Certificates and keys as the files are now; what is returned takes them for connections from then on.
+        `server` has these ports.
 
         Raises StartupError, with nothing taken.
         """
-        if server.tls_certificate_file is None:
-            return
         renewed = [
             (port.tls, server_context(one))
             for port, one in zip(self.ports, server.ports(), strict=True)
-            if port.tls is not None
+            if port.tls is not None and one.tls_certificate_file is not None
         ]
-        for tls, context in renewed:
-            tls.context = context
+
+        def take() -> None:
+            for tls, context in renewed:
+                tls.context = context
+
+        return take
 
     def handshakes(self) -> Mapping[tuple[str, ...], float]:
         """How those of TLS ended, over all ports."""

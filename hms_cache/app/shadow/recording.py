@@ -6,7 +6,7 @@ import base64
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
@@ -27,11 +27,12 @@ class BadRecording(HmsCacheError):
 
 
 class Recorder:
-    """Appends reads to a file. Thread-safe."""
+    """Appends reads to a file. Thread-safe. A file that cannot be written is no trouble of those who read."""
 
-    def __init__(self, path: Path) -> None:
-        """Raises OSError."""
+    def __init__(self, path: Path, note: Callable[[str], None] = lambda text: None) -> None:
+        """`note` is told once if the file cannot be written any more. Raises OSError."""
         self._lock = threading.Lock()
+        self._note = note
         self._file = path.open("a", encoding="utf-8")
         self.is_full = False
 
@@ -46,8 +47,17 @@ class Recorder:
         }
         with self._lock:
             if not self.is_full and not self._file.closed:
-                self._file.write(json.dumps(line) + "\n")
-                self.is_full = self._file.tell() >= MOST_BYTES
+                try:
+                    self._file.write(json.dumps(line) + "\n")
+                    self.is_full = self._file.tell() >= MOST_BYTES
+                except OSError as error:
+                    self._end(error)
+
+    def _end(self, error: OSError) -> None:
+        """Under the lock."""
+        if not self.is_full:
+            self._note(f"the recording is not complete: {error.strerror or error}")
+        self.is_full = True
 
     def __enter__(self) -> Recorder:
         return self
@@ -56,7 +66,10 @@ class Recorder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         with self._lock:
-            self._file.close()
+            try:
+                self._file.close()
+            except OSError as failure:
+                self._end(failure)
 
 
 def recorded_reads(path: Path) -> Iterator[Read]:

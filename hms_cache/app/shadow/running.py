@@ -51,7 +51,7 @@ def listen(
     with ExitStack() as stack:
         takers: list[Callable[[Read], None]] = []
         if record is not None:
-            recorder = stack.enter_context(Recorder(record))
+            recorder = stack.enter_context(Recorder(record, report.note))
             takers.append(lambda read: recorder.write(read.method, read.arguments))
         if other is not None:
             takers.append(stack.enter_context(_running(Mirror(primary, other, rules, report))).offer)

@@ -56,7 +56,10 @@ class DumpWriter:
     an error removes what was written."""
 
     def __init__(self, path: Path, rest: Callable[[int], None] = lambda written: None) -> None:
-        """Raises OSError."""
+        """Raises OSError.
+
+        Somebody else who writes a dump of this name meanwhile puts another file in the place of the new one.
+        """
         self._path = path
         self._rest = rest
         self._new = path.with_name(path.name + ".new")
@@ -70,8 +73,9 @@ class DumpWriter:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
+        is_ours = self._is_there()
         self._file.close()
-        if error is not None:
+        if error is not None and is_ours:
             self._new.unlink(missing_ok=True)
 
     def write(self, kind: bytes, tree: Any, blobs: Sequence[bytes] = ()) -> None:
@@ -90,16 +94,25 @@ class DumpWriter:
         """Writes the last section; all of it is on the disk then. Raises OSError."""
         self.write(LAST, {"sections": self._sections})
         os.fsync(self._file.fileno())
-        self._file.close()
 
     def take_name(self) -> None:
         """Puts the finished file in the place of the one before. Raises OSError."""
+        if not self._is_there():
+            raise OSError("another server writes it, too: each needs a file of its own")
         os.replace(self._new, self._path)
         directory = os.open(self._path.parent, os.O_RDONLY)
         try:
             os.fsync(directory)
         finally:
             os.close(directory)
+
+    def _is_there(self) -> bool:
+        """Whether the new file is still the one that was made. Only while that is open, which keeps its number."""
+        try:
+            found = os.lstat(self._new)
+        except FileNotFoundError:
+            return False
+        return os.path.samestat(found, os.fstat(self._file.fileno()))
 
     def _put(self, data: bytes) -> None:
         view = memoryview(data)

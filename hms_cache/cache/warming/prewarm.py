@@ -271,15 +271,19 @@ def most_used(cache: SharedCache) -> list[TableName]:
 
 
 def write_most_used(path: Path, tables: Sequence[TableName]) -> None:
-    """Replaces the file; a half-written one is never seen. Raises OSError."""
+    """Replaces the file; a half-written one is never seen, and no link is followed. Raises OSError."""
     temporary = path.with_name(path.name + ".new")
-    temporary.write_text(json.dumps([list(table) for table in tables]))
+    temporary.unlink(missing_ok=True)
+    opened = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(opened, "w", encoding="utf-8") as file:
+        json.dump([list(table) for table in tables], file)
     os.replace(temporary, path)
 
 
 def read_most_used(path: Path) -> list[TableName]:
     """The list of an earlier run; empty when there is none or it cannot be read."""
     try:
-        return [TableName(*names) for names in json.loads(path.read_text())]
-    except (OSError, ValueError, TypeError):
+        found = [TableName(*names) for names in json.loads(path.read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError, RecursionError):
         return []
+    return found if all(isinstance(name, str) for table in found for name in table) else []

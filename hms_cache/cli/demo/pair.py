@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from hms_cache.cli.demo.server_process import ServerProcess
@@ -26,9 +26,10 @@ def running_pair(
             server.start()
         yield pair
     finally:
-        for server in pair:
-            if server.is_running:
-                server.stop()
+        with ExitStack() as stopping:  # both, though one has crashed
+            for server in pair:
+                if server.is_running:
+                    stopping.callback(server.stop)
 
 
 def kill_each_in_turn(

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+from hms_cache.app.child_processes import ending
 from hms_cache.errors import HmsCacheError
 
 #: How long a process may take to start or to end, on a busy machine.
@@ -96,8 +97,11 @@ class ServerProcess:
             timer.cancel()
 
     def stop(self) -> int:
-        """SIGTERM, and its exit status."""
-        return self._end(signal.SIGTERM)
+        """SIGTERM, and its exit status. Raises `HmsCacheError` for one that crashed, now or before."""
+        status = self._end(signal.SIGTERM)
+        if status < 0 and status != -signal.SIGKILL:
+            raise HmsCacheError(f"the server {ending(status)}: {self.log[-3000:]}")
+        return status
 
     def kill(self) -> None:
         """SIGKILL: nothing of it gets a chance to tidy up."""

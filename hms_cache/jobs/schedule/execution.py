@@ -10,6 +10,7 @@ from typing import Any
 
 from thrift.Thrift import TException
 
+from hms_cache.app.child_processes import ending
 from hms_cache.errors import HmsCacheError
 from hms_cache.jobs.schedule.lease import Lease, LeaseBusyError
 from hms_cache.jobs.schedule.plan import Plan, Step
@@ -119,7 +120,7 @@ def _work(step: Step, result: StepResult, lease: Lease | None, *, dry_run: bool)
     if ended and status in (0, ATTENTION):
         result.state = State.DONE if status == 0 else State.ATTENTION
     elif ended:
-        result.reason = tail
+        result.reason = tail if status >= 0 else f"{tail}\nits process {ending(status)}"
     elif lease is not None and lease.lost.is_set():
         result.state, result.reason = State.LEASE_LOST, "its lease ran out while no metastore answered"
     else:

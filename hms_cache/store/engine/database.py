@@ -53,6 +53,7 @@ from hms_cache.store.engine.features import SchemaFeatures, read_features
 from hms_cache.store.engine.log_sessions import HistoryText, file_identity, kept_history, last_event_id, read_head
 from hms_cache.store.engine.mysql_tls import take_tls
 from hms_cache.store.engine.sequences import IdBlocks
+from hms_cache.store.engine.sqlite_files import make_private
 from hms_cache.store.engine.statement_cache import StatementCache
 
 #: Where a pooled connection keeps the `Database` it belongs to.
@@ -72,6 +73,9 @@ _CHECK_SOCKET_MARGIN_S = 1.0
 #: how long it pauses before it asks again.
 _NEW_FILE_WAIT_S = 10.0
 _NEW_FILE_PAUSE_S = 0.01
+
+#: Between looks whether a thread has given its connection back.
+_STUCK_PAUSE_S = 0.02
 
 #: Stands for ``inf`` where a driver wants a number: a day, longer than any statement or client lives.
 _LONGEST_S = 86400.0
@@ -277,6 +281,24 @@ class Database:
                 interrupt(of_driver)
             return bool(held)
 
+    def cut_off_stuck(self, patience_s: float) -> None:
+        """As `cut_off`, of each thread that holds after so long what it holds now: for a server that stops. Waits for
+        as long, unless none does."""
+        with self._held_lock:
+            held = {thread: [one for one, _ in connections] for thread, connections in self._held_by.items()}
+        end_s = monotonic() + patience_s
+        while held and monotonic() < end_s:
+            sleep(_STUCK_PAUSE_S)
+            with self._held_lock:
+                now = {thread: [one for one, _ in connections] for thread, connections in self._held_by.items()}
+            held = {
+                thread: stuck
+                for thread, before in held.items()
+                if (stuck := [one for one in before if any(one is other for other in now.get(thread, ()))])
+            }
+        for thread in held:
+            self.cut_off(thread)
+
     def call_ended(self, thread: int) -> None:
         """The call for which a thread was cut off is over; the thread may use the database again."""
         with self._held_lock:
@@ -406,6 +428,8 @@ class Database:
             event.listen(engine, "do_connect", mysql_driver.connect)
         elif self.dialect == "postgresql":
             event.listen(engine, "do_connect", self._connect_postgresql(kind))
+        else:
+            event.listen(engine, "do_connect", make_private)
         event.listen(engine, "connect", self._on_connect(kind))
         event.listen(engine, "handle_error", translate_error)
         event.listen(engine, "before_cursor_execute", self._count)

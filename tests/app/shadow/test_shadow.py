@@ -184,6 +184,17 @@ def test_writes_reach_the_primary_alone(alike: Pair, tmp_path: Path) -> None:
         assert client.call("get_functions", "shop", "*") == ["twice"]
 
 
+def test_clients_are_served_although_the_recording_cannot_be_written(alike: Pair) -> None:
+    """The disk is full."""
+    process, uri = listening(alike, "--record", "/dev/full")
+    with MetastoreClient(uri) as client:
+        for _ in range(3):
+            assert client.call("get_all_tables", "shop") == ["orders", "stock"]
+    status, report = finished(process)
+    assert status == 0
+    assert report["notes"] == {"the recording is not complete: No space left on device": 1}
+
+
 def test_the_table_for_people_names_the_place(unlike: Pair) -> None:
     result = CliRunner().invoke(
         commands,

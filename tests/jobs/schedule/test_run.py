@@ -118,6 +118,14 @@ def test_steps_in_order_with_all_ways_to_end(runner: Runner) -> None:
     assert runner.run(repair("only", "d.t") + sleeping("never", "d.t"), "--only", "only", "--dry-run")[0] == 0
 
 
+def test_a_step_whose_process_is_killed_says_so(runner: Runner) -> None:
+    """By the system when memory is short: nothing of it can tell why."""
+    killed = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    status, steps = runner.run(repair("killed", "d.t", f"command = {json.dumps(killed)}"))
+    assert (status, steps["killed"]["state"]) == (1, "failed")
+    assert steps["killed"]["reason"].endswith("its process was ended by SIGKILL")
+
+
 def test_a_lease_is_one_at_a_time(runner: Runner) -> None:
     """By table, by database, by output; it comes back when it is given back, or lost."""
     uri = runner.server.uri

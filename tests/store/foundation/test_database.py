@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import sqlite3
 import threading
@@ -264,3 +265,17 @@ def test_a_read_only_server_is_taken_for_a_replica(initialized_database: Databas
             assert "read-only" in str(reason_of_stale_reads(connection))
         finally:
             connection.execute(text("SET GLOBAL read_only=OFF"))
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o000, 0o660), (0o022, 0o640), (0o077, 0o600)])
+def test_a_new_embedded_database_is_closed_to_others(umask: int, mode: int, tmp_path: Path) -> None:
+    """The keys that sign delegation tokens stand in it."""
+    before = os.umask(umask)
+    try:
+        with closing(Database(f"sqlite:///{tmp_path / 'hms.db'}")) as database, database.writing() as connection:
+            connection.execute(text("CREATE TABLE T (A INT)"))
+            connection.commit()
+            found = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert found == dict.fromkeys(("hms.db", "hms.db-shm", "hms.db-wal"), mode)
