@@ -22,13 +22,15 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 class UsedByViews(MetaException):
     """Tables cannot be dropped: materialized views are built on them."""
 
-    __slots__ = ("views",)
-
     def __init__(self, views: Sequence[TableName], *, hides_others: bool = False) -> None:
         """`hides_others`: there are more than these, whose names are not to be told."""
         self.views = tuple(sorted(views))
         names = [f"{view.database}.{view.table}" for view in self.views] + ["..."] * hides_others
         super().__init__(f"Cannot drop table as it is used in the following materialized views [{', '.join(names)}]\n")
+
+    def __reduce__(self) -> tuple[type[MetaException], tuple[str]]:
+        # For others it is what is told.
+        return MetaException, (self.message,)
 
 
 class TableReads(ABC):
