@@ -127,8 +127,12 @@ def test_transactional_tables_that_are_left_alone(
     ],
 )
 def test_what_is_left_alone_is_named(parameters: dict[str, str], kind: str, told: str | None) -> None:
-    reason = refusal(Table(tableName="t", dbName="d", tableType=kind, parameters=parameters))
+    reason = refusal(Table(tableName="t", dbName="d", tableType=kind, parameters=parameters, sd=StorageDescriptor()))
     assert reason is None if told is None else told in (reason or "")
+
+
+def test_a_table_that_another_program_made_without_a_descriptor_is_named() -> None:
+    assert refusal(Table(tableName="t", dbName="d", tableType="MANAGED_TABLE")) == "it has no storage descriptor"
 
 
 _LINES = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
