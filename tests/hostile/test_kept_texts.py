@@ -98,7 +98,8 @@ def test_long_texts_are_not_kept(name: str) -> None:
 
 
 IDS = 150_000
-LISTS = 12
+LISTS = 5
+LONG = [pytest.mark.soak, pytest.mark.long]
 KEPT_OF_LISTS_BYTES = 8 << 20
 
 
@@ -106,10 +107,13 @@ KEPT_OF_LISTS_BYTES = 8 << 20
     "shape",
     [
         lambda number: f"d.t:999999999:1:1-{IDS + number}",
-        lambda number: f"d.t:999999999:1::{number + 1}-{IDS + number}",
-        lambda number: f"d.t:999999999:1:1-{IDS},{IDS + number}-1,{2 * IDS}-1",
-        lambda number: f"d.t:999999999:1:{'0' * 900}1-{'0' * 900}{IDS + number}",
-        lambda number: f"d.t:999999999:1:{','.join(f'{n}-{n + 999}' for n in range(number + 1, IDS, 1_000))}",
+        pytest.param(lambda number: f"d.t:999999999:1::{number + 1}-{IDS + number}", marks=LONG),
+        pytest.param(lambda number: f"d.t:999999999:1:1-{IDS},{IDS + number}-1,{2 * IDS}-1", marks=LONG),
+        pytest.param(lambda number: f"d.t:999999999:1:{'0' * 900}1-{'0' * 900}{IDS + number}", marks=LONG),
+        pytest.param(
+            lambda number: f"d.t:999999999:1:{','.join(f'{n}-{n + 999}' for n in range(number + 1, IDS, 1_000))}",
+            marks=LONG,
+        ),
     ],
 )
 @pytest.mark.parametrize("name", sorted(set(READERS) - set(NOT_OF_CLIENTS) - set(BEHIND_A_LIMIT)))

@@ -61,6 +61,8 @@ def test_compactions_invalidate(client: TxnClient) -> None:
     assert info(client, view) == (False, True)
 
 
+@pytest.mark.soak
+@pytest.mark.long
 def test_a_view_of_many_tables_and_ids(client: TxnClient) -> None:
     """As many as the limit of a request lets in, each with ids that its snapshot does not see, in statements that all
     databases take."""

@@ -143,6 +143,8 @@ def test_commit_moves_what_was_written_and_frees_the_rest(client: TxnClient) -> 
     assert set(client.rows(TXNS, "TXN_ID", "TXN_STATE")) == {(0, "c"), (inserted, "c"), (changed, "c")}
 
 
+@pytest.mark.soak
+@pytest.mark.long
 def test_a_request_may_name_as_many_tables_as_the_limit_lets_in(client: TxnClient) -> None:
     txn_id = client.open()
     names = [f"d.t{number}" for number in range(LimitsSettings().request_tables)]
