@@ -10,6 +10,8 @@ import pytest
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.call_context import FILL_CACHE
 from hms_cache.client import MetastoreClient
+from hms_cache.jobs.sources.origin import Origin
+from hms_cache.jobs.statistics.table_level import merged, partials
 from hms_cache.metadata.object_names import TableName
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.server.conftest import Link, Running, Serve, database, table
@@ -132,3 +134,16 @@ def test_our_client_asks_for_it_at_each_of_its_connections(server: Running) -> N
         assert loads(server) == before
     with MetastoreClient(f"thrift://127.0.0.1:{server.port}") as client:
         assert client.call("getMetaConf", FILL_CACHE) == "true"
+
+
+def test_merging_the_statistics_of_all_partitions_loads_nothing(server: Running) -> None:
+    names = [f"p={number}" for number in range(PARTITIONS)]
+    part = {"catalog": "hive", "database": "d", "table": "t", "columns": ["a"], "partitions": names}
+    before = loads(server)
+    for _ in range(3):
+        found = [
+            bytes(one["statistics"]) for one in partials([part], Origin(f"thrift://127.0.0.1:{server.port}"), "hive")
+        ]
+        assert merged(found, ["a"]).partsFound == 0
+    assert loads(server) == before
+    assert cache_of(server).background.waiting == 0

@@ -41,8 +41,8 @@ class Origin:
         return {"database": self.database} if self.database else {"metastore": self.metastore or ""}
 
     @contextmanager
-    def reading(self) -> Iterator[CatalogReader]:
-        """A reader of the catalog, closed at the end."""
+    def reading(self, *, fills_cache: bool = True) -> Iterator[CatalogReader]:
+        """A reader of the catalog, closed at the end. `fills_cache`: as in `MetastoreClient`."""
         reader: CatalogReader
         if self.database:
             from hms_cache.jobs.sources.database_reader import DatabaseReader
@@ -51,7 +51,7 @@ class Origin:
         else:
             from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 
-            reader = MetastoreReader(self.metastore or "")
+            reader = MetastoreReader(self.metastore or "", fills_cache=fills_cache)
         try:
             yield reader
         finally:

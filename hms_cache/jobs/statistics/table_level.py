@@ -87,7 +87,8 @@ def _merger(origin: Origin, engine: str) -> Callable[[Iterator[pa.RecordBatch]],
 
 def partials(slices: Iterable[dict[str, Any]], origin: Origin, engine: str) -> Iterator[dict[str, Any]]:
     """What `transform` answers, without Spark."""
-    with origin.reading() as reader:
+    # Each partition of each table that changed, once: loading that would cost the server more than answering it.
+    with origin.reading(fills_cache=False) as reader:
         for row in slices:
             tables = reader.tables(row["catalog"], row["database"], [row["table"]])
             names = row["partitions"]
