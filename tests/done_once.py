@@ -66,12 +66,16 @@ def _making_what_was_made(create_all: Callable[[Connection], None]) -> Callable[
             return
         if not made:
             create_all(connection)
-            made.extend(connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").scalars())
+            made.extend(connection.exec_driver_sql(_DEFINITIONS).scalars())
             return
         for statement in made:
             connection.exec_driver_sql(statement)
 
     return create
+
+
+_DEFINITIONS = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite^_%' ESCAPE '^'"
+"""Without those that SQLite makes itself, as for numbers that it counts."""
 
 
 class SharedStatements:
