@@ -10,13 +10,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from hms_cache.input_limits import exceeded, input_limits
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, PrivilegeBag
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NotificationEventRequest, PrivilegeBag
 
 
 def _grants(bag: PrivilegeBag | None) -> int:
     """One element may name several privileges: `select,insert`."""
     some = bag.privileges or () if bag is not None else ()
     return sum(1 + str(getattr(one.grantInfo, "privilege", "")).count(",") for one in some)
+
+
+def _names_of_events(request: NotificationEventRequest) -> int:
+    """The longest of the lists that select events."""
+    return max(len(some or ()) for some in (request.tableNames, request.eventTypeList, request.eventTypeSkipList))
 
 
 _Count = Callable[[Any], int]
@@ -37,6 +42,7 @@ def _limits() -> dict[str, int]:
 _COUNTS: Final[Mapping[str, tuple[str, _Count]]] = {
     "lock": ("lock_components", lambda a: len(a.rqst.component or ())),
     "abort_txns": ("request_transactions", lambda a: len(a.rqst.txn_ids or ())),
+    "abort_Compactions": ("request_transactions", lambda a: len(a.rqst.compactionIds or ())),
     "allocate_table_write_ids": (
         "request_transactions",
         lambda a: max(len(a.rqst.txnIds or ()), len(a.rqst.srcTxnToWriteIdList or ())),
@@ -46,6 +52,8 @@ _COUNTS: Final[Mapping[str, tuple[str, _Count]]] = {
     "add_write_ids_to_min_history": ("request_tables", lambda a: len(a.writeIds or ())),
     "get_materialization_invalidation_info": ("request_tables", lambda a: len(a.creation_metadata.tablesUsed or ())),
     "commit_txn": ("request_tables", lambda a: len(a.rqst.writeEventInfos or ())),
+    "get_next_notification": ("request_tables", lambda a: _names_of_events(a.rqst)),
+    "get_notification_events_count": ("request_tables", lambda a: len(a.rqst.tableNames or ())),
     "grant_privileges": ("request_grants", lambda a: _grants(a.privileges)),
     "revoke_privileges": ("request_grants", lambda a: _grants(a.privileges)),
     "grant_revoke_privileges": ("request_grants", lambda a: _grants(a.request.privileges)),

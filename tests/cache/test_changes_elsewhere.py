@@ -295,7 +295,7 @@ def truncate_partition(store: MetadataStore, _: Server) -> None:
 
 def insert_and_drop(store: MetadataStore, _: Server) -> None:
     data = ttypes.InsertEventRequestData(filesAdded=["f"])
-    store.writes.tables.fire_insert_event(TableName(CATALOG, "d", "t"), list(VALUES[0]), data)
+    store.writes.tables.fire_insert_events(TableName(CATALOG, "d", "t"), [(list(VALUES[0]), data)])
     drop(store, "d", "t")
 
 

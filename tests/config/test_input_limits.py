@@ -32,12 +32,16 @@ from hms_cache.store.locks.unlocking import heartbeat_txn_range
 from hms_cache.store.properties import selection
 from hms_cache.store.write_ids.seeding import check_seeded_id
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AbortCompactionRequest,
     AbortTxnsRequest,
     GetValidWriteIdsRequest,
     HeartbeatTxnRangeRequest,
     HiveObjectPrivilege,
     LockComponent,
     LockRequest,
+    MetaException,
+    NotificationEventRequest,
+    NotificationEventsCountRequest,
     PrivilegeBag,
     PrivilegeGrantInfo,
     ReplicationMetricList,
@@ -132,6 +136,24 @@ BEYOND: dict[str, tuple[int, Callable[[], object]]] = {
 def _unknown(expression: bytes) -> None:
     """A tree that is too large is no error: the client judges all partitions itself."""
     raise KryoError(str(parse_expression(expression).tree))
+
+
+@pytest.mark.parametrize(
+    ("method", "request_with_names"),
+    [
+        ("abort_Compactions", AbortCompactionRequest([1, 2, 3])),
+        ("get_next_notification", NotificationEventRequest(0, tableNames=["t"] * 3)),
+        ("get_next_notification", NotificationEventRequest(0, eventTypeList=["INSERT"] * 3)),
+        ("get_next_notification", NotificationEventRequest(0, eventTypeSkipList=["INSERT"] * 3)),
+        ("get_notification_events_count", NotificationEventsCountRequest(0, "d", tableNames=["t"] * 3)),
+    ],
+)
+def test_what_events_and_compactions_are_named_by_is_counted(
+    put_in_force: Callable[..., None], method: str, request_with_names: Any
+) -> None:
+    put_in_force(request_tables=2, request_transactions=2)
+    with pytest.raises(MetaException, match=rf"{method} has 3 elements, and may have 2"):
+        _request(method, "rqst", request_with_names)
 
 
 def test_each_limit_has_an_attack() -> None:

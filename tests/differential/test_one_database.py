@@ -160,6 +160,7 @@ def test_events_that_clients_fire_are_logged_alike(beside: Beside) -> None:
         for values in (None, ["1"])
         for data in (
             FireEventRequestData(insertData=files),
+            FireEventRequestData(insertData=InsertEventRequestData(filesAdded=["file:/c"])),
             FireEventRequestData(refreshEvent=True),
             FireEventRequestData(refreshEvent=False),
         )
@@ -171,7 +172,7 @@ def test_events_that_clients_fire_are_logged_alike(beside: Beside) -> None:
             side.call("fire_listener_event", request)
         events = side.call("get_next_notification", NotificationEventRequest(before)).events
         logged.append([told(event) for event in events])
-    assert [event["type"] for event in logged[0]] == ["INSERT", "RELOAD", "RELOAD"] * 2
+    assert [event["type"] for event in logged[0]] == ["INSERT", "INSERT", "RELOAD", "RELOAD"] * 2
     assert differences(*logged) == []
     check_log(beside)
 

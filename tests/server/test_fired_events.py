@@ -71,6 +71,51 @@ def test_a_reload_tells_the_parameters_that_its_client_sends(link: Link) -> None
     assert link.call("get_table", dbname="d", tbl_name="p").parameters == stored
 
 
+def inserted(values: list[str], **fields: Any) -> ttypes.InsertEventRequestData:
+    return ttypes.InsertEventRequestData(filesAdded=["file:/f"], partitionVal=values, **fields)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"data": ttypes.FireEventRequestData(insertDatas=[inserted(["1"]), inserted(["9"]), inserted(["2"])])},
+        {
+            "data": ttypes.FireEventRequestData(refreshEvent=True),
+            "batchPartitionValsForRefresh": [["1"], ["9"], ["2"]],
+        },
+    ],
+    ids=["inserts", "reloads"],
+)
+def test_of_several_partitions_all_are_told_or_none(link: Link, fields: dict[str, Any]) -> None:
+    """Impala names every partition of an INSERT in one call, and sends it again if it is refused."""
+    before = link.call("get_current_notificationEventId").eventId
+    with pytest.raises(TApplicationException, match=r"partition values=\[9\]"):
+        fire(link, **fields)
+    assert events_after(link, before) == []
+
+
+def test_events_of_partitions_are_in_the_order_of_the_request(link: Link) -> None:
+    """The client keeps the ids with its partitions, to know its own events by them."""
+    before = link.call("get_current_notificationEventId").eventId
+    wanted = ["2", "1", "2"]
+    told = fire(link, ttypes.FireEventRequestData(insertDatas=[inserted([value]) for value in wanted]))
+    events = decoded_after(link, before)
+    assert [(event.event_id, event.partition().values) for event in events] == [
+        (event_id, [value]) for event_id, value in zip(told, wanted, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("sent", "is_told"), [(None, True), (True, True), (False, False)])
+def test_an_insert_that_does_not_say_so_may_have_replaced_what_was_there(
+    link: Link, sent: bool | None, is_told: bool
+) -> None:
+    """As Hive takes it, for clients that cannot say: replication of an overwrite as an append would double rows."""
+    before = link.call("get_current_notificationEventId").eventId
+    fire(link, ttypes.FireEventRequestData(insertData=ttypes.InsertEventRequestData(sent, ["file:/f"])))
+    fire(link, ttypes.FireEventRequestData(insertDatas=[inserted(["1"], replace=sent)]))
+    assert [event.is_replace for event in decoded_after(link, before)] == [is_told] * 2
+
+
 def test_an_insert_into_no_partition_writes_no_event(link: Link) -> None:
     before = link.call("get_current_notificationEventId").eventId
     assert fire(link, ttypes.FireEventRequestData(insertDatas=[])) == []

@@ -126,7 +126,7 @@ class LimitsSettings(Section):
     request_transactions: int = setting(
         20_000,
         "Maximum number of transactions that one request can name (abort_txns, allocate_table_write_ids, open_txns"
-        " for replication).",
+        " for replication), and of compactions (abort_Compactions).",
         unit="transactions",
         reason="They become parameters of one statement; SQLite takes 32,766. Hive opens 1,000 at once.",
         ge=1_000,
@@ -134,10 +134,10 @@ class LimitsSettings(Section):
     )
     request_tables: int = setting(
         10_000,
-        "Maximum number of tables that one request about transactions can name (get_valid_write_ids, commit_txn,"
-        " get_materialization_invalidation_info).",
+        "Maximum number of tables that one request about transactions or events can name (get_valid_write_ids,"
+        " commit_txn, get_materialization_invalidation_info, get_next_notification), and of types of events.",
         unit="tables",
-        reason="Queries name a few. Each 200 cost three statements.",
+        reason="Queries name a few. Each 200 cost three statements. PostgreSQL takes 65,535 in one.",
         ge=100,
         le=1_000_000,
     )

@@ -39,21 +39,23 @@ def get_notification_events_count(
 @handlers.write("fire_listener_event")
 def fire_listener_event(call: Call, arguments: methods.fire_listener_event_args) -> FireEventResponse:
     """INSERT events: one, or one for each of `insertDatas`, which name their partitions. RELOAD events: one, or one for
-    each partition of `batchPartitionValsForRefresh`."""
+    each partition of `batchPartitionValsForRefresh`. All are written, or none: a client that is refused asks again."""
     request = arguments.rqst
     name = table_name(request.dbName or "default", request.tableName, request.catName)
     data = request.data
-    event_ids: list[int] = []
+    tables = call.stores.writes.tables
     if data is not None and data.insertData is not None:
-        event_ids += call.stores.writes.tables.fire_insert_event(name, request.partitionVals or None, data.insertData)
+        event_ids = tables.fire_insert_events(name, [(request.partitionVals or None, data.insertData)])
     elif data is not None and data.insertDatas is not None:
-        for insert in data.insertDatas:
-            event_ids += call.stores.writes.tables.fire_insert_event(name, insert.partitionVal or None, insert)
+        event_ids = tables.fire_insert_events(name, [(one.partitionVal or None, one) for one in data.insertDatas])
     elif data is not None and data.refreshEvent is not None:
-        for values in request.batchPartitionValsForRefresh or [request.partitionVals or []]:
-            event_ids += call.stores.writes.tables.fire_reload_event(
-                name, values or None, is_refresh=bool(data.refreshEvent), parameters=request.tblParams
-            )
+        places = request.batchPartitionValsForRefresh or [request.partitionVals or []]
+        event_ids = tables.fire_reload_events(
+            name,
+            [values or None for values in places],
+            is_refresh=bool(data.refreshEvent),
+            parameters=request.tblParams,
+        )
     else:
         raise MetaException("A fired event must say what was inserted, or that something was reloaded")
     return FireEventResponse(eventIds=event_ids)

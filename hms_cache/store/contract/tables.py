@@ -141,22 +141,28 @@ class TableWrites(ABC):
         """
 
     @abstractmethod
-    def fire_insert_event(
-        self, table: TableName, partition_values: Sequence[str] | None, data: InsertEventRequestData
+    def fire_insert_events(
+        self, table: TableName, inserts: Sequence[tuple[Sequence[str] | None, InsertEventRequestData]]
     ) -> list[int]:
-        """Writes the INSERT event of a data change; returns its event ids. Raises NoSuchObjectException."""
+        """Writes an INSERT event for each change of data, all or none: values of the partition (None: the table), and
+        what was inserted. Returns their ids, in this order.
+
+        A change that does not say whether it replaced the files (`replace`) counts as one that did, as in Hive:
+        replication would add the files of the others. Raises NoSuchObjectException.
+        """
 
     @abstractmethod
-    def fire_reload_event(
+    def fire_reload_events(
         self,
         table: TableName,
-        partition_values: Sequence[str] | None,
+        partitions: Sequence[Sequence[str] | None],
         *,
         is_refresh: bool,
         parameters: Mapping[str, str] | None = None,
     ) -> list[int]:
-        """Writes the RELOAD event by which a cache of the table or partition tells others that it refreshed it, or
-        (`is_refresh` false) threw it away; returns its event ids. Raises NoSuchObjectException.
+        """Writes the RELOAD events by which a cache of the table (None) or of some of its partitions tells others that
+        it refreshed it, or (`is_refresh` false) threw it away, all or none; returns their ids, in this order. Raises
+        NoSuchObjectException.
 
         `parameters`: what the table in the event has besides its own ones, by which a client knows its own events.
         """

@@ -23,6 +23,7 @@ from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.partitions.selection import PartitionedTable, partitions_by_name
+from hms_cache.store.replication_files import files_of_new_partitions
 from hms_cache.store.rows.parameters import (
     DO_NOT_UPDATE_STATS,
     has_fast_statistics,
@@ -96,10 +97,11 @@ def add_partitions(
             new[name] = _own_copy(table, partition, writer.write_id)
     if not new:
         return []
-    prepare_added(context, transaction, table, new, writer.options)
+    places = prepare_added(context, transaction, table, new, writer.options)
+    files = files_of_new_partitions(context, transaction.connection, table, new, places)
     insert_partitions(context, transaction, row, new)
     added = list(new.values())
-    for event in context.messages.build_add_partitions(table, added):
+    for event in context.messages.build_add_partitions(table, added, files):
         transaction.append_event(event)
     return added
 
@@ -216,15 +218,18 @@ def prepare_added(
     table: Table,
     partitions: Mapping[str, Partition],
     environment_context: EnvironmentOptions,
-) -> None:
-    """Locations, directories, basic statistics, times: what the server adds to new partitions, by name."""
+) -> dict[str, AllowedLocation]:
+    """Locations, directories, basic statistics, times: what the server adds to new partitions, by name.
+
+    The directories that were there before, and may be listed.
+    """
     warehouse = context.warehouse
     changes = warehouse.changes(transaction)
     root = None if table.sd is None or not table.sd.location else warehouse.location(table.sd.location)
     files = FileAccess(context, transaction.connection)
     gathers = warehouse.manages_files and gathers_statistics(context, table)
     now = context.now_s()
-    places: list[tuple[Partition, Location]] = []
+    places: list[tuple[str, Partition, Location]] = []
     for name, partition in partitions.items():
         location = None
         given = None if partition.sd is None else partition.sd.location
@@ -239,18 +244,21 @@ def prepare_added(
             if partition.sd is None:
                 raise MetaException("Invalid partition: it has no storage descriptor")
             partition.sd.location = str(location)
-            places.append((partition, location))
-    wanted: list[tuple[Partition, AllowedLocation, bool]] = []
-    for (partition, location), place in zip(
-        places, files.allow_making_all([location for _, location in places]), strict=True
+            places.append((name, partition, location))
+    wanted: list[tuple[str, Partition, AllowedLocation, bool]] = []
+    for (name, partition, location), place in zip(
+        places, files.allow_making_all([location for _, _, location in places]), strict=True
     ):
         if place is not None:
-            wanted.append((partition, place, files.allow(location) is not None))
-    made = changes.make_directories([place for _, place, _ in wanted])
+            wanted.append((name, partition, place, files.allow(location) is not None))
+    made = changes.make_directories([place for _, _, place, _ in wanted])
+    there = [
+        (name, partition, place)
+        for (name, partition, place, is_allowed), is_made in zip(wanted, made, strict=True)
+        if is_allowed and not is_made
+    ]
     counted = [
-        (partition, place)
-        for (partition, place, is_allowed), is_made in zip(wanted, made, strict=True)
-        if is_allowed and not is_made and gathers and not has_fast_statistics(partition.parameters)
+        (partition, place) for _, partition, place in there if gathers and not has_fast_statistics(partition.parameters)
     ]
     found = warehouse.directory_statistics_all([place for _, place in counted])
     for (partition, _), statistics in zip(counted, found, strict=True):
@@ -260,6 +268,7 @@ def prepare_added(
         set_ddl_time(partition.parameters, now)
         partition.parameters.update(inherited_parameters(table, context.settings.catalog.inherited_table_parameters))
         partition.parameters = dict(sorted(partition.parameters.items()))
+    return {name: place for name, _, place in there}
 
 
 def inherited_parameters(table: Table, names: Sequence[str]) -> dict[str, str]:

@@ -13,6 +13,7 @@ from hms_cache.metadata.column_types import are_same_columns
 from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import PartitionNaming, escape_path_name
+from hms_cache.notifications.events import PartitionFiles
 from hms_cache.store.contract.partitions import ByPartialValues
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
@@ -20,6 +21,7 @@ from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import insert_partitions, partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
+from hms_cache.store.replication_files import files_of_new_partitions
 from hms_cache.store.replication_sources import is_move_allowed
 from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.parameters import without_claims_about_columns
@@ -85,11 +87,22 @@ def exchange_partitions(
     _move_directory(context, transaction, source, destination, keys, values)
     delete_partitions(connection, zip(rows.part_ids, rows.sd_ids, strict=True))
     insert_partitions(context, transaction, destination, by_name)
-    for event in context.messages.build_add_partitions(destination.table, moved):
+    files = _files(context, connection, destination.table, by_name)
+    for event in context.messages.build_add_partitions(destination.table, moved, files):
         transaction.append_event(event)
     for event in context.messages.build_drop_partitions(source.table, [partition.values for partition in moved]):
         transaction.append_event(event)
     return moved
+
+
+def _files(
+    context: StoreContext, connection: Connection, table: Table, moved: Mapping[str, Partition]
+) -> dict[tuple[str, ...], PartitionFiles]:
+    """What the replica has to copy: it drops the partitions of the source with their files."""
+    access = FileAccess(context, connection)
+    places = {name: access.allow_text(partition.sd.location) for name, partition in moved.items() if partition.sd}
+    allowed = {name: place for name, place in places.items() if place is not None}
+    return files_of_new_partitions(context, connection, table, moved, allowed)
 
 
 def _require(connection: Connection, name: TableName, role: str) -> TableRow:

@@ -88,11 +88,11 @@ def _build_templates(
     """Puts base rows and details together: descriptors with the same base row and the same details are one template."""
     bases: list[tuple[Any, ...]] = []
     signature_of: dict[int, int] = {}
-    signatures: list[tuple[int, tuple[int, ...]]] = []
+    signatures: list[_Signature] = []
     for values, ids in base:
         number = len(signatures)
         bases.append(values)
-        signatures.append((number, ()))
+        signatures.append((None, number))
         signature_of.update(dict.fromkeys(ids, number))
     cd_ids = sorted({values[0] for values in bases if values[0] is not None})
     details: list[tuple[Any, ...]] = []
@@ -119,8 +119,8 @@ def _build_templates(
     fields = {cd_id: [field for _, field in sorted(found, key=_first)] for cd_id, found in columns.items()}
     used = sorted(set(signature_of.values()))
     renumbered = {number: index for index, number in enumerate(used)}
-    chosen = [signatures[number] for number in used]
-    structs = [_template(bases[base_number], fields, [details[d] for d in chain]) for base_number, chain in chosen]
+    chosen = [_parts(signatures, number) for number in used]
+    structs = [_template(bases[base_number], fields, [details[d] for d in found]) for base_number, found in chosen]
     return DescriptorTemplates(
         structs,
         {sd_id: renumbered[number] for sd_id, number in signature_of.items()},
@@ -132,9 +132,25 @@ def _first(pair: tuple[int, Any]) -> int:
     return pair[0]
 
 
+_Signature = tuple[int | None, int]
+"""What a descriptor is made of: the number of a signature and that of one more detail, or None and that of a base row.
+Each is linked to the one before: to keep all details with each would take the square of their number."""
+
+
+def _parts(signatures: Sequence[_Signature], number: int) -> tuple[int, list[int]]:
+    """The number of the base row, and those of the details in their order."""
+    found: list[int] = []
+    before, last = signatures[number]
+    while before is not None:
+        found.append(last)
+        before, last = signatures[before]
+    found.reverse()
+    return last, found
+
+
 def _extend_signatures(
     signature_of: dict[int, int],
-    signatures: list[tuple[int, tuple[int, ...]]],
+    signatures: list[_Signature],
     known: dict[tuple[int, int], int],
     ids: Iterable[int],
     detail: int,
@@ -146,8 +162,7 @@ def _extend_signatures(
         if after is None:
             after = len(signatures)
             known[(before, detail)] = after
-            base, chain = signatures[before]
-            signatures.append((base, (*chain, detail)))
+            signatures.append((before, detail))
         signature_of[sd_id] = after
 
 

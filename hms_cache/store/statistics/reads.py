@@ -57,16 +57,10 @@ class StatisticsReader:
     ) -> list[tuple[ColumnStatisticsObj, int]]:
         """(statistics, when made, epoch seconds) of the columns that have any, in no order. One statement."""
         asked = {column.lower() for column in columns}
-        rows = self._connection.execute(
-            self._of(TAB_COL_STATS, engine)
-            .where(TAB_COL_STATS.c.TBL_ID == bindparam("table_id"))
-            .where(TAB_COL_STATS.c.COLUMN_NAME.in_(bindparam("columns", expanding=True))),
-            {
-                "table_id": table_id,
-                "columns": possible_names(self._connection, sorted(asked)),
-                "engine": engine,
-            },
-        ).all()
+        statement = self._of(TAB_COL_STATS, engine).where(TAB_COL_STATS.c.TBL_ID == bindparam("table_id"))
+        parameters: dict[str, Any] = {"table_id": table_id, "engine": engine}
+        statement = self._of_columns(statement, TAB_COL_STATS, asked, parameters)
+        rows = self._connection.execute(statement, parameters).all()
         found = ((statistics_of_row(row), row[LAST_ANALYZED]) for row in rows)
         return [(one, made_s) for one, made_s in found if one is not None and _is_asked(one, asked)]
 
@@ -82,13 +76,9 @@ class StatisticsReader:
             self._of(PART_COL_STATS, engine, PARTITIONS.c.PART_NAME)
             .select_from(PARTITIONS.join(PART_COL_STATS, PART_COL_STATS.c.PART_ID == PARTITIONS.c.PART_ID))
             .where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
-            .where(PART_COL_STATS.c.COLUMN_NAME.in_(bindparam("columns", expanding=True)))
         )
-        parameters: dict[str, Any] = {
-            "table_id": table.table_id,
-            "columns": possible_names(self._connection, sorted(asked)),
-            "engine": engine,
-        }
+        parameters: dict[str, Any] = {"table_id": table.table_id, "engine": engine}
+        statement = self._of_columns(statement, PART_COL_STATS, asked, parameters)
         runs = [parameters]
         if len(wanted) <= MOST_LISTED:
             statement = statement.where(PARTITIONS.c.PART_NAME.in_(bindparam("names", expanding=True)))
@@ -100,6 +90,17 @@ class StatisticsReader:
                 statistics = statistics_of_row(row)
                 if name in wanted and statistics is not None and _is_asked(statistics, asked):
                     yield name, statistics, row[LAST_ANALYZED]
+
+    def _of_columns(
+        self, statement: Select[Any], table: Any, asked: Collection[str], parameters: dict[str, Any]
+    ) -> Select[Any]:
+        """The statement for these columns; for all where more are asked for than a statement takes, and the caller
+        leaves out the others."""
+        names = possible_names(self._connection, sorted(asked))
+        if len(names) > MOST_LISTED:
+            return statement
+        parameters["columns"] = names
+        return statement.where(table.c.COLUMN_NAME.in_(bindparam("columns", expanding=True)))
 
     def _of(self, table: Any, engine: str, *more: Any) -> Select[Any]:
         columns = statistics_columns(table, self._features, bit_vectors=self._bit_vectors, histograms=self._histograms)

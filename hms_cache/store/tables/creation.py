@@ -19,6 +19,7 @@ from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.objects.constraints import add_constraints_of_new_table
+from hms_cache.store.replication_files import files_of_new_table
 from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
     claim_nothing_there,
@@ -138,7 +139,10 @@ class TableCreation(PartOfStore):
             raise MetaException(f"Create table in REMOTE database {table.dbName} is not allowed")
         if table_id_of(connection, database.database_id, table.tableName) is not None:
             raise AlreadyExistsException(f"Table {_full_name(table)} already exists")
-        location = self._place(FileAccess(self._context, connection), table, database, options)
+        access = FileAccess(self._context, connection)
+        location = self._place(access, table, database, options)
+        place = None if location is None else access.allow(location.location)
+        files = files_of_new_table(self._context, database.database, table, place)
         table.createTime = self._context.now_s()
         set_ddl_time(table.parameters, table.createTime)
         table.parameters = dict(sorted(table.parameters.items()))
@@ -149,7 +153,7 @@ class TableCreation(PartOfStore):
         _insert_privileges(transaction, table.id, privileges, table.createTime)
         if table.tableType == MATERIALIZED_VIEW and table.creationMetadata is not None:
             insert_creation_metadata(transaction, table.creationMetadata)
-        transaction.append_event(self._context.messages.build_create_table(table))
+        transaction.append_event(self._context.messages.build_create_table(table, files))
         if constraints is not None:
             add_constraints_of_new_table(self._context, transaction, table, constraints)
 

@@ -9,7 +9,7 @@ import logging
 import pwd
 import re
 import time
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from typing import Any, TypeVar
@@ -639,14 +639,52 @@ class Warehouse:
                 return found
         return None
 
-    def _unexpected_file(self, locations: Sequence[AllowedLocation], expected: re.Pattern[str]) -> str | None:
+    def files_in(self, locations: Sequence[AllowedLocation]) -> list[list[str]]:
+        """The names of the visible files in each of the directories, not of those further below, in order.
+
+        Raises MetaException, also for directories with too many files to look at, or listed too slowly.
+        """
+        by_system: dict[str, list[int]] = {}
+        for index, location in enumerate(locations):
+            by_system.setdefault(file_system_of(location), []).append(index)
+        found: list[list[str]] = [[]] * len(locations)
+        for file_system, indexes in by_system.items():
+            for start in range(0, len(indexes), _DIRECTORIES_AT_ONCE):
+                some = indexes[start : start + _DIRECTORIES_AT_ONCE]
+                wanted = [locations[index] for index in some]
+                answers = self.ask(
+                    file_system,
+                    "list",
+                    f"Cannot list {wanted[0]}",
+                    partial(self._files_in, wanted),
+                    timeout_s=max(self.settings.file_timeout_s, self.settings.listing_timeout_s),
+                    question=("files_in", tuple(map(str, wanted))),
+                )
+                for index, names in zip(some, answers, strict=True):
+                    found[index] = names
+        return found
+
+    def _files_in(self, locations: Sequence[AllowedLocation]) -> list[list[str]]:
+        found = []
+        for _, files in self._visible_files(locations):
+            with closing(files):
+                found.append(sorted(name for name, _ in files if name and "/" not in name))
+        return found
+
+    def _visible_files(
+        self, locations: Sequence[AllowedLocation]
+    ) -> Iterator[tuple[AllowedLocation, Generator[tuple[str, int], None, None]]]:
+        """Each location with its listing, all within the time for one."""
         deadline_s = time.monotonic() + self.settings.listing_timeout_s
         limits: dict[str, Any] = {"max_entries": self.settings.listing_max_entries, "deadline_s": deadline_s}
         for location in locations:
             if location.is_local:
-                files = local_files.visible_files(location.location.path, location.root_paths, **limits)
+                yield location, local_files.visible_files(location.location.path, location.root_paths, **limits)
             else:
-                files = remote_files.visible_files(*self._file_systems.open(location.location), **limits)
+                yield location, remote_files.visible_files(*self._file_systems.open(location.location), **limits)
+
+    def _unexpected_file(self, locations: Sequence[AllowedLocation], expected: re.Pattern[str]) -> str | None:
+        for location, files in self._visible_files(locations):
             with closing(files):
                 for name, _ in files:
                     if expected.fullmatch(name.rpartition("/")[2]) is None:

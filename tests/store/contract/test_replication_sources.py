@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.notifications.message_reader import read_event
 from hms_cache.store.contract.environment import Writer
 from hms_cache.thrift_gen.hive_metastore import ttypes
-from tests.store.contract.harness import CATALOG, StoreUnderTest, environment
+from tests.store.contract.harness import CATALOG, StoreUnderTest, environment, table
 from tests.store.contract.test_table_changes import changed
 
 SETS_LOCATION = environment(alterTableOpType="alterLocation")
@@ -126,3 +129,71 @@ def test_partitions_follow_what_replication_has_put_elsewhere(
     followed = f"{found.sd.location}/dt=1" if is_loaded else f"{old}/dt=1"
     assert [partition.sd.location for partition in catalog.partitions(new_name)] == [followed, outside]
     assert catalog.files() == before
+
+
+def write(catalog: StoreUnderTest, *names: str) -> None:
+    """Files of the warehouse, as a client writes them before it adds what they belong to."""
+    for name in names:
+        path = catalog.directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"rows")
+
+
+def told(catalog: StoreUnderTest, *names: str) -> tuple[str, ...]:
+    """The files as events name them: without checksum, change manager and subdirectory."""
+    return tuple(f"file:{catalog.directory}/{name}###" for name in names)
+
+
+KINDS: dict[str, dict[str, Any]] = {
+    "managed": {},
+    "external": {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}},
+    "transactional": {"parameters": {"transactional": "true", "transactional_properties": "insert_only"}},
+}
+"""Files of external tables are copied without events, those of transactional ones are named by their transactions."""
+
+
+@pytest.mark.parametrize(("kind", "is_source"), [*((kind, True) for kind in KINDS), ("managed", False)])
+def test_files_of_new_partitions_are_told(catalog: StoreUnderTest, kind: str, is_source: bool) -> None:
+    """The replica copies what the event names: rows of a partition that was written before it was added were lost."""
+    if is_source:
+        replicate(catalog, "d")
+    catalog.create_table(keys=[("dt", "string")], **KINDS[kind])
+    place = catalog.get().sd.location.rpartition("/warehouse/")[2]
+    write(catalog, f"{place}/dt=1/b", f"{place}/dt=1/a", f"{place}/dt=1/_SUCCESS", f"{place}/dt=1/below/c")
+    catalog.add_partitions("t", ("1",), ("2",))
+    replicate(catalog, "d", "")
+    added: Any = read_event(catalog.notifications()[-2])
+    listed = [(one.partition_name, one.files) for one in added.files]
+    if kind == "managed" and is_source:
+        assert listed == [("dt=1", told(catalog, f"{place}/dt=1/a", f"{place}/dt=1/b")), ("dt=2", ())]
+    else:
+        assert listed == []
+
+
+@pytest.mark.parametrize(("kind", "is_source"), [("managed", True), ("managed", False), ("external", True)])
+def test_files_of_a_new_table_are_told(catalog: StoreUnderTest, kind: str, is_source: bool) -> None:
+    """CREATE TABLE AS SELECT moves its files into the table's directory before it creates the table."""
+    if is_source:
+        replicate(catalog, "d")
+    write(catalog, "placed/f")
+    made = table("t", **KINDS[kind])
+    made.sd.location = f"file:{catalog.directory}/placed"
+    catalog.store.writes.tables.create_table(made)
+    created = catalog.last_event()
+    replicate(catalog, "d", "")
+    is_told = kind == "managed" and is_source
+    assert created.files == (told(catalog, "placed/f") if is_told else ())
+
+
+def test_files_of_exchanged_partitions_are_told_where_they_are_now(catalog: StoreUnderTest) -> None:
+    replicate(catalog, "d")
+    for name in ("t", "u"):
+        catalog.create_table(name, keys=[("dt", "string")])
+    catalog.add_partitions("t", ("1",))
+    old, new = (catalog.get(name).sd.location.rpartition("/warehouse/")[2] for name in ("t", "u"))
+    write(catalog, f"{old}/dt=1/f")
+    names = [TableName(CATALOG, "d", name) for name in ("t", "u")]
+    catalog.store.writes.partitions.exchange_partitions({"dt": "1"}, *names)
+    added: Any = read_event(catalog.notifications()[-2])
+    replicate(catalog, "d", "")
+    assert [(one.partition_name, one.files) for one in added.files] == [("dt=1", told(catalog, f"{new}/dt=1/f"))]

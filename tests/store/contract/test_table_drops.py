@@ -397,7 +397,7 @@ class TestInsertEvents:
     def test_of_a_table(self, catalog: StoreUnderTest) -> None:
         found = catalog.create_table()
         data = ttypes.InsertEventRequestData(replace=True, filesAdded=["file:/a", "file:/b"])
-        [event_id] = catalog.store.writes.tables.fire_insert_event(table_name(CATALOG, "D", "T"), None, data)
+        [event_id] = catalog.store.writes.tables.fire_insert_events(table_name(CATALOG, "D", "T"), [(None, data)])
         event = catalog.last_event()
         assert (event.event_id, event.is_replace, event.files) == (event_id, True, ("file:/a###", "file:/b###"))
         assert event.table() == as_received(found)
@@ -407,12 +407,12 @@ class TestInsertEvents:
         catalog.create_table(keys=[("dt", "string")])
         catalog.add_partitions("t", ("1",))
         data = ttypes.InsertEventRequestData(filesAdded=["f"])
-        catalog.store.writes.tables.fire_insert_event(TableName(CATALOG, "d", "t"), ["1"], data)
+        catalog.store.writes.tables.fire_insert_events(TableName(CATALOG, "d", "t"), [(["1"], data)])
         assert catalog.last_event().partition().values == ["1"]
         with pytest.raises(ttypes.NoSuchObjectException):
-            catalog.store.writes.tables.fire_insert_event(TableName(CATALOG, "d", "t"), ["2"], data)
+            catalog.store.writes.tables.fire_insert_events(TableName(CATALOG, "d", "t"), [(["2"], data)])
         with pytest.raises(ttypes.NoSuchObjectException):
-            catalog.store.writes.tables.fire_insert_event(TableName(CATALOG, "d", "nope"), None, data)
+            catalog.store.writes.tables.fire_insert_events(TableName(CATALOG, "d", "nope"), [(None, data)])
 
 
 class TestReloadEvents:
@@ -420,15 +420,15 @@ class TestReloadEvents:
     def test_of_a_table_and_of_a_partition(self, catalog: StoreUnderTest, is_refresh: bool) -> None:
         found = catalog.create_table(keys=[("dt", "string")])
         catalog.add_partitions("t", ("1",))
-        [event_id] = catalog.store.writes.tables.fire_reload_event(
-            table_name(CATALOG, "D", "T"), None, is_refresh=is_refresh
+        [event_id] = catalog.store.writes.tables.fire_reload_events(
+            table_name(CATALOG, "D", "T"), [None], is_refresh=is_refresh
         )
         event = catalog.last_event()
         assert (event.event_id, event.is_refresh, event.partition()) == (event_id, is_refresh, None)
         assert catalog.events()[-1] == ("RELOAD", "d", "t")
         assert catalog.get("t") == found
-        [event_id] = catalog.store.writes.tables.fire_reload_event(
-            TableName(CATALOG, "d", "t"), ["1"], is_refresh=is_refresh
+        [event_id] = catalog.store.writes.tables.fire_reload_events(
+            TableName(CATALOG, "d", "t"), [["1"]], is_refresh=is_refresh
         )
         event = catalog.last_event()
         assert (event.event_id, event.is_refresh, event.partition().values) == (event_id, is_refresh, ["1"])
@@ -437,5 +437,5 @@ class TestReloadEvents:
         catalog.create_table(keys=[("dt", "string")])
         for name, values in (("t", ["2"]), ("nope", None)):
             with pytest.raises(ttypes.NoSuchObjectException):
-                catalog.store.writes.tables.fire_reload_event(TableName(CATALOG, "d", name), values, is_refresh=True)
+                catalog.store.writes.tables.fire_reload_events(TableName(CATALOG, "d", name), [values], is_refresh=True)
         assert catalog.events()[-1] == ("CREATE_TABLE", "d", "t")

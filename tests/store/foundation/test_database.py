@@ -24,6 +24,7 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import database_time_ms, reason_of_stale_reads
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.work_units import run_read, run_write
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from tests.databases import closing, count_statements
 from tests.store.foundation.writes import add_database, names_of_databases
 
@@ -215,6 +216,22 @@ def test_a_server_that_is_not_there_is_unavailable(scheme: str) -> None:
 def test_a_url_that_cannot_be_used_is_refused(url: str) -> None:
     with pytest.raises(ConfigurationError):
         Database(url)
+
+
+@pytest.mark.parametrize("database_kind", [pytest.param("postgresql", marks=pytest.mark.postgresql)])
+def test_more_parameters_than_the_driver_sends_are_no_outage(initialized_database: Database) -> None:
+    """Every connection was dropped for it, also those of others, and the client told to try again."""
+
+    def backend() -> int:
+        return run_read(
+            initialized_database, lambda connection: connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        )
+
+    before = backend()
+    names = select(schema.DBS.c.NAME).where(schema.DBS.c.NAME.in_([f"n{number}" for number in range(66_000)]))
+    with pytest.raises(MetaException, match="The database refuses a value: "):
+        run_read(initialized_database, lambda connection: connection.execute(names).all())
+    assert backend() == before
 
 
 def test_jdbc_urls_choose_the_driver() -> None:

@@ -212,6 +212,26 @@ def test_statistics_of_partitions(parted: PartitionCatalog) -> None:
     assert sorted(json.loads(message)["partVals"][1] for message in messages) == ["0", "1", "2"]
 
 
+MANY_COLUMNS = ["a_long", *(f"c{number}" for number in range(66_000))]
+"""More than PostgreSQL takes parameters in a statement, 65,535."""
+
+
+def test_more_columns_may_be_named_than_a_statement_takes(flat: PartitionCatalog) -> None:
+    store = Statistics(flat.context)
+    store.update_table_column_statistics(of_table(longs(), longs("a_date")))
+    found = store.get_table_column_statistics(TableName(*T), MANY_COLUMNS)
+    assert [one.colName for one in found.statsObj] == ["a_long"]
+
+
+def test_more_columns_of_partitions_may_be_named_than_a_statement_takes(parted: PartitionCatalog) -> None:
+    store = Statistics(parted.context)
+    store.update_partition_column_statistics([of_partition("dt=a/hr=1", longs(), longs("a_date"))])
+    [found] = store.get_partition_column_statistics(TableName(*T), ["dt=a/hr=1"], MANY_COLUMNS)
+    assert [one.colName for one in found.statsObj] == ["a_long"]
+    aggregated = store.get_aggregate_statistics(TableName(*T), ["dt=a/hr=1"], MANY_COLUMNS)
+    assert [one.colName for one in aggregated.colStats] == ["a_long"]
+
+
 @pytest.mark.parametrize("merges", [False, True])
 def test_the_keys_of_a_partition_may_come_in_any_order(parted: PartitionCatalog, merges: bool) -> None:
     """Hive finds the partition by its values, and this client writes the name as it likes."""
