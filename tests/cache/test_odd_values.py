@@ -6,6 +6,7 @@ that names escape, letters beyond ASCII and latin1.
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Callable
 from contextlib import closing
@@ -26,6 +27,7 @@ from hms_cache.store.contract.partitions import (
     PartitionReads,
     PartitionSelection,
 )
+from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
 
 T = TableName(CATALOG, "d", "t")
@@ -124,3 +126,50 @@ def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path:
                 from_memory = encoded(partial(read, server.store.reads.partitions))
                 assert from_memory == encoded(partial(read, store.reads.partitions)), (one, what)
         assert server.reasons().count(Reason.HIT) > 200
+
+
+EMPTY_OR_NOT: list[PartitionSelection] = [
+    *(ByFilter(text) for text in ("x = ''", "x < 'A'", "x != 'a'", "x LIKE ''", "NOT x LIKE '_%'")),
+    *(ByFilter(text) for text in (f"x = '{DEFAULT}'", f"x != '{DEFAULT}'", "x > 'A'", "x LIKE '#_#_HIVE%'")),
+    *(ByPartialValues((value,)) for value in ("a", "", DEFAULT)),
+    ByValues(("", "1")),
+    ByNames((f"x={DEFAULT}/y=1",)),
+    AllPartitions(),
+]
+"""Selections that tell an empty value from the default partition's name, and some that do not."""
+
+
+@pytest.mark.parametrize("stored", ["", DEFAULT], ids=["stored empty", "stored by name"])
+def test_what_changed_of_a_default_partition_is_read_again(
+    initialized_database_url: str, tmp_path: Path, stored: str
+) -> None:
+    """Deleted statistics, compactions, and Hive's own updates of statistics name a partition by its name, which does not
+    tell."""
+    keys = (("x", "string"), ("y", "string"))
+    name = f"x={DEFAULT}/y=1"
+    described = ttypes.ColumnStatisticsDesc(isTblLevel=False, dbName="d", tableName="t", partName=name)
+    numbers = ttypes.ColumnStatisticsData(stringStats=ttypes.StringColumnStatsData(1, 1.0, 0, 1))
+    statistics = ttypes.ColumnStatistics(
+        statsDesc=described, statsObj=[ttypes.ColumnStatisticsObj("a", "string", numbers)], engine="hive"
+    )
+    with (
+        closing(Server(initialized_database_url, tmp_path)) as here,
+        closing(Server(initialized_database_url, tmp_path)) as elsewhere,
+    ):
+        create_database(here.store, "d")
+        owner = table("d", "t", keys)
+        here.store.writes.tables.create_table(owner)
+        some = [partition(owner, values) for values in ((stored, "1"), ("a", "1"), ("a", "2"))]
+        here.store.writes.partitions.add_partitions(T, some)
+        reads, writes = here.store.reads.partitions, elsewhere.objects.writes.statistics
+        for selection in EMPTY_OR_NOT:
+
+            def ask(store: PartitionReads, one: PartitionSelection = selection) -> list[str]:
+                return list(store.get_partition_names(T, one))
+
+            writes.update_partition_column_statistics([copy.deepcopy(statistics)])
+            reads.get_partitions(T, AllPartitions())
+            writes.delete_partition_column_statistics(T, [name], [], engine="hive")
+            here.reasons()
+            assert encoded(partial(ask, reads)) == encoded(partial(ask, here.objects.reads.partitions)), selection
+            assert here.reasons() in ([Reason.HIT], [Reason.MISS])
