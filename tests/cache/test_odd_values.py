@@ -143,8 +143,7 @@ EMPTY_OR_NOT: list[PartitionSelection] = [
 def test_what_changed_of_a_default_partition_is_read_again(
     initialized_database_url: str, tmp_path: Path, stored: str
 ) -> None:
-    """Deleted statistics, compactions, and Hive's own updates of statistics name a partition by its name, which does not
-    tell."""
+    """Deletions of statistics, compactions, and Hive's updates of statistics have only the partition's name."""
     keys = (("x", "string"), ("y", "string"))
     name = f"x={DEFAULT}/y=1"
     described = ttypes.ColumnStatisticsDesc(isTblLevel=False, dbName="d", tableName="t", partName=name)

@@ -39,6 +39,11 @@ class MetadataReads(ABC):
         It may be called twice, so it must only read. Raises what it raises, and DatabaseUnavailable.
         """
 
+    @abstractmethod
+    def note_other_answer(self) -> None:
+        """A client is told what the database has now by other means than these reads: by the notification log, or by
+        a write that found something there. Reads that begin later show no less (P3). Before the client is told."""
+
 
 @frozen
 class MetadataWrites:
