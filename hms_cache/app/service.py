@@ -271,7 +271,7 @@ class Service:
         def read_notifications(request: NotificationEventRequest) -> NotificationEventResponse:
             found = stores.log.get_next_notification(request)
             if found.events and caching is not None:
-                caching.cache.reads.note_other_answer()
+                caching.cache.reads.note_other_answer(found.events[-1].eventId)
             return found
 
         return AdminSources(

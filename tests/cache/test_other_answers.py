@@ -104,6 +104,19 @@ def test_who_is_told_of_a_change_sees_it_from_then_on(pair: tuple[Server, Server
     assert shown(here) == shown(elsewhere)
 
 
+@pytest.mark.parametrize("method", ["get_current_notificationEventId", "get_next_notification"])
+def test_what_memory_has_applied_takes_no_question(pair: tuple[Server, Server], method: str) -> None:
+    """A program that asks for the end of the log each second must not have every server ask, nor fail in an outage."""
+    here, elsewhere = pair
+    change(elsewhere)
+    here.poller.step()
+    shown(here)
+    checks = here.cache.check.checks
+    call(here, method, **TOLD_BY_READS[method])
+    assert shown(here) == shown(elsewhere)
+    assert here.cache.check.checks == checks
+
+
 @pytest.mark.parametrize("method", FOUND_DONE)
 def test_a_write_that_finds_its_work_done_is_seen(pair: tuple[Server, Server], method: str) -> None:
     here, elsewhere = pair

@@ -52,5 +52,8 @@ class CachedReads(MetadataReads):
                     return answer
         return self._reading.pass_through("one_moment", lambda: self._store.at_one_moment(ask))
 
-    def note_other_answer(self) -> None:
-        self._reading.freshness.require_check()
+    def note_other_answer(self, event_id: int | None = None) -> None:
+        if event_id is not None:
+            self._reading.freshness.raise_floor(event_id)
+        else:
+            self._reading.freshness.require_check()

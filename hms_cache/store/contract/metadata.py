@@ -40,9 +40,10 @@ class MetadataReads(ABC):
         """
 
     @abstractmethod
-    def note_other_answer(self) -> None:
-        """A client is told what the database has now by other means than these reads: by the notification log, or by
-        a write that found something there. Reads that begin later show no less (P3). Before the client is told."""
+    def note_other_answer(self, event_id: int | None = None) -> None:
+        """A client is told what the database has by other means than these reads: by the notification log, up to this
+        event, or by a write that found something there, which is as of now. Reads that begin later show no less (P3).
+        Before the client is told."""
 
 
 @frozen
