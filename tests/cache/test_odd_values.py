@@ -18,6 +18,7 @@ import pytest
 
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,
@@ -172,3 +173,42 @@ def test_what_changed_of_a_default_partition_is_read_again(
             here.reasons()
             assert encoded(partial(ask, reads)) == encoded(partial(ask, here.objects.reads.partitions)), selection
             assert here.reasons() in ([Reason.HIT], [Reason.MISS])
+
+
+@pytest.mark.parametrize("column", [" b", "c ", " D ", "\u00a0e", "İ"], ids=ascii)
+def test_statistics_of_a_column_with_an_odd_name_are_followed(
+    initialized_database_url: str, tmp_path: Path, column: str
+) -> None:
+    """Columns may begin and end with blanks (Hive and Spark take any name between backticks)."""
+
+    def statistics(number: int, partition_name: str | None = None) -> ttypes.ColumnStatistics:
+        described = ttypes.ColumnStatisticsDesc(partition_name is None, "d", "t", partition_name)
+        numbers = ttypes.ColumnStatisticsData(stringStats=ttypes.StringColumnStatsData(number, 1.0, 0, number))
+        return ttypes.ColumnStatistics(
+            described, [ttypes.ColumnStatisticsObj(column, "string", numbers)], engine="hive"
+        )
+
+    with (
+        closing(Server(initialized_database_url, tmp_path)) as here,
+        closing(Server(initialized_database_url, tmp_path)) as elsewhere,
+    ):
+        create_database(here.store, "d")
+        owner = table("d", "t", (("x", "string"),))
+        owner.sd.cols = [ttypes.FieldSchema(name, "string", None) for name in ("a", column)]
+        here.store.writes.tables.create_table(owner)
+        here.store.writes.partitions.add_partitions(T, [partition(owner, ("1",))])
+        questions: list[Callable[[MetadataStore], Any]] = [
+            lambda store: store.reads.statistics.get_table_column_statistics(T, [column]),
+            lambda store: store.reads.statistics.get_partition_column_statistics(T, ["x=1"], ["a", column]),
+            lambda store: store.reads.statistics.get_aggregate_statistics(T, ["x=1"], [column]),
+        ]
+        writes = elsewhere.objects.writes.statistics
+        for number in (1, 2):
+            writes.update_table_column_statistics(statistics(number))
+            writes.update_partition_column_statistics([statistics(number, "x=1")])
+            for ask in questions:
+                assert encoded(partial(ask, here.store)) == encoded(partial(ask, here.objects)), number
+        here.reasons()
+        for ask in questions:
+            ask(here.store)
+        assert here.reasons() == [Reason.HIT] * 3
