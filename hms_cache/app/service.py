@@ -76,6 +76,7 @@ from hms_cache.server.stores import Stores
 from hms_cache.store.contract.metadata import MetadataReads
 from hms_cache.store.engine.database import Database
 from hms_cache.store.transactions.committed_writes import read_committed_writes
+from hms_cache.thrift_gen.hive_metastore.ttypes import NotificationEventRequest, NotificationEventResponse
 
 _log = logging.getLogger(__name__)
 
@@ -266,6 +267,13 @@ class Service:
 
     def _admin_sources(self, uri: str, database: Database, stores: DatabaseStores) -> AdminSources:
         caching = self._caching
+
+        def read_notifications(request: NotificationEventRequest) -> NotificationEventResponse:
+            found = stores.log.get_next_notification(request)
+            if found.events and caching is not None:
+                caching.cache.reads.note_other_answer(found.events[-1].eventId)
+            return found
+
         return AdminSources(
             version=version("hms-cache"),
             uri=uri,
@@ -274,7 +282,7 @@ class Service:
             configuration_in_force=lambda: self._configuration,
             metrics=self.metrics,
             read_log_end=stores.log.current_event_id,
-            read_notifications=stores.log.get_next_notification,
+            read_notifications=read_notifications,
             store=stores.objects.reads,
             transactions=stores.transactions,
             cache=caching.cache if caching is not None else None,

@@ -188,7 +188,8 @@ def changed_columns(event: ev.Event) -> frozenset[str] | None:
 
     Hive logs one event for each struct of statistics that it writes, with what it wrote, and one for a deletion, with
     the column or none for all (HMSHandler.updateTableColumnStatsInternal, deletePartitionColumnStatistics). The event
-    of a deletion has the column as the client spelt it; what is deleted is the column of the normalized name.
+    of a deletion has the column as the client spelt it; what is deleted is the column of the normalized name. One of an
+    update may be of a column whose name has blanks at an end: all columns that differ only in these are meant.
     """
     if not isinstance(event, _OF_COLUMNS):
         return None

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.weights import weight_of
+from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import values_as_named, values_of_name
 from hms_cache.store.snapshots import StatisticsOfColumn
@@ -139,11 +140,12 @@ class StatisticsHeld(dict[Question, Any]):
             self._remove(question)
             return True
         if not isinstance(held, dict):
-            if columns.isdisjoint(column.lower() for column in question[2]):
+            if columns.isdisjoint(map(normalize_identifier, question[2])):
                 return False
             self._remove(question)
             return True
-        gone = columns & held.keys()
+        # Statistics are kept by the column's name as it is, which may begin or end with blanks; events lack these.
+        gone = [column for column in held if normalize_identifier(column) in columns]
         for column in gone:
             del held[column]
         if not held:

@@ -19,7 +19,7 @@ from hms_cache.metrics.operations import Operations
 from hms_cache.server.audit import Audited, AuditLog
 from hms_cache.server.authorization.guard import AccessDenied, Guard
 from hms_cache.server.authorization.objects import named_objects
-from hms_cache.server.calls import Call, Handler, HandlerFunction, Kind, default_audit
+from hms_cache.server.calls import Call, Handler, HandlerFunction, Kind, changes_catalog, default_audit
 from hms_cache.server.encoded_answers import encode_in_pieces, join_reply
 from hms_cache.server.faults import (
     application_exception,
@@ -59,19 +59,8 @@ CallObserver = Callable[[str, str, float], None]
 """(method, outcome, seconds); outcome: `ok`, `fault` (declared by the method), `error`, `denied`, `unknown_method`."""
 
 
-_CHANGING = (
-    *("add_", "alter_", "append_", "create_", "delete_", "drop_", "exchange_", "grant_", "map_", "mark", "rename_"),
-    *("revoke_", "set_", "truncate_", "update_"),
-)
-
-
 _NAMES_IN_OBJECTS = (("dbName", "tableName"), ("table_db", "table_name"), ("fktable_db", "fktable_name"))
 """How objects that requests carry in lists name their tables."""
-
-
-def changes_catalog(method: str) -> bool:
-    """Whether a write is one that administrators look for: not one of transactions, locks and the event log."""
-    return method.startswith(_CHANGING) and method not in ("set_ugi", "add_write_notification_log")
 
 
 class Dispatcher:

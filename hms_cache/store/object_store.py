@@ -105,6 +105,9 @@ class ObjectReads(StoreReads):
 
         return run_again_if_lost(self._context.database, begin)
 
+    def note_other_answer(self, event_id: int | None = None) -> None:
+        """Every read shows what is committed when it begins."""
+
     def read_partition_pages(self, table: TableName) -> Iterator[PartitionRows]:
         return read_partition_pages(self._context, table)
 

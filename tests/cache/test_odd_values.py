@@ -6,6 +6,7 @@ that names escape, letters beyond ASCII and latin1.
 
 from __future__ import annotations
 
+import copy
 import random
 from collections.abc import Callable
 from contextlib import closing
@@ -17,6 +18,7 @@ import pytest
 
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByFilter,
@@ -26,6 +28,7 @@ from hms_cache.store.contract.partitions import (
     PartitionReads,
     PartitionSelection,
 )
+from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
 
 T = TableName(CATALOG, "d", "t")
@@ -124,3 +127,88 @@ def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path:
                 from_memory = encoded(partial(read, server.store.reads.partitions))
                 assert from_memory == encoded(partial(read, store.reads.partitions)), (one, what)
         assert server.reasons().count(Reason.HIT) > 200
+
+
+EMPTY_OR_NOT: list[PartitionSelection] = [
+    *(ByFilter(text) for text in ("x = ''", "x < 'A'", "x != 'a'", "x LIKE ''", "NOT x LIKE '_%'")),
+    *(ByFilter(text) for text in (f"x = '{DEFAULT}'", f"x != '{DEFAULT}'", "x > 'A'", "x LIKE '#_#_HIVE%'")),
+    *(ByPartialValues((value,)) for value in ("a", "", DEFAULT)),
+    ByValues(("", "1")),
+    ByNames((f"x={DEFAULT}/y=1",)),
+    AllPartitions(),
+]
+"""Selections that tell an empty value from the default partition's name, and some that do not."""
+
+
+@pytest.mark.parametrize("stored", ["", DEFAULT], ids=["stored empty", "stored by name"])
+def test_what_changed_of_a_default_partition_is_read_again(
+    initialized_database_url: str, tmp_path: Path, stored: str
+) -> None:
+    """Deletions of statistics, compactions, and Hive's updates of statistics have only the partition's name."""
+    keys = (("x", "string"), ("y", "string"))
+    name = f"x={DEFAULT}/y=1"
+    described = ttypes.ColumnStatisticsDesc(isTblLevel=False, dbName="d", tableName="t", partName=name)
+    numbers = ttypes.ColumnStatisticsData(stringStats=ttypes.StringColumnStatsData(1, 1.0, 0, 1))
+    statistics = ttypes.ColumnStatistics(
+        statsDesc=described, statsObj=[ttypes.ColumnStatisticsObj("a", "string", numbers)], engine="hive"
+    )
+    with (
+        closing(Server(initialized_database_url, tmp_path)) as here,
+        closing(Server(initialized_database_url, tmp_path)) as elsewhere,
+    ):
+        create_database(here.store, "d")
+        owner = table("d", "t", keys)
+        here.store.writes.tables.create_table(owner)
+        some = [partition(owner, values) for values in ((stored, "1"), ("a", "1"), ("a", "2"))]
+        here.store.writes.partitions.add_partitions(T, some)
+        reads, writes = here.store.reads.partitions, elsewhere.objects.writes.statistics
+        for selection in EMPTY_OR_NOT:
+
+            def ask(store: PartitionReads, one: PartitionSelection = selection) -> list[str]:
+                return list(store.get_partition_names(T, one))
+
+            writes.update_partition_column_statistics([copy.deepcopy(statistics)])
+            reads.get_partitions(T, AllPartitions())
+            writes.delete_partition_column_statistics(T, [name], [], engine="hive")
+            here.reasons()
+            assert encoded(partial(ask, reads)) == encoded(partial(ask, here.objects.reads.partitions)), selection
+            assert here.reasons() in ([Reason.HIT], [Reason.MISS])
+
+
+@pytest.mark.parametrize("column", [" b", "c ", " D ", "\u00a0e", "İ"], ids=ascii)
+def test_statistics_of_a_column_with_an_odd_name_are_followed(
+    initialized_database_url: str, tmp_path: Path, column: str
+) -> None:
+    """Columns may begin and end with blanks (Hive and Spark take any name between backticks)."""
+
+    def statistics(number: int, partition_name: str | None = None) -> ttypes.ColumnStatistics:
+        described = ttypes.ColumnStatisticsDesc(partition_name is None, "d", "t", partition_name)
+        numbers = ttypes.ColumnStatisticsData(stringStats=ttypes.StringColumnStatsData(number, 1.0, 0, number))
+        return ttypes.ColumnStatistics(
+            described, [ttypes.ColumnStatisticsObj(column, "string", numbers)], engine="hive"
+        )
+
+    with (
+        closing(Server(initialized_database_url, tmp_path)) as here,
+        closing(Server(initialized_database_url, tmp_path)) as elsewhere,
+    ):
+        create_database(here.store, "d")
+        owner = table("d", "t", (("x", "string"),))
+        owner.sd.cols = [ttypes.FieldSchema(name, "string", None) for name in ("a", column)]
+        here.store.writes.tables.create_table(owner)
+        here.store.writes.partitions.add_partitions(T, [partition(owner, ("1",))])
+        questions: list[Callable[[MetadataStore], Any]] = [
+            lambda store: store.reads.statistics.get_table_column_statistics(T, [column]),
+            lambda store: store.reads.statistics.get_partition_column_statistics(T, ["x=1"], ["a", column]),
+            lambda store: store.reads.statistics.get_aggregate_statistics(T, ["x=1"], [column]),
+        ]
+        writes = elsewhere.objects.writes.statistics
+        for number in (1, 2):
+            writes.update_table_column_statistics(statistics(number))
+            writes.update_partition_column_statistics([statistics(number, "x=1")])
+            for ask in questions:
+                assert encoded(partial(ask, here.store)) == encoded(partial(ask, here.objects)), number
+        here.reasons()
+        for ask in questions:
+            ask(here.store)
+        assert here.reasons() == [Reason.HIT] * 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from typing import Any
 
 import pytest
 
@@ -11,6 +12,7 @@ from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
+from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -206,3 +208,26 @@ def test_regular_expressions_between_slashes_are_tried_on_the_whole_of_either_na
     not_cached = [("hr", "emp"), ("resales", "orders"), ("sales", "staging_1")]
     assert all(policy.names_table(TableName("hive", *name)) for name in cached)
     assert not any(policy.names_table(TableName("hive", *name)) for name in not_cached)
+
+
+def test_a_table_that_is_excluded_while_it_is_loaded_is_not_answered_from_its_bytes(servers: MakeServer) -> None:
+    """Who excludes a table has a reason: a program that logs nothing writes to it. No event would end the answer."""
+    server = servers()
+    create_database(server.store, "d")
+    server.store.writes.tables.create_table(table("d", "t"))
+    reading, loader = server.cache.reading, server.cache.loader
+    load = loader.load
+
+    def reload_first(*arguments: Any, **how: Any) -> bool:
+        """As `Caching.reload` does, after the read has found that it may be answered from memory."""
+        reading.policy = CachePolicy(exclude=("d.t",))
+        server.cache.shared.forget_all()
+        return load(*arguments, **how)
+
+    loader.load = reload_first  # type: ignore[method-assign]
+    call_context.source.begin()
+    server.store.reads.tables.get_table(TableName(CATALOG, "d", "t"))
+    reading.keep_answer(b"request", "get_table", lambda sequence: sequence, 100)
+    assert server.cache.shared.answers.find(b"request") is None
+    loader.load = load  # type: ignore[method-assign]
+    assert not is_cached(server)

@@ -45,6 +45,9 @@ MOST_JUDGED = 500
 MOST_GAPS = 16
 """Ranges that one read has loaded for it: each may be a segment."""
 
+_EMPTY = frozenset(("", DEFAULT_PARTITION_VALUE))
+"""Values that one name stands for."""
+
 Mask = npt.NDArray[np.bool_]
 
 
@@ -142,16 +145,19 @@ def missing_of(
 ) -> list[Values]:
     """The missing partitions that the selection may be about, by name: without them it is decided exactly.
 
-    Beyond `MOST_JUDGED` all of them: to read them together costs less than to judge each. Raises SelectionError.
+    Beyond `MOST_JUDGED` all of them: to read them together costs less than to judge each. Those of the default
+    partition always: an event does not tell whether its value is stored empty, which selections tell apart. Raises
+    SelectionError.
     """
     if not held.missing or len(held.missing) > MOST_JUDGED:
         return sorted(held.missing)
-    stand_ins = [Partition(values=list(values), sd=StorageDescriptor()) for values in held.missing]
+    judged_values = [values for values in held.missing if not _EMPTY.intersection(values)]
+    stand_ins = [Partition(values=list(values), sd=StorageDescriptor()) for values in judged_values]
     judged = _select(PartitionSet(held.keys, stand_ins, complete=True), selection, limits)
     if judged.has_unknown:
         return sorted(held.missing)
-    named = set(judged.partitions.names())
-    return sorted(values for values in held.missing if held.name_of(values) in named)
+    selected = {tuple(values) for values in judged.partitions.values()}
+    return sorted(values for values in held.missing if _EMPTY.intersection(values) or values in selected)
 
 
 def _select(held: PartitionSet, selection: PartitionSelection, limits: FilterLimits) -> Selected:

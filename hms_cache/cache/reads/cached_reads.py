@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from hms_cache.cache.reads.cached_catalogs import PassedCatalogs
 from hms_cache.cache.reads.cached_constraints import CachedConstraints
 from hms_cache.cache.reads.cached_databases import CachedDatabases
 from hms_cache.cache.reads.cached_functions import CachedFunctions
@@ -23,12 +24,12 @@ T = TypeVar("T")
 
 
 class CachedReads(MetadataReads):
-    """`MetadataReads` around those of a store. Catalogs are the store's: no event tells of their changes."""
+    """`MetadataReads` around those of a store."""
 
     def __init__(self, store: MetadataReads, reading: Reading) -> None:
         self._store = store
         self._reading = reading
-        self.catalogs = store.catalogs
+        self.catalogs = PassedCatalogs(store.catalogs, reading)
         self.databases = CachedDatabases(store.databases, reading)
         self.tables = CachedTables(store.tables, reading)
         self.partitions = CachedPartitions(store.partitions, reading)
@@ -50,3 +51,9 @@ class CachedReads(MetadataReads):
                 if seen.is_one:
                     return answer
         return self._reading.pass_through("one_moment", lambda: self._store.at_one_moment(ask))
+
+    def note_other_answer(self, event_id: int | None = None) -> None:
+        if event_id is not None:
+            self._reading.freshness.raise_floor(event_id)
+        else:
+            self._reading.freshness.require_check()

@@ -229,6 +229,8 @@ class Reading:
         entry = source.entry
         if not isinstance(entry, Entry) or not source.is_pure:
             return
+        if isinstance(entry.key, TableName) and not self.policy.names_table(entry.key):
+            return  # a reload has excluded the table while the call loaded it: it would be answered from its bytes
         try:
             with self._view:
                 if is_allowed is not None and not is_allowed():

@@ -19,21 +19,28 @@ handlers = HandlerTable()
 
 @handlers.read("get_next_notification")
 def get_next_notification(call: Call, arguments: methods.get_next_notification_args) -> NotificationEventResponse:
-    return call.stores.notifications.get_next_notification(arguments.rqst)
+    found = call.stores.notifications.get_next_notification(arguments.rqst)
+    if found.events:
+        call.stores.reads.note_other_answer(found.events[-1].eventId)
+    return found
 
 
 @handlers.read("get_current_notificationEventId")
 def get_current_notification_event_id(
     call: Call, arguments: methods.get_current_notificationEventId_args
 ) -> CurrentNotificationEventId:
-    return CurrentNotificationEventId(eventId=call.stores.notifications.current_event_id())
+    event_id = call.stores.notifications.current_event_id()
+    call.stores.reads.note_other_answer(event_id)
+    return CurrentNotificationEventId(eventId=event_id)
 
 
 @handlers.read("get_notification_events_count")
 def get_notification_events_count(
     call: Call, arguments: methods.get_notification_events_count_args
 ) -> NotificationEventsCountResponse:
-    return call.stores.notifications.get_notification_events_count(arguments.rqst)
+    count = call.stores.notifications.get_notification_events_count(arguments.rqst)
+    call.stores.reads.note_other_answer()
+    return count
 
 
 @handlers.write("fire_listener_event")

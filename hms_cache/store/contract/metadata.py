@@ -39,6 +39,12 @@ class MetadataReads(ABC):
         It may be called twice, so it must only read. Raises what it raises, and DatabaseUnavailable.
         """
 
+    @abstractmethod
+    def note_other_answer(self, event_id: int | None = None) -> None:
+        """A client is told what the database has by other means than these reads: by the notification log, up to this
+        event, or by a write that found something there, which is as of now. Reads that begin later show no less (P3).
+        Before the client is told."""
+
 
 @frozen
 class MetadataWrites:

@@ -330,3 +330,24 @@ def test_a_thousand_listeners(tmp_path: Path) -> None:
     for one in listeners:
         assert one.end()["reason"] == "stopping"
         one.close()
+
+
+def test_a_listener_reads_nothing_older_than_what_it_heard(
+    tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLookup
+) -> None:
+    """P3: who reads again what an event names would else keep the state of before it."""
+    databases = database_servers("sqlite")
+    url = databases.initialized_database()
+    settings: dict[str, object] = {"database__url": url, "events__poll_interval_s": 0}
+    with (
+        closing(Running(tmp_path_factory.mktemp("here"), **settings, cache__max_staleness_ms=600_000)) as here,
+        closing(Running(tmp_path_factory.mktemp("elsewhere"), **settings)) as elsewhere,
+    ):
+        here.client.get_all_databases()
+        assert "later" not in here.client.get_all_databases()
+        with closing(Listener(here, after="latest")) as listener:
+            make_database(elsewhere, "later")
+            assert "later" not in here.client.get_all_databases(), "readers may be shown what was"
+            assert len(listener.changes(1)) == 1
+            assert "later" in here.client.get_all_databases()
+    databases.give_back(url)
