@@ -363,6 +363,8 @@ class TxnStore:
 
     def owned_locks(self) -> list[owners.OwnedLock]:
         """For administrators: the oldest locks, 1,000 at most, and whether their owners live."""
+        if not self._has_locks:
+            return []
         return self._read(owners.read_owned_locks, self._context)
 
     def release_lock(self, lock_id: int, force: bool) -> None:

@@ -97,6 +97,7 @@ def test_locks_outside_of_transactions(client: TxnClient) -> None:
     if client.database.dialect != "mysql":
         with pytest.raises(MetaException, match="upgrade it with Hive's schematool"):
             client.lock(component(LockType.EXCLUSIVE))
+        assert client.store.owned_locks() == []
         return
     first, second = client.lock(component(LockType.EXCLUSIVE)), client.lock(component(LockType.EXCLUSIVE))
     assert (first.state, second.state) == (LockState.ACQUIRED, LockState.WAITING)
