@@ -20,7 +20,7 @@ from hms_cache.admin.history import History
 from hms_cache.admin.lock_commands import LockRoutes
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.pages.routes import page_routes
-from hms_cache.admin.siblings import PASSED_ON, Siblings
+from hms_cache.admin.siblings import METRICS_TIMEOUT_S, PASSED_ON, Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.admin.status import impala_metrics, known_log_end, server_status
 from hms_cache.admin.worker_choice import merged_metrics, on_chosen_worker
@@ -55,12 +55,13 @@ def build_application(
         sources.metrics.events.age.set_function(lambda: poller.statistics().seconds_since_current)
 
     async def metrics(request: Request) -> Response:
-        text = sources.metrics.text()
-        if siblings.count == 1 or PASSED_ON in request.headers:
-            return Response(text, media_type=_PROMETHEUS)
-        others = await siblings.ask_all(request)
+        others = await siblings.ask_all(request, METRICS_TIMEOUT_S)
         texts = {index: body for index, (status, body) in others.items() if status == 200}
-        return Response(merged_metrics({siblings.own_index: text.decode()} | texts), media_type=_PROMETHEUS)
+        sources.metrics.server.unreached_workers.set(len(others) - len(texts))
+        own = sources.metrics.text()
+        if siblings.count == 1 or PASSED_ON in request.headers:
+            return Response(own, media_type=_PROMETHEUS)
+        return Response(merged_metrics({siblings.own_index: own.decode()} | texts), media_type=_PROMETHEUS)
 
     async def json_metrics(_: Request) -> Response:
         return JSONResponse(impala_metrics(sources, probe))

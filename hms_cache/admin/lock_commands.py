@@ -12,7 +12,7 @@ from hms_cache.admin.access import refusal, who
 from hms_cache.admin.sources import AdminSources
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.store.locks.owners import LockIsLive
-from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchLockException, TxnOpenException
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchLockException, TxnOpenException
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class LockRoutes:
         except NoSuchLockException as error:
             outcome = str(error.message)
             return PlainTextResponse(f"{outcome}\n", 404)
-        except TxnOpenException as error:
+        except (TxnOpenException, MetaException) as error:
             outcome = str(error.message)
             return PlainTextResponse(f"{outcome}\n", 409)
         except LockIsLive as error:

@@ -23,6 +23,9 @@ from hms_cache.values import frozen
 #: A sibling that does not take a connection or answer a page by then is called unreached.
 ANSWER_TIMEOUT_S = 10.0
 
+#: The same for its metrics: Prometheus waits ten seconds for all of them, and has none of the others' after that.
+METRICS_TIMEOUT_S = 3.0
+
 #: Longest silence of a command on its way: it tells its progress, but a single load may take as long as a statement.
 SILENCE_TIMEOUT_S = 600.0
 
@@ -75,14 +78,14 @@ class Siblings:
             return []
         return [_stream(one, request.url.path, request.url.query, _headers(request)) for one in self.others()]
 
-    async def ask_all(self, request: Request) -> dict[int, tuple[int, str]]:
+    async def ask_all(self, request: Request, timeout_s: float = ANSWER_TIMEOUT_S) -> dict[int, tuple[int, str]]:
         """The request passed on to every other worker: by worker the status and text, 0 for one not reached."""
         if PASSED_ON in request.headers:
             return {}
         others = self.others()
         target, headers = _target(request.url.path, request.url.query), _headers(request)
         answers = await asyncio.gather(
-            *(run_in_threadpool(answer_of, one, request.method, target, headers) for one in others)
+            *(run_in_threadpool(answer_of, one, request.method, target, headers, timeout_s) for one in others)
         )
         return {one.index: (status, text) for one, (status, text, _) in zip(others, answers, strict=True)}
 
@@ -113,9 +116,11 @@ class _SocketFileConnection(http.client.HTTPConnection):
         self.sock.connect(str(self._path))
 
 
-def answer_of(sibling: Sibling, method: str, target: str, headers: Mapping[str, str]) -> tuple[int, str, str]:
+def answer_of(
+    sibling: Sibling, method: str, target: str, headers: Mapping[str, str], timeout_s: float = ANSWER_TIMEOUT_S
+) -> tuple[int, str, str]:
     """(status, text, content type) of a sibling's answer; status 0 and the reason when it cannot be reached."""
-    connection = _SocketFileConnection(sibling.path, ANSWER_TIMEOUT_S)
+    connection = _SocketFileConnection(sibling.path, timeout_s)
     try:
         connection.request(method, target, headers=dict(headers))
         answer = connection.getresponse()

@@ -48,12 +48,13 @@ def run(
     announce: Callable[[str], None] = print_ready,
     siblings: Siblings | None = None,
     positions: WorkerPositions | None = None,
+    tell_reload: Callable[[bool], None] = lambda is_taken: None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain and return. SIGHUP loads the configuration again.
 
-    ``announce`` is given the URI when clients may come; ``siblings`` is the place among several workers, which
-    share ``positions``. Raises
-    ``ConfigurationError`` or ``StartupError`` before that, with nothing left running.
+    ``announce`` is given the URI when clients may come, ``tell_reload`` whether a reload was taken; ``siblings`` is the
+    place among several workers, which share ``positions``. Raises ``ConfigurationError`` or ``StartupError`` before
+    that, with nothing left running.
     """
     configuration = load()
     set_up_logging(configuration.settings.log)
@@ -71,7 +72,7 @@ def run(
         try:
             announce(uri)
             while not signals.wait():
-                _reload(service, load, worker)
+                tell_reload(_reload(service, load, worker))
             _log.info("stopping")
         finally:
             service.stop()
@@ -88,17 +89,20 @@ def tune_interpreter() -> None:
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
 
 
-def _reload(service: Service, load: Callable[[], Configuration], worker: int | None) -> None:
-    """Take what a running server can take; tell what needs a restart. A bad configuration changes nothing."""
+def _reload(service: Service, load: Callable[[], Configuration], worker: int | None) -> bool:
+    """Take what a running server can take; tell what needs a restart. A bad configuration changes nothing.
+
+    Whether it was taken.
+    """
     try:
         configuration = load()
     except ConfigurationError as error:
         for problem in error.problems:
             _log.error("not reloaded: %s", problem)
-        return
+        return False
     except Exception:
         _log.exception("not reloaded")  # whatever is wrong with it, clients are served
-        return
+        return False
     audit_output = None
     try:
         audit_output = open_audit_output(configuration.settings.server, configuration.settings.log, worker)
@@ -106,13 +110,14 @@ def _reload(service: Service, load: Callable[[], Configuration], worker: int | N
     except StartupError as error:
         close_audit_output(audit_output or [])
         _log.error("not reloaded: %s", error)
-        return
+        return False
     except Exception:
         close_audit_output(audit_output or [])
         _log.exception("not reloaded, or in part")
-        return
+        return False
     use_audit_output(audit_output)
     set_up_logging(configuration.settings.log)
     _log.info("reloaded: %s", ", ".join(taken) or "nothing that a running server can take has changed")
     if refused:
         _log.warning("these need a restart: %s", ", ".join(refused))
+    return True

@@ -15,7 +15,7 @@ import socket
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
@@ -40,6 +40,14 @@ _RESTART_PAUSE_S = 1.0
 
 _START_TIMEOUT_S = 120.0
 
+_LOOK_AGAIN_S = 0.1
+
+_ANSWER_PATIENCE_S = 10.0
+"""How long a successor waits for a worker to say what became of a reload; one that hangs does not say it."""
+
+_TAKEN, _REFUSED = b"+", b"-"
+"""What a worker says of a reload, after the line with its URI."""
+
 _IN_ORDER = (0, *(-number for number in STOP))
 """How a worker ends that is asked to: by the signal itself while it has not begun to start."""
 
@@ -60,17 +68,24 @@ class _Workers:
         self._load = load
         self._in_force = configuration
         """What a worker starts with: it must be like the others, whatever the files say by then."""
+        self._offered: Configuration | None = None
+        """What the last reload found, until a worker has said whether it can be used."""
+        self._offered_at_s = 0.0
+        self._said: set[bytes] = set()
+        """What workers have said of it, those that have ended since, too."""
         self._configured = configuration.settings.server
         self._held_ports = held_ports
         self._siblings = siblings
         self._signals = signals
         self._positions = WorkerPositions(siblings.count)
         self._running: dict[int, tuple[int, int]] = {}
-        """Process id to the worker's index and the end of the pipe that tells of its readiness."""
+        """Process id to the worker's index and the end of the pipe that tells of its readiness and of reloads."""
         self._due: list[tuple[float, int]] = []
         """When the place of which worker is filled again."""
         self._lost = [0] * siblings.count
         """How many ended unasked, by index."""
+        self._awaited = 0
+        """The process that was waited for last, until it was ready; then nothing but answers comes from it."""
         self._is_stopping = False
         self._badly_ended = 0
         """While they stop."""
@@ -83,6 +98,10 @@ class _Workers:
         uri = ""
         # The first one makes what is missing (an embedded database's schema); the others find it.
         for index in range(self._siblings.count):
+            while not self._is_reload_settled():
+                self._hear(self._signals.heard(_LOOK_AGAIN_S))
+            if self._is_stopping:
+                return None
             try:
                 process = self._start(index)
             except OSError as error:
@@ -128,6 +147,7 @@ class _Workers:
             os.close(reading)
             self._serve(writing, replace(self._siblings, own_index=index, lost_before=self._lost[index]), parent)
         os.close(writing)
+        os.set_blocking(reading, False)
         self._running[process] = index, reading
         return process
 
@@ -138,9 +158,10 @@ class _Workers:
             end_with_parent(parent)
             run(
                 self._loading(siblings),
-                announce=lambda uri: _tell(writing, uri),
+                announce=lambda uri: _tell(writing, f"{uri}\n".encode()),
                 siblings=siblings,
                 positions=self._positions,
+                tell_reload=lambda is_taken: _tell(writing, _TAKEN if is_taken else _REFUSED),
             )
             status = 0
         except Exception:
@@ -177,12 +198,14 @@ class _Workers:
     def _wait_until_ready(self, process: int) -> str:
         """The URI that the worker serves; empty when it ended before, took too long, or all are to stop."""
         _, reading = self._running[process]
+        self._awaited = process
         end_s = time.monotonic() + _START_TIMEOUT_S
         while (left_s := end_s - time.monotonic()) > 0:
             is_told, heard = self._signals.heard_beside(reading, left_s)
             self._hear(heard)
             if is_told or self._is_stopping:
-                return os.read(reading, 4096).decode() if is_told else ""
+                self._awaited = 0
+                return _line(reading) if is_told else ""
         return ""
 
     def _give_up(self) -> None:
@@ -200,6 +223,8 @@ class _Workers:
         if heard & STOP:
             self._stop()
         elif RELOAD in heard:
+            self._listen_to_all()
+            self._said.clear()  # of earlier ones
             self._tell_all(RELOAD)
             self._reload()
 
@@ -209,14 +234,39 @@ class _Workers:
             os.kill(process, number)
 
     def _reload(self) -> None:
-        """What workers that are started from now on begin with. Whether it can be used, those that run tell."""
+        """What workers that are started from now on begin with, if those that run say that it can be used."""
         try:
             loaded = self._load()
         except Exception:
             return
         taken, _ = self._in_force.reloadable_changes(loaded.settings)
-        self._in_force = self._in_force.with_changes(loaded, taken)
-        set_up_logging(self._in_force.settings.log)
+        self._offered, self._offered_at_s = self._in_force.with_changes(loaded, taken), time.monotonic()
+        set_up_logging(self._offered.settings.log)
+
+    def _is_reload_settled(self) -> bool:
+        """Whether it is known what became of the last reload. It counts if one worker has taken it."""
+        if self._offered is None:
+            return True
+        self._listen_to_all()
+        if _TAKEN in self._said:
+            self._in_force = self._offered
+        elif _REFUSED not in self._said and self._running and self._may_answer():
+            return False
+        self._offered = None
+        return True
+
+    def _may_answer(self) -> bool:
+        return time.monotonic() - self._offered_at_s < _ANSWER_PATIENCE_S
+
+    def _listen_to_all(self) -> None:
+        for process, (_, reading) in self._running.items():
+            self._listen_to(process, reading)
+
+    def _listen_to(self, process: int, reading: int) -> None:
+        """Notes what the worker has said of reloads since the last look."""
+        if process != self._awaited:
+            with suppress(BlockingIOError):
+                self._said.add(os.read(reading, 4096)[-1:])
 
     def _reap(self) -> None:
         """Looks after those that have ended."""
@@ -228,6 +278,7 @@ class _Workers:
             if found is None:
                 continue  # none of ours: the first process of a container is given those that others left
             index, reading = found
+            self._listen_to(process, reading)
             os.close(reading)
             self._has_ended(index, process, os.waitstatus_to_exitcode(status))
 
@@ -243,6 +294,9 @@ class _Workers:
 
     def _fill_places(self) -> None:
         now_s = time.monotonic()
+        if self._due and min(self._due)[0] <= now_s and not self._is_reload_settled():
+            self._due = [(max(due_s, now_s + _LOOK_AGAIN_S), index) for due_s, index in self._due]
+            return
         for due_s, index in [one for one in self._due if one[0] <= now_s]:
             self._due.remove((due_s, index))
             try:
@@ -252,9 +306,17 @@ class _Workers:
                 self._due.append((now_s + _RESTART_PAUSE_S, index))
 
 
-def _tell(writing: int, uri: str) -> None:
-    os.write(writing, uri.encode())
-    os.close(writing)
+def _line(reading: int) -> str:
+    """What is written by now, up to the end of the line; no more, since answers may follow."""
+    line = b""
+    while (one := os.read(reading, 1)) not in (b"", b"\n"):
+        line += one
+    return line.decode()
+
+
+def _tell(writing: int, what: bytes) -> None:
+    with suppress(OSError):  # the parent has gone, and this worker ends with it
+        os.write(writing, what)
 
 
 def run_workers(load: Load) -> None:

@@ -20,6 +20,10 @@ from hms_cache.clock import elapsed_s
 MOST_PRINCIPALS = 10_000
 """Whose decisions are held; others are asked about at each call."""
 
+MOST_HELD = 500_000
+"""Answers that are held of all principals together, of some 200 bytes each; beyond, an epoch ends before its time. A
+service that acts for others asks in as many names as it likes."""
+
 _numbers = itertools.count(1)
 
 
@@ -29,6 +33,10 @@ class Judge(Protocol):
     @property
     def has_any(self) -> bool:
         """Whether anything may be granted; asks nobody."""
+
+    @property
+    def held(self) -> int:
+        """How many answers it remembers."""
 
     def prepare(self, questions: Sequence[Question]) -> None:
         """These are about to be asked: they cost one question together."""
@@ -50,15 +58,21 @@ class Epoch:
         self.ends_at_s = ends_at_s
         self.by_principal: dict[tuple[str, frozenset[str]], AskedDecisions] = {}
         self.by_tag: dict[bytes, AskedDecisions] = {}
+        self.held = 0
+        """Answers that its decisions hold. Threads that count at once may miss some: it is a limit and no account."""
 
 
 class AskedDecisions:
     """See `Decisions`: of one principal, in one epoch."""
 
-    __slots__ = ("_judge", "policy", "tag")
+    __slots__ = ("_counted", "_epoch", "_judge", "is_held", "policy", "tag")
 
     def __init__(self, epoch: Epoch, judge: Judge) -> None:
         self.policy: object = epoch
+        self._epoch = epoch
+        self._counted = 0
+        self.is_held = False
+        """Whether the epoch holds them; others are gone with their call."""
         self.tag = b"\x80" + next(_numbers).to_bytes(11, "big")
         self._judge = judge
 
@@ -70,18 +84,31 @@ class AskedDecisions:
     def prepare(self, questions: Sequence[Question]) -> None:
         """See `Judge`."""
         self._judge.prepare(questions)
+        self._count()
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
         """See `Judge`."""
-        return self._judge.allow(action, of)
+        found = self._judge.allow(action, of)
+        self._count()
+        return found
 
     def show(self, what: SecuredObject) -> bool:
         """See `Judge`."""
-        return self._judge.show(what)
+        found = self._judge.show(what)
+        self._count()
+        return found
 
     def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
         """See `Judge`."""
-        return self._judge.may_grant(privilege, of)
+        found = self._judge.may_grant(privilege, of)
+        self._count()
+        return found
+
+    def _count(self) -> None:
+        held = self._judge.held
+        if self.is_held and held != self._counted:
+            self._epoch.held += held - self._counted
+            self._counted = held
 
 
 class AskingAuthorizer:
@@ -115,7 +142,8 @@ class AskingAuthorizer:
     def policy(self) -> object:
         """The epoch. With age 0 another one each time."""
         epoch = self._epoch
-        return epoch if self._now_s() < epoch.ends_at_s else self._begin(epoch)
+        is_on = self._now_s() < epoch.ends_at_s and epoch.held <= MOST_HELD
+        return epoch if is_on else self._begin(epoch)
 
     def _begin(self, ended: Epoch) -> Epoch:
         with self._changing:
@@ -142,6 +170,7 @@ class AskingAuthorizer:
                     if len(epoch.by_principal) < MOST_PRINCIPALS:
                         epoch.by_principal[principal, groups] = found
                         epoch.by_tag[found.tag] = found
+                        found.is_held = True
         return found
 
     def proven_decisions(self, principal: str, groups: frozenset[str] = NO_GROUPS) -> AskedDecisions:

@@ -169,6 +169,11 @@ class ServiceJudge:
         self._principal = principal
         self._known: dict[Question, bool] = {}
 
+    @property
+    def held(self) -> int:
+        """Decisions that are remembered."""
+        return len(self._known)
+
     def prepare(self, questions: Sequence[Question]) -> None:
         """Asks what is not known. Raises UndecidedError."""
         unknown = list(dict.fromkeys(one for one in questions if one not in self._known))

@@ -35,6 +35,9 @@ MOST_GROUPS = 2000
 MOST_PLACES = 5_000
 """Of which one user's rights are remembered at a time: some 5 MB. A client may ask for names that do not exist."""
 
+_PARTS_OF_A_PLACE = 5
+"""A place takes as much memory as so many of its rights."""
+
 MOST_SINGLE_TABLES = 2
 """More tables of a database are looked up together, with all others of it."""
 
@@ -99,6 +102,8 @@ class StandardJudge:
         self._user = user
         self._is_service = is_service
         self._read: dict[SecuredObject, Rights] = {}
+        self.held = 0
+        """See `Judge`: what is remembered, in parts of the size of one decision of a policy."""
 
     def prepare(self, questions: Sequence[Question]) -> None:
         """Reads a database, or everything, where one by one would be too many."""
@@ -187,7 +192,9 @@ class StandardJudge:
             found = self._source.rights(self._user.name, within, self._groups())
             if len(self._read) >= MOST_PLACES:
                 self._read = {}
+                self.held = 0
             self._read[within] = found
+            self.held += _PARTS_OF_A_PLACE + len(found.rights) + len(found.tables)
         return found
 
     def _groups(self) -> frozenset[str]:

@@ -76,6 +76,10 @@ class ServerMetrics(_Subsystem):
             "workers_lost_total",
             "Processes in this worker's place (server.workers) that ended unasked: killed, out of memory, by a defect.",
         )
+        self.unreached_workers = self._gauge(
+            "workers_unreached",
+            "Other workers (server.workers) that did not answer the one that was asked for /metrics: hung or stopped.",
+        )
         self.in_flight = self._gauge("calls_in_flight", "Calls being answered or waiting for a thread now.")
         self.bad_messages = self._count("bad_messages_total", "Messages that could not be read.")
 

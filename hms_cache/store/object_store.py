@@ -21,7 +21,7 @@ from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.databases.catalog_store import Catalogs
 from hms_cache.store.databases.database_store import Databases
 from hms_cache.store.engine.context import StoreContext
-from hms_cache.store.engine.database import read_log_end
+from hms_cache.store.engine.database import features_of, read_log_end
 from hms_cache.store.engine.log_sessions import head_plan, last_event_id
 from hms_cache.store.engine.read_plans import Plan, carry_out, forget_waiting, side_by_side, with_the_next
 from hms_cache.store.engine.work_units import run_again_if_lost, run_read
@@ -151,7 +151,9 @@ class ObjectReads(StoreReads):
         if table.catalog != DEFAULT_CATALOG or any(":" in name for name in key):
             return None
 
-        def read(connection: Connection) -> str:
+        def read(connection: Connection) -> str | None:
+            if not features_of(connection).has_transaction_lock_table:
+                return None  # which transactions have been committed is not told as in Hive 4
             open_txns = open_txns_response(read_snapshot(connection, self._open_txn_timeout_ms))
             return valid_write_ids_of(connection, [key], ValidTxnList.from_open_txns(open_txns, 0))[key].to_text()
 

@@ -28,7 +28,7 @@ from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.locks import lock_calls, owners, showing_locks, unlocking
 from hms_cache.store.replication_marks import LoggedMarks
-from hms_cache.store.schema import MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID
+from hms_cache.store.schema import HIVE_LOCKS, MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID
 from hms_cache.store.transactions import (
     aborting,
     committing,
@@ -55,6 +55,21 @@ _LOGGER = logging.getLogger(__name__)
 
 _OPEN_ATTEMPTS = 3
 """How often transactions are opened anew that took too long to open, before the call fails."""
+
+_OF_LOCKS = frozenset(
+    {
+        lock_calls.lock,
+        lock_calls.check_lock,
+        lock_calls.unlock,
+        unlocking.heartbeat,
+        showing_locks.show_locks,
+        owners.read_owned_locks,
+        owners.release_lock,
+        txn_owners.users_of_lock,
+        time_outs.give_up_timed_out,
+    }
+)
+"""What needs the tables of locks, and none of transactions unless it is asked about one."""
 
 _MOST_ROUNDS = 100
 """Rounds of one housekeeping step: what is left then waits for the next."""
@@ -87,6 +102,16 @@ class TxnStore:
         if features is not None:
             use_levels &= features.has(MIN_HISTORY_LEVEL)
             use_write_ids &= features.has(MIN_HISTORY_WRITE_ID)
+        self._refusal: str | None = None
+        """Why there are no transactions: in a schema of Hive 3.1 their ids are counted elsewhere, and those that are
+        committed are not there."""
+        self._has_locks = features is None or features.has(HIVE_LOCKS)
+        if features is not None and not features.has_transaction_lock_table:
+            self._refusal = (
+                f"The metastore schema {features.version} has no transactions as Hive 4.0 has them: upgrade it with "
+                "Hive's schematool"
+            )
+            _LOGGER.warning("calls about transactions are refused. %s", self._refusal)
         self._database = database
         self._judge_cleanup = judge_cleanup
         self._context = TxnContext(
@@ -99,8 +124,10 @@ class TxnStore:
             use_write_ids,
             LoggedMarks(messages),
         )
-        self.combined: Mapping[str, CombinedCalls] = combined_calls(
-            database, self._context, self._refuse_too_many, self._answer_opened
+        self.combined: Mapping[str, CombinedCalls] = (
+            combined_calls(database, self._context, self._refuse_too_many, self._answer_opened)
+            if self._refusal is None
+            else {}
         )
         """Calls that can share a transaction, by method."""
 
@@ -113,14 +140,22 @@ class TxnStore:
         """What the functions of this package take, for those who call them inside a transaction of their own."""
         return self._context
 
+    def _require_tables(self, work: Callable[..., Any]) -> None:
+        """Raises MetaException where the schema has not what the work needs."""
+        if self._refusal is not None and not (self._has_locks and work in _OF_LOCKS):
+            raise ttypes.MetaException(self._refusal)
+
     def _write(self, work: Callable[..., T], *arguments: Any) -> T:
+        self._require_tables(work)
         return run_write(self._database, lambda transaction: work(transaction.connection, *arguments))
 
     def _log(self, work: Callable[..., T], *arguments: Any) -> T:
         """As `_write`, for work that appends events."""
+        self._require_tables(work)
         return run_write(self._database, lambda transaction: work(transaction, self._context, *arguments))
 
     def _read(self, work: Callable[..., T], *arguments: Any) -> T:
+        self._require_tables(work)
         return run_read(self._database, lambda connection: work(connection, *arguments))
 
     # Transactions
@@ -328,6 +363,8 @@ class TxnStore:
 
     def owned_locks(self) -> list[owners.OwnedLock]:
         """For administrators: the oldest locks, 1,000 at most, and whether their owners live."""
+        if not self._has_locks:
+            return []
         return self._read(owners.read_owned_locks, self._context)
 
     def release_lock(self, lock_id: int, force: bool) -> None:
@@ -439,6 +476,7 @@ class TxnStore:
 
     def add_write_notifications(self, writes: Sequence[write_notifications.TableWrite]) -> None:
         """Log what a transaction wrote, for `add_write_notification_log(_in_batch)`."""
+        self._require_tables(write_notifications.add_write_notifications)
         now_s = int(self._context.clock.epoch_s())
         run_write(
             self._database, lambda transaction: write_notifications.add_write_notifications(transaction, writes, now_s)
@@ -458,8 +496,10 @@ class TxnStore:
         """
         pause_ms = None if longest_pause_s is None else int(longest_pause_s * 1000)
         txns = locks = rebuild_locks = 0
+        if self._refusal is not None and not self._has_locks:
+            return time_outs.TimedOut(0, 0, 0)
         for _ in range(_MOST_ROUNDS):
-            given_up = self._log(time_outs.give_up_timed_out, pause_ms)
+            given_up = self._log(time_outs.give_up_timed_out, pause_ms, self._refusal is not None)
             txns, locks = txns + given_up.txns, locks + given_up.locks
             rebuild_locks += given_up.rebuild_locks
             if given_up.is_complete:
@@ -469,6 +509,8 @@ class TxnStore:
     def clean(self) -> housekeeping.Cleaned:
         """Delete rows nobody needs any more: one step, in rounds of 10,000 rows of a table."""
         total = housekeeping.Cleaned(0, 0, 0, 0, 0)
+        if self._refusal is not None:
+            return total
         for _ in range(_MOST_ROUNDS):
             cleaned = self._write(housekeeping.clean, self._context)
             total = total.plus(cleaned)
@@ -478,6 +520,8 @@ class TxnStore:
 
     def keep_compactions(self) -> int:
         """Give compactions of lost workers back to the queue and shorten the history; how many rows changed."""
+        if self._refusal is not None:
+            return 0
 
         def work(connection: Connection) -> int:
             hold_mutex(connection, Mutex.HOUSEKEEPER)
@@ -488,6 +532,8 @@ class TxnStore:
 
     def initiate_compactions(self, initiator_id: str) -> list[int]:
         """Ask for the compactions that tables need; ids of the new entries. `initiator_id` names this server."""
+        if self._refusal is not None:
+            return []
         return self._write(compaction_initiator.initiate_compactions, self._context, initiator_id)
 
 

@@ -4,9 +4,11 @@ Text form `hwm:minOpen:open,open:aborted,aborted` (Hive's ValidReadTxnList). Hiv
 ids as `a-b`; 3.1 cannot read that, so ranges are read always and printed only when asked for.
 """
 
+from array import array
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import field
+from itertools import compress
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import GetOpenTxnsResponse
 from hms_cache.txn.id_lists import (
@@ -17,6 +19,7 @@ from hms_cache.txn.id_lists import (
     first_clear_bit,
     flags_of_bits,
     format_ids,
+    in_order,
     parse_ids,
     parse_number,
     split_fields,
@@ -30,17 +33,25 @@ class ValidTxnList:
 
     A transaction is valid (committed, visible) when its id is at most `high_watermark` and not among `exceptions`.
     `exceptions` keeps the order in which it was given (Hive does not sort here); bit *i* of `aborted_bits` says that
-    exception *i* is aborted, otherwise it is open.
+    exception *i* is aborted, otherwise it is open. They are held in arrays: a client names a million in a few
+    characters (`1-1000000`), and as objects of Python they would take 40 MB.
     """
 
     high_watermark: int = LONG_MAX
-    exceptions: tuple[int, ...] = ()
+    exceptions: Sequence[int] = ()
     aborted_bits: int = 0
     min_open: int = LONG_MAX
-    _ascending: tuple[int, ...] = field(init=False, repr=False, compare=False)
+    _ascending: "array[int]" = field(init=False, repr=False, compare=False)
+    _ascending_aborted: "array[int]" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_ascending", tuple(sorted(self.exceptions)))
+        exceptions = self.exceptions if isinstance(self.exceptions, array) else array("q", self.exceptions)
+        aborted = array("q")
+        if self.aborted_bits:
+            aborted.extend(compress(exceptions, flags_of_bits(self.aborted_bits, len(exceptions))))
+        object.__setattr__(self, "exceptions", exceptions)
+        object.__setattr__(self, "_ascending", in_order(exceptions))
+        object.__setattr__(self, "_ascending_aborted", in_order(aborted))
 
     @classmethod
     def parse(cls, text: str | None, max_ids: int | None = None) -> "ValidTxnList":
@@ -55,8 +66,8 @@ class ValidTxnList:
             raise IdListFormatError(f'transaction list without minOpen: "{text[:200]}"')
         high_watermark = parse_number(fields[0], "high-water mark")
         min_open = parse_number(fields[1], "minOpen")
-        open_ids = parse_ids(fields[2], "open transactions", max_ids) if len(fields) > 2 else []
-        aborted_ids = parse_ids(fields[3], "aborted transactions", max_ids) if len(fields) > 3 else []
+        open_ids = parse_ids(fields[2], "open transactions", max_ids) if len(fields) > 2 else array("q")
+        aborted_ids = parse_ids(fields[3], "aborted transactions", max_ids) if len(fields) > 3 else array("q")
         exceptions, aborted_bits = merge_open_and_aborted(open_ids, aborted_ids)
         return cls(high_watermark, exceptions, aborted_bits, min_open)
 
@@ -96,25 +107,16 @@ class ValidTxnList:
 
     def is_valid(self, txn_id: int) -> bool:
         """Whether the transaction is committed and visible."""
-        return txn_id <= self.high_watermark and not self._is_exception(txn_id)
+        return txn_id <= self.high_watermark and not _is_in(self._ascending, txn_id)
 
     def is_aborted(self, txn_id: int) -> bool:
         """Whether the transaction is listed as aborted."""
-        return txn_id in self.aborted_ids()
-
-    def aborted_ids(self) -> frozenset[int]:
-        """Exceptions that are marked aborted."""
-        flags = flags_of_bits(self.aborted_bits, len(self.exceptions))
-        return frozenset(txn_id for txn_id, aborted in zip(self.exceptions, flags, strict=True) if aborted)
+        return _is_in(self._ascending_aborted, txn_id)
 
     @property
-    def invalid_ids(self) -> tuple[int, ...]:
+    def invalid_ids(self) -> Sequence[int]:
         """All exceptions, ascending."""
         return self._ascending
-
-    def _is_exception(self, txn_id: int) -> bool:
-        position = bisect_left(self._ascending, txn_id)
-        return position < len(self._ascending) and self._ascending[position] == txn_id
 
     def without(self, txn_id: int) -> "ValidTxnList":
         """This list with the transaction no longer an exception (the aborted marks of the others stay theirs)."""
@@ -126,11 +128,16 @@ class ValidTxnList:
         return ValidTxnList(self.high_watermark, tuple(listed for listed, _ in kept), bits, min_open)
 
 
-def merge_open_and_aborted(open_ids: Sequence[int], aborted_ids: Sequence[int]) -> tuple[tuple[int, ...], int]:
+def _is_in(ascending: "array[int]", txn_id: int) -> bool:
+    position = bisect_left(ascending, txn_id)
+    return position < len(ascending) and ascending[position] == txn_id
+
+
+def merge_open_and_aborted(open_ids: "array[int]", aborted_ids: "array[int]") -> tuple["array[int]", int]:
     """Two lists merged as if each were ascending, with the bit set that marks those of the second."""
     if not aborted_ids:
-        return tuple(open_ids), 0
-    merged: list[int] = []
+        return open_ids, 0
+    merged = array("q")
     flags: list[bool] = []
     next_open, next_aborted = 0, 0
     while next_open < len(open_ids) or next_aborted < len(aborted_ids):
@@ -144,4 +151,4 @@ def merge_open_and_aborted(open_ids: Sequence[int], aborted_ids: Sequence[int]) 
             merged.append(aborted_ids[next_aborted])
             next_aborted += 1
         flags.append(not take_open)
-    return tuple(merged), bits_of_flags(flags)
+    return merged, bits_of_flags(flags)

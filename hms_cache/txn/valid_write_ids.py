@@ -12,6 +12,7 @@ The last part are the rules by which a tag follows the event log: `after_allocat
 """
 
 import re
+from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from enum import Enum
@@ -29,6 +30,7 @@ from hms_cache.txn.id_lists import (
     first_clear_bit,
     flags_of_bits,
     format_ids,
+    in_order,
     parse_ids,
     parse_number,
     remove_bit,
@@ -101,11 +103,10 @@ class ValidWriteIdList:
         table_name = None if fields[0].lower() == "null" else fields[0]
         high_watermark = parse_number(fields[1], "high-water mark")
         min_open = parse_number(fields[2], "minOpen")
-        open_ids = parse_ids(fields[3], "open write ids", max_ids) if len(fields) > 3 else []
-        aborted_ids = parse_ids(fields[4], "aborted write ids", max_ids) if len(fields) > 4 else []
+        open_ids = parse_ids(fields[3], "open write ids", max_ids) if len(fields) > 3 else array("q")
+        aborted_ids = parse_ids(fields[4], "aborted write ids", max_ids) if len(fields) > 4 else array("q")
         if not aborted_ids:
-            open_ids.sort()
-            return cls(table_name, high_watermark, tuple(open_ids), 0, min_open)
+            return cls(table_name, high_watermark, tuple(in_order(open_ids)), 0, min_open)
         pairs = sorted([(write_id, False) for write_id in open_ids] + [(write_id, True) for write_id in aborted_ids])
         bits = bits_of_flags([aborted for _, aborted in pairs])
         return cls(table_name, high_watermark, tuple(write_id for write_id, _ in pairs), bits, min_open)

@@ -9,6 +9,7 @@ import socket
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -151,6 +152,29 @@ def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
         assert process.wait(PATIENCE_S) == 0
 
 
+def test_metrics_tell_of_a_worker_that_hangs(tmp_path: Path) -> None:
+    """They were those of the others, as if there were no more."""
+    with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
+        management = management_of(process)
+
+        def unreached() -> list[float]:
+            with suppress(OSError):  # the kernel gave the connection to the one that hangs
+                with urlopen(f"{management}/metrics", timeout=8) as answer:
+                    text = answer.read().decode()
+                families = {family.name: family for family in text_string_to_metric_families(text)}
+                return [sample.value for sample in families["hms_cache_workers_unreached"].samples]
+            return []
+
+        assert unreached() == [0, 0]
+        hanging = min(children(process.pid))
+        os.kill(hanging, signal.SIGSTOP)
+        wait_until(lambda: unreached() == [1], "it is missed")
+        os.kill(hanging, signal.SIGCONT)
+        wait_until(lambda: unreached() == [0, 0], "it is there again")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+
+
 def test_a_worker_that_is_killed_while_it_is_to_stop_is_told(tmp_path: Path) -> None:
     with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
         victim = min(children(process.pid))
@@ -190,6 +214,34 @@ def test_a_worker_starts_with_what_is_in_force(tmp_path: Path) -> None:
                 with urlopen(f"{management}/config?worker={worker}", timeout=PATIENCE_S) as answer:
                     shown = json.load(answer)["settings"]["log.slow_call_s"]
                 assert (shown["value"], shown["origin"]) == ("8", "c.toml")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+
+
+def test_a_worker_starts_without_what_the_others_have_refused(tmp_path: Path) -> None:
+    """It could not start, once a second, for as long as the file was as it is."""
+    settings = tmp_path / "c.toml"
+    before = "[log]\nslow_call_s = 7\n"
+    settings.write_text(before)
+    given = ("--config", "c.toml", "--port", "0", "--workers", "2", "--set", "admin.port=0")
+    with serving(*given, cwd=tmp_path) as (process, port):
+        management = management_of(process)
+        for content, outcome in (
+            (f"[server]\naudit_file = '{tmp_path}/none/audit.log'\n[log]\nslow_call_s = 8\n", "not reloaded: "),
+            ("[log]\nslow_call_s = 9\n", "reloaded: log.slow_call_s"),
+        ):
+            settings.write_text(content)
+            process.send_signal(signal.SIGHUP)
+            for _ in range(2):
+                log_until(process, outcome)
+            os.kill(min(children(process.pid)), signal.SIGKILL)
+            log_until(process, "management port on")
+            with client(port) as one:
+                assert one.get_all_databases() == ["default"]
+            for worker in (0, 1):
+                with urlopen(f"{management}/config?worker={worker}", timeout=PATIENCE_S) as answer:
+                    shown = json.load(answer)["settings"]["log.slow_call_s"]
+                assert shown["value"] == ("7" if outcome.startswith("not") else "9")
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 0
 

@@ -205,6 +205,36 @@ def test_settings_of_a_connection(link: Link) -> None:
             link.call(method, key=None)
 
 
+@pytest.mark.parametrize("time", ["30", "30s", "5MIN", "1hours", "-1"])
+def test_times_of_a_connection(link: Link, time: str) -> None:
+    for prefix in ("", "hive."):
+        link.call("setMetaConf", key=f"{prefix}metastore.client.socket.timeout", value=time)
+        assert link.call("getMetaConf", key="metastore.client.socket.timeout") == time
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("client.socket.timeout", value) for value in ("", "soon", "5 minutes", "5x", "1.5s", "-5s", "9" * 19)),
+        ("partition.order.expr", '"CREATE_TIME" desc'),
+    ],
+)
+def test_values_that_a_connection_cannot_have(link: Link, name: str, value: str) -> None:
+    """Hive's metastore refuses such a time: its clients read the value back."""
+    before = link.call("getMetaConf", key=f"metastore.{name}")
+    with pytest.raises(ttypes.MetaException) as raised:
+        link.call("setMetaConf", key=f"hive.metastore.{name}", value=value)
+    text = f"Invalid configuration value {value} for key hive.metastore.{name} by "
+    assert raised.value.message.startswith(text)
+    assert link.call("getMetaConf", key=f"metastore.{name}") == before
+
+
+def test_the_order_of_partitions_of_a_connection(link: Link) -> None:
+    by_name = link.call("getMetaConf", key="metastore.partition.order.expr")
+    assert by_name == '"PART_NAME" asc'
+    link.call("setMetaConf", key="metastore.partition.order.expr", value=by_name)
+
+
 def test_the_version_is_that_of_the_hive_whose_answers_ours_are(link: Link) -> None:
     """`TestHiveMetaStore.testVersion` of Hive 4 expects its own; the client's is `getServerVersion`."""
     assert link.call("getVersion") == "4.0.1"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from hms_cache.authorization import asking
 from hms_cache.authorization.asking import AskingAuthorizer
 from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError
 from hms_cache.authorization.known_groups import Principal
@@ -156,6 +157,24 @@ def test_a_decision_is_no_older_than_its_age(agent: Agent) -> None:
     assert authorizer.policy is not first.policy and authorizer.decisions_of(first.tag) is None
     second = authorizer.decisions("ann")
     assert second.tag != first.tag and not second.allow(Action.READ, TABLE)
+
+
+def test_what_is_remembered_of_all_users_together_is_bounded(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has a limit of its own; a service that acts for others asks in as many names as it likes."""
+    monkeypatch.setattr(asking, "MOST_HELD", 100)
+    made = service(agent)
+    authorizer = AskingAuthorizer(lambda user, groups: ServiceJudge(made, Principal(user, groups)), 3600.0)
+    questions = [(Action.READ, TABLE._replace(table=f"t{number}")) for number in range(30)]
+    held = []
+    for number in range(20):
+        decided = authorizer.decisions(f"user{number}")
+        decided.prepare(questions)
+        assert all(decided.allow(*one) for one in questions)
+        epoch = authorizer.policy
+        assert isinstance(epoch, asking.Epoch)
+        held.append(len(epoch.by_principal) * len(questions))
+    assert max(held) < 100 and held.count(90) == 5
+    assert len(agent.asked) == 20
 
 
 def link(running: Any, user: str) -> Link:

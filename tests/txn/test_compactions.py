@@ -392,6 +392,16 @@ def test_many_writes_start_a_minor_compaction(client: TxnClient) -> None:
     assert client.store.initiate_compactions("here") == []
 
 
+@pytest.mark.parametrize(("own", "needed"), [("3", 4), ("0", 1), ("12", 13), ("many", 11), ("-1", 11), (None, 11)])
+def test_a_table_says_after_how_many_writes_it_is_compacted(client: TxnClient, own: str | None, needed: int) -> None:
+    """As with Hive's initiator. What is no number is as good as nothing."""
+    client.make_table({"compactorthreshold.hive.compactor.delta.num.threshold": own} if own is not None else None)
+    write_times(client, needed - 1)
+    assert client.store.initiate_compactions("here") == []
+    write_times(client, 1)
+    assert len(client.store.initiate_compactions("here")) == 1
+
+
 def test_an_old_abort_starts_a_major_compaction(client: TxnClient) -> None:
     client.make_table()
     client.abort(client.write()[0])

@@ -76,6 +76,29 @@ def test_a_lock_of_a_similar_partition_hides_no_other(client: TxnClient, other: 
     assert client.lock(component(LockType.EXCLUSIVE, partition="p=a")).state == LockState.WAITING
 
 
+ESCAPED = "t=2024-01-01 10%3A00%3A00/u=a"
+OF_HIVE_4 = "t=2024-01-01 10%253A00%253A00/u=a"
+
+
+@pytest.mark.parametrize("stored", [ESCAPED, OF_HIVE_4], ids=["Hive 3", "Hive 4"])
+def test_other_metastores_escape_partitions_of_locks_once_or_twice(client: TxnClient, stored: str) -> None:
+    """Hive 4 escapes the name that its client has escaped. Metastores compare what is in HIVE_LOCKS as texts."""
+    ours = client.lock(component(LockType.EXCLUSIVE, partition=ESCAPED))
+    # What a Java metastore looks for, who is asked for a lock on this partition.
+    assert (ours.lockid, stored) in client.rows(HIVE_LOCKS, "HL_LOCK_EXT_ID", "HL_PARTITION")
+    shown = client.store.show_locks(ShowLocksRequest()).locks
+    assert [(one.lockid, one.partname) for one in shown] == [(ours.lockid, ESCAPED)]
+    client.store.unlock(UnlockRequest(lockid=ours.lockid))
+    assert client.count(HIVE_LOCKS) == 0
+    theirs = client.lock(component(LockType.EXCLUSIVE, partition="t=1/u=a"))
+    client.change(update(HIVE_LOCKS).where(HIVE_LOCKS.c.HL_LOCK_EXT_ID == theirs.lockid).values(HL_PARTITION=stored))
+    waiting = client.lock(component(LockType.SHARED_READ, partition=ESCAPED))
+    assert waiting.state == LockState.WAITING
+    assert client.check(waiting.lockid) == LockState.WAITING
+    client.store.unlock(UnlockRequest(lockid=theirs.lockid))
+    assert client.check(waiting.lockid) == LockState.ACQUIRED
+
+
 def test_all_components_or_none(client: TxnClient) -> None:
     client.lock(component(LockType.EXCLUSIVE, "u"))
     both = client.lock(component(LockType.SHARED_READ, "t"), component(LockType.SHARED_READ, "u"))

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import event, insert
 
 from hms_cache.store.engine.database import Database
-from hms_cache.store.schema import TXN_TO_WRITE_ID
+from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType
 from tests.txn.client import TxnClient, write_component
 
@@ -96,6 +96,8 @@ def _costs(client: TxnClient, measure: Measure) -> dict[str, int]:
         "allocate_table_write_ids": measure(of_own_writers(lambda txn_id: client.allocate([txn_id]))),
         "get_valid_write_ids": measure(lambda: client.valid("d.t", snapshot=snapshot)),
         "lock": measure(of_own_writers(lambda txn_id: client.lock(part, txn_id=txn_id))),
+        "commit_txn": measure(of_own_writers(client.commit)),
+        "abort_txn": measure(of_own_writers(client.abort)),
     }
 
 
@@ -109,6 +111,8 @@ def test_no_call_goes_through_all_write_ids(client: TxnClient) -> None:
         {"T2W_TXNID": number, "T2W_DATABASE": "d", "T2W_TABLE": f"other{number % 7}", "T2W_WRITEID": number}
         for number in range(1_000_000, 1_000_000 + KEPT)
     ]
+    others = [{"NWI_DATABASE": "d", "NWI_TABLE": f"other{number}", "NWI_NEXT": 2_000_000} for number in range(7)]
+    client.change(insert(NEXT_WRITE_ID).values(others))
     client.change(insert(TXN_TO_WRITE_ID).values(rows[: KEPT // 2]))
     client.change(insert(TXN_TO_WRITE_ID).values(rows[KEPT // 2 :]))
     after = _costs(client, measure)

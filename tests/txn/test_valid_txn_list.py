@@ -1,5 +1,7 @@
 """`ValidTxnList` and `ValidTxnWriteIdList`."""
 
+import tracemalloc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -55,7 +57,7 @@ def test_validity() -> None:
         False,
     ]
     assert [txn_list.is_aborted(txn_id) for txn_id in (4, 6)] == [False, True]
-    assert txn_list.invalid_ids == (4, 6, 8)
+    assert list(txn_list.invalid_ids) == [4, 6, 8]
 
 
 def test_removing_an_exception_keeps_the_marks_of_the_others() -> None:
@@ -85,6 +87,25 @@ def test_lists_of_a_transaction() -> None:
     for wrong in ("x$", "$", f"x$d.t:3:{M}::", "5$d.t:3"):
         with pytest.raises(IdListFormatError):
             ValidTxnWriteIdList.parse(wrong)
+
+
+MANY = 200_000
+
+
+@pytest.mark.parametrize(
+    "ids", [f"1-{MANY}:", f":1-{MANY}", f"{MANY}-{2 * MANY},1-{MANY - 2}:", ",".join(map(str, range(MANY)))]
+)
+def test_a_list_of_many_takes_little_memory(ids: str) -> None:
+    """A client names a million transactions in a few characters, and did so in as many calls as run at a time."""
+    tracemalloc.start()
+    try:
+        txn_list = parse(f"{3 * MANY}:1:{ids}")
+        assert not txn_list.is_valid(MANY - 2)
+        assert txn_list.is_aborted(5) is ids.startswith(":")
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak_bytes < 50 * MANY
 
 
 def test_the_lists_of_a_transaction_have_one_limit() -> None:

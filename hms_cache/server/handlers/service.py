@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 from hms_cache.call_context import FILL_CACHE
@@ -28,11 +29,22 @@ SESSION_VARIABLES = {
     "metastore.try.direct.sql": "true",
     "metastore.try.direct.sql.ddl": "true",
     "metastore.client.socket.timeout": "600s",
+    "metastore.partition.order.expr": '"PART_NAME" asc',
     "metastore.expression.proxy": "org.apache.hadoop.hive.ql.optimizer.ppr.PartitionExpressionForMetastore",
     FILL_CACHE: "true",
 }
 """Variables that `getMetaConf` answers, with Hive's defaults (`MetastoreConf.metaVars` of 4.0.1), and one of our own.
 MSCK REPAIR sets the last of Hive's before it sends filters as text."""
+
+TIME_OUT = "metastore.client.socket.timeout"
+_is_time = re.compile(
+    r"-?[0-9]{1,18}|[0-9]{1,18}(?:s|sec[a-z]*|ms|msec[a-z]*|m|min[a-z]*|us|usec[a-z]*|ns|nsec[a-z]*|h|hour[a-z]*|d|day[a-z]*)",
+    re.ASCII | re.IGNORECASE,
+).fullmatch
+"""Source: `MetastoreConf.convertTimeStr`."""
+
+ORDER = "metastore.partition.order.expr"
+"""An expression of SQL by which Hive 4 sorts partitions of which it answers some. Here they are in order of names."""
 
 SERVER_WIDE = {
     "metastore.partition.name.whitelist.pattern": "catalog.partition_name_whitelist_pattern",
@@ -165,7 +177,16 @@ def set_meta_conf(call: Call, arguments: methods.setMetaConf_args) -> None:
     key = _session_variable(arguments.key)
     if key in SERVER_WIDE:
         raise MetaException(f"{arguments.key} can be set for the whole server only, by {SERVER_WIDE[key]}")
-    call.session.set_variable(key, arguments.value or "")
+    value = arguments.value or ""
+    if key == TIME_OUT and not _is_time(value):
+        raise _invalid_value(arguments, "it is no time")
+    if key == ORDER and value != SESSION_VARIABLES[ORDER]:
+        raise _invalid_value(arguments, "partitions are ordered by their names only")
+    call.session.set_variable(key, value)
+
+
+def _invalid_value(arguments: methods.setMetaConf_args, reason: str) -> MetaException:
+    return MetaException(f"Invalid configuration value {arguments.value} for key {arguments.key} by {reason}")
 
 
 @handlers.read("partition_name_has_valid_characters")

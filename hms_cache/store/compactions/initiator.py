@@ -1,19 +1,20 @@
 """What of the compactor runs inside a metastore and needs no files: asking for compactions, and what cleaners may do.
 
 Hive's initiator also looks at file sizes; here the transaction tables alone decide, so it asks for a compaction after
-many aborted transactions or an old one (major, to get rid of their files) or after many writes (minor). Source of the
-thresholds: Hive 4.0 `Initiator`, `CompactionTxnHandler.findPotentialCompactions`, `ReadyToCleanHandler`.
+many aborted transactions or an old one (major, to get rid of their files) or after many writes (minor), of which a
+table may name the number itself. Source of the thresholds: Hive 4.0 `Initiator`,
+`CompactionTxnHandler.findPotentialCompactions`, `ReadyToCleanHandler`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from hms_cache.config.quantities import whole_milliseconds
-from hms_cache.store.compactions.eligibility import Candidate, Place, eligible
+from hms_cache.store.compactions.eligibility import Candidate, Place, eligible, own_delta_thresholds
 from hms_cache.store.compactions.queue import compact, info_of_queue_row
 from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import (
@@ -42,6 +43,8 @@ C = TXN_COMPONENTS.c
 
 _MOST_CANDIDATES = 100_000
 """Tables and partitions looked at in one step."""
+
+_TABLES_IN_A_STATEMENT = 200
 
 _MOST_INITIATED = 1000
 """Compactions asked for in one step; the rest waits for the next."""
@@ -99,14 +102,35 @@ def _after_aborts(connection: Connection, context: TxnContext) -> list[Candidate
 
 
 def _after_writes(connection: Connection, context: TxnContext) -> list[Candidate]:
-    rows = connection.execute(
-        select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
+    common = context.compactions.delta_count_threshold
+    own = own_delta_thresholds(connection)
+    rows = list(_written(connection, common))
+    # Those with a lower one of their own are not among these.
+    lower = sorted(table for table, threshold in own.items() if threshold < common)
+    for start in range(0, len(lower), _TABLES_IN_A_STATEMENT):
+        some = lower[start : start + _TABLES_IN_A_STATEMENT]
+        are_named = or_(*(and_(DONE.CTC_DATABASE == database, DONE.CTC_TABLE == table) for database, table in some))
+        rows += _written(connection, min(own[table] for table in some), are_named)
+    return [
+        Candidate(_place((database, table, partition)), CompactionType.MINOR)
+        for database, table, partition, writes in rows
+        if writes > own.get((database, table), common)
+    ]
+
+
+def _written(
+    connection: Connection, more_than: int, are_wanted: ColumnElement[bool] | None = None
+) -> Iterable[tuple[str, str, str | None, int]]:
+    """Database, table, partition of what was written to more often than that, and how often."""
+    writes = func.count(DONE.CTC_WRITEID.distinct())
+    query = (
+        select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, writes)
         .where(DONE.CTC_TABLE.is_not(None))
         .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, ExactText(DONE.CTC_PARTITION))
-        .having(func.count(DONE.CTC_WRITEID.distinct()) > context.compactions.delta_count_threshold)
+        .having(writes > more_than)
         .limit(_MOST_CANDIDATES)
     )
-    return [Candidate(_place(row), CompactionType.MINOR) for row in rows]
+    return connection.execute(query if are_wanted is None else query.where(are_wanted)).tuples()
 
 
 def _place(row: Any) -> Place:

@@ -137,9 +137,9 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
         if (new.locationUri or "").strip():
             after.locationUri = declarations.change(LOCATION_LEFT_ALONE, before.locationUri, new.locationUri)
         if new.managedLocationUri is not None and new.managedLocationUri.strip():
-            after.managedLocationUri = declarations.change(
-                MANAGED_LOCATION_LEFT_ALONE, before.managedLocationUri, new.managedLocationUri
-            )
+            declarations.change(MANAGED_LOCATION_LEFT_ALONE, before.managedLocationUri, new.managedLocationUri)
+            # As it was sent, unlike the other one, as in Hive.
+            after.managedLocationUri = new.managedLocationUri
         transaction.connection.execute(
             update(DBS)
             .where(DBS.c.DB_ID == found.database_id)
@@ -188,11 +188,17 @@ class _Declarations:
             self.marks[mark] = str(location)
 
     def change(self, mark: str, before: str | None, sent: str) -> str:
-        """The location to store; one that is not what is stored already is judged."""
+        """The location in its full form; one that is not what is stored already is judged."""
         location = self._context.warehouse.location(sent)
-        if sent != before and str(location) != before:
+        if sent != before and location != self._parsed(before):
             self.add(mark, location)
         return str(location)
+
+    def _parsed(self, text: str | None) -> Location | None:
+        try:
+            return self._context.warehouse.location(text) if text else None
+        except MetaException:
+            return None
 
     def make_directories(self) -> None:
         """Makes what is missing, undone with the transaction. Raises MetaException."""

@@ -29,7 +29,7 @@ from hms_cache.clock import Clock, SystemClock
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.notifications.event_log import LogHead, LogPage
 from hms_cache.notifications.events import NotificationRow
-from hms_cache.store.engine.database import Database, read_log_end, session_of
+from hms_cache.store.engine.database import Database, features_of, read_log_end, session_of
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.log_sessions import head_plan
 from hms_cache.store.engine.read_plans import Question, ask, carry_out, side_by_side
@@ -317,6 +317,13 @@ def _ensure_cleaner_row(transaction: WriteTransaction) -> None:
 
 
 def _lock_cleaner_row(connection: Connection) -> bool:
+    """Whether the row is there, and locked now.
+
+    A schema of Hive 3.1 on PostgreSQL has the table under another name. Two servers that clean at once delete the same
+    events there, or one waits for the other's.
+    """
+    if not features_of(connection).has(AUX_TABLE):
+        return True
     statement = select(AUX_TABLE.c.MT_KEY1).where(AUX_TABLE.c.MT_KEY1 == _CLEANER)
     return connection.execute(statement.with_for_update()).first() is not None
 

@@ -11,6 +11,7 @@ from hms_cache.store.locks.lock_rules import LockRow, LockTarget
 from hms_cache.store.schema import HIVE_LOCKS
 from hms_cache.store.transactions.codes import LOCK_ACQUIRED
 from hms_cache.store.transactions.database_values import now_ms
+from hms_cache.store.transactions.names import partition_escaped_again
 
 L = HIVE_LOCKS.c
 
@@ -43,6 +44,17 @@ def rows_by_lock(rows: Iterable[Any]) -> dict[int, list[Any]]:
     for row in rows:
         found.setdefault(row.HL_LOCK_EXT_ID, []).append(row)
     return found
+
+
+def without_other_spellings(rows: Iterable[Any]) -> list[Any]:
+    """Rows of HIVE_LOCKS without those that stand for a partition under its other name (`locking`)."""
+    rows = list(rows)
+    others = {
+        (row.HL_LOCK_EXT_ID, row.HL_DB, row.HL_TABLE, again)
+        for row in rows
+        if row.HL_PARTITION and (again := partition_escaped_again(row.HL_PARTITION)) is not None
+    }
+    return [row for row in rows if (row.HL_LOCK_EXT_ID, row.HL_DB, row.HL_TABLE, row.HL_PARTITION) not in others]
 
 
 def lock_row(row: Any) -> LockRow:

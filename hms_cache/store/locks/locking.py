@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Select, and_, bindparam, delete, insert, or_, select
 
@@ -34,7 +34,12 @@ from hms_cache.store.transactions.codes import (
 )
 from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
 from hms_cache.store.transactions.errors import no_such_lock_error, not_open_error
-from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
+from hms_cache.store.transactions.names import (
+    partition_escaped_again,
+    plain_database,
+    plain_partition,
+    plain_table,
+)
 from hms_cache.store.transactions.txn_rows import heartbeat_txn, lock_open_txn
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CheckLockRequest,
@@ -60,7 +65,8 @@ class AskedLock:
     txn_id: int
     """0: outside any transaction."""
     targets: Sequence[LockTarget]
-    """What each component is on."""
+    """What each component is on, in their order; after them partitions once more under their other names, see
+    `_other_spellings`."""
 
 
 Conflict = tuple[int, LockRow]
@@ -78,7 +84,8 @@ def asked_lock(request: LockRequest) -> AskedLock:
     if txn_id < 0:
         # The rows of HIVE_LOCKS would be a transaction's, which nobody can end: nor could they be unlocked.
         raise not_open_error(txn_id, None)
-    return AskedLock(request, txn_id, [_target_of(component) for component in request.component])
+    targets = [_target_of(component) for component in request.component]
+    return AskedLock(request, txn_id, targets + _other_spellings(targets))
 
 
 def lock(connection: Connection, asked: AskedLock) -> LockResponse:
@@ -120,6 +127,23 @@ def _target_of(component: LockComponent) -> LockTarget:
     return LockTarget(lock_type, plain_database(component.dbname), table, partition)
 
 
+def _other_spellings(targets: Iterable[LockTarget]) -> list[LockTarget]:
+    """The partitions among these whose names Hive 4 stores otherwise than Hive 3, under those names.
+
+    Metastores compare texts. Under both names a lock is in the way of those that either of them takes beside this
+    server, and these are in its way.
+    """
+    others = []
+    for target in targets:
+        again = None if target.partition is None else partition_escaped_again(target.partition)
+        if again is not None and len(again) <= _LONGEST_PARTITION:
+            others.append(LockTarget(target.lock_type, target.database, target.table, again))
+    return others
+
+
+_LONGEST_PARTITION: Final = 767
+"""Of HL_PARTITION; Hive 4 itself cannot take a lock on more."""
+
 # What the transaction is about to write
 
 
@@ -152,7 +176,7 @@ WritingTxn = tuple[int, Sequence[_Written]]
 def _written(asked: AskedLock) -> list[_Written]:
     return [
         (component, target, operation)
-        for component, target in zip(asked.request.component, asked.targets, strict=True)
+        for component, target in zip(asked.request.component, asked.targets, strict=False)
         if (operation := _operation_of(component, target)) is not None and target.table is not None
     ]
 

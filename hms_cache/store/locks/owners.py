@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, delete, select
 
 from hms_cache.config.quantities import whole_milliseconds
+from hms_cache.store.locks.lock_rows import without_other_spellings
 from hms_cache.store.schema import HIVE_LOCKS, TXNS
 from hms_cache.store.transactions.codes import LOCK_ACQUIRED, LOCK_STATES, LOCK_TYPES
 from hms_cache.store.transactions.context import TxnContext
@@ -63,7 +64,7 @@ def read_owned_locks(connection: Connection, context: TxnContext) -> list[OwnedL
         .limit(MOST_LISTED_LOCKS)
     )
     timeout_ms = whole_milliseconds(context.transactions.timeout_s)
-    return [_owned(row, timeout_ms) for row in rows]
+    return [_owned(row, timeout_ms) for row in without_other_spellings(rows)]
 
 
 def _owned(row: Any, timeout_ms: float) -> OwnedLock:

@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from hms_cache.store.engine.text_conditions import same_text
+from hms_cache.store.locks.lock_rows import without_other_spellings
 from hms_cache.store.schema import HIVE_LOCKS
 from hms_cache.store.transactions.codes import (
     EXCLUSIVE,
@@ -36,7 +37,7 @@ def show_locks(connection: Connection, request: ShowLocksRequest) -> ShowLocksRe
         query = query.where(L.HL_TABLE == plain_table(request.tablename))
     if request.partname:
         query = query.where(same_text(L.HL_PARTITION, plain_partition(request.partname)))
-    rows = sorted(connection.execute(query), key=_order)
+    rows = sorted(without_other_spellings(connection.execute(query)), key=_order)
     return ShowLocksResponse(locks=[_element(row) for row in rows])
 
 

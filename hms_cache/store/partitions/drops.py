@@ -94,7 +94,8 @@ def _check_selected(selection: PartitionSelection, selected: SelectedPartitions,
         return
     if isinstance(selection, ByValues) and not selected.part_ids:
         raise NoSuchObjectException(f"partition values=[{', '.join(selection.values)}]")
-    if isinstance(selection, ByNames) and len(selected.part_ids) != len(set(selection.names)):
+    if isinstance(selection, ByNames) and len(selected.part_ids) != len(selection.names):
+        # As in Hive, one that is named twice counts as missing the second time.
         raise NoSuchObjectException("Some partitions to drop are missing")
     if isinstance(selection, ByExpression) and not selected.part_ids:
         raise NoSuchObjectException("Some partitions to drop are missing")

@@ -182,11 +182,11 @@ def _template(
             if values[2] is not None:
                 (serde_parameters if kind == SERDE_PARAMETER else parameters)[values[1]] = values[2]
         elif kind == BUCKET_COLUMN:
-            buckets.append((values[0], values[1]))
+            buckets.append((values[0], values[1] or ""))
         elif kind == SORT_COLUMN:
             sorts.append((values[0], Order(col=values[1], order=values[4])))
         elif kind == SKEWED_COLUMN:
-            skewed_columns.append((values[0], values[1]))
+            skewed_columns.append((values[0], values[1] or ""))
         elif kind == "value":
             skewed_values.append((values[0], list(values[1])))
         else:
@@ -265,7 +265,7 @@ def _read_skew(
     for sd_id, kind, number, index, value, location in connection.execute(statement, parameters):
         values = lists.setdefault((sd_id, kind, number, location), [])
         if index is not None:
-            values.append((index, value))
+            values.append((index, value or ""))  # Oracle, where it may come from, has NULL for the empty text
     groups: dict[tuple[Any, ...], list[int]] = {}
     for (sd_id, kind, number, location), found in lists.items():
         values_in_order = tuple(value for _, value in sorted(found, key=_first))

@@ -156,11 +156,11 @@ def _details_of(connection: Connection, rows: Iterable[Any]) -> _Details:
         elif kind == PARTITION_KEY:
             details.partition_keys.setdefault(owner, []).append((position, FieldSchema(text, text_2, text_3)))
         elif kind == BUCKET:
-            details.buckets.setdefault(owner, []).append((position, text))
+            details.buckets.setdefault(owner, []).append((position, text or ""))
         elif kind == SORT:
             details.sorts.setdefault(owner, []).append((position, Order(text, int(text_2))))
         elif kind == SKEWED:
-            details.skewed_columns.setdefault(owner, []).append((position, text))
+            details.skewed_columns.setdefault(owner, []).append((position, text or ""))
         elif text_2 is not None:
             # A null value in a map of parameters counts as absent (MetaStoreServerUtils.trimMapNulls).
             maps = {
@@ -179,7 +179,7 @@ def _read_skew(connection: Connection, sd_ids: list[int], details: _Details) -> 
     for kind, sd_id, number, position, value, location in connection.execute(SKEW, {"sd_ids": sd_ids}):
         values = lists.setdefault((kind, sd_id, number, location), [])
         if position is not None:
-            values.append((position, value))
+            values.append((position, value or ""))  # Oracle, where it may come from, has NULL for the empty text
     for (kind, sd_id, _, location), values in sorted(lists.items(), key=lambda item: item[0][:3]):
         ordered = [value for _, value in sorted(values)]
         if kind == 0:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import ColumnElement, Connection, delete, select, update
+from sqlalchemy import ColumnElement, Connection, delete, select, tuple_, update
 
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
     HIVE_LOCKS,
     MIN_HISTORY_LEVEL,
     MIN_HISTORY_WRITE_ID,
+    NEXT_WRITE_ID,
     REPL_TXN_MAP,
     TXN_TO_WRITE_ID,
     TXNS,
@@ -102,13 +103,12 @@ def abort_open_txns(
     )
     connection.execute(delete(HIVE_LOCKS).where(HIVE_LOCKS.c.HL_TXNID.in_(aborted)))
     forget_history(connection, context, aborted)
-    databases = _databases_of(connection, aborted)
+    logged = [row.TXN_ID for row in rows if is_logged and row.TXN_TYPE != TxnType.READ_ONLY]
+    databases = _databases_of(connection, logged) if logged else {}
     if not is_replayed:
         _break_replication(transaction, context, aborted)
-    for row in rows:
-        if is_logged and row.TXN_TYPE != TxnType.READ_ONLY:
-            names = databases.get(row.TXN_ID, ())
-            transaction.append_event(context.messages.build_abort_transaction(row.TXN_ID, names))
+    for txn_id in logged:
+        transaction.append_event(context.messages.build_abort_transaction(txn_id, databases.get(txn_id, ())))
     return aborted
 
 
@@ -121,11 +121,18 @@ def forget_history(connection: Connection, context: TxnContext, txn_ids: Collect
 
 
 def _databases_of(connection: Connection, txn_ids: Sequence[int]) -> dict[int, list[str]]:
-    """Databases in which each transaction has write ids, ascending."""
-    t2w = TXN_TO_WRITE_ID.c
+    """Databases in which each transaction has write ids, ascending.
+
+    By way of the tables that have some, since there is no index by transaction: while one stays open for long, all
+    write ids stay that were given since.
+    """
+    t2w, tables = TXN_TO_WRITE_ID.c, NEXT_WRITE_ID.c
     rows = connection.execute(
         select(t2w.T2W_TXNID, t2w.T2W_DATABASE)
-        .where(t2w.T2W_TXNID.in_(txn_ids))
+        .where(
+            tuple_(t2w.T2W_DATABASE, t2w.T2W_TABLE).in_(select(tables.NWI_DATABASE, tables.NWI_TABLE)),
+            t2w.T2W_TXNID.in_(txn_ids),
+        )
         .distinct()
         .order_by(t2w.T2W_TXNID, t2w.T2W_DATABASE)
     )

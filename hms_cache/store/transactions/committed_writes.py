@@ -8,7 +8,7 @@ from sqlalchemy import select
 
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.database import Database, features_of
 from hms_cache.store.schema import TXN_TO_WRITE_ID
 
 W = TXN_TO_WRITE_ID.c
@@ -26,6 +26,8 @@ def read_committed_writes(database: Database, txn_ids: Sequence[int]) -> Mapping
     """
     found: dict[int, list[tuple[TableName, int]]] = {}
     with database.checking() as connection:
+        if not features_of(connection).has(TXN_TO_WRITE_ID):
+            return found  # a schema of Hive 3.1 on PostgreSQL has it under another name
         for start in range(0, len(txn_ids), _BATCH_SIZE):
             batch = list(txn_ids[start : start + _BATCH_SIZE])
             rows = connection.execute(

@@ -180,4 +180,4 @@ def _is_seen(snapshot: ValidTxnList) -> ColumnElement[bool]:
     condition = DONE.CTC_TXNID <= snapshot.high_watermark
     invalid = snapshot.invalid_ids
     # Leaving some out may only report a change that the caller does not see yet.
-    return and_(condition, DONE.CTC_TXNID.not_in(invalid[-_MOST_IDS_IN_SQL:])) if invalid else condition
+    return and_(condition, DONE.CTC_TXNID.not_in(list(invalid[-_MOST_IDS_IN_SQL:]))) if invalid else condition

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 
@@ -24,6 +25,19 @@ def plain_partition(name: str) -> str:
         key, equals, value = piece.partition("=")
         pieces.append(f"{key.lower()}{equals}{value}")
     return "/".join(pieces)
+
+
+def partition_escaped_again(name: str) -> str | None:
+    """How a metastore of Hive 4 stores the partition name of a lock, if that is another text than the name itself.
+
+    It escapes what its client has escaped already: `t=10%3A00` becomes `t=10%253A00`. None for a name that it cannot
+    read. Source: `TxnUtils.normalizePartitionCase`.
+    """
+    pairs = [piece.split("=") for piece in name.split("/")]
+    if any(len(pair) != 2 for pair in pairs):
+        return None
+    again = make_partition_name([key for key, _ in pairs], [value for _, value in pairs])
+    return None if again == name else again
 
 
 def split_full_table_name(full_name: str) -> tuple[str, str]:

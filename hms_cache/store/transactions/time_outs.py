@@ -47,10 +47,13 @@ class TimedOut:
         return self.txns < _BATCH_SIZE
 
 
-def give_up_timed_out(transaction: WriteTransaction, context: TxnContext, longest_pause_ms: int | None) -> TimedOut:
+def give_up_timed_out(
+    transaction: WriteTransaction, context: TxnContext, longest_pause_ms: int | None, locks_only: bool = False
+) -> TimedOut:
     """Delete locks and abort transactions, 1,000 at most, whose last heartbeat is too old; appends ABORT_TXN events.
 
     `longest_pause_ms`: how long ago the last run may be; None for a caller that vouches for the time before.
+    `locks_only`: of locks outside of transactions.
     """
     connection, settings = transaction.connection, context.transactions
     timeout_ms = whole_milliseconds(settings.timeout_s)
@@ -60,6 +63,8 @@ def give_up_timed_out(transaction: WriteTransaction, context: TxnContext, longes
     locks = connection.execute(
         delete(HIVE_LOCKS).where(L.HL_TXNID <= 0, L.HL_LAST_HEARTBEAT < now_ms() - timeout_ms)
     ).rowcount
+    if locks_only:
+        return TimedOut(0, locks, 0)
     is_replicated = func.coalesce(T.TXN_TYPE, TxnType.DEFAULT) == TxnType.REPL_CREATED
     timed_out = or_(
         and_(~is_replicated, T.TXN_LAST_HEARTBEAT < now_ms() - timeout_ms),

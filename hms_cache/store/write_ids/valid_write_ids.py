@@ -108,9 +108,8 @@ def _list_of(
 ) -> ValidWriteIdList:
     """`seen`: how many write ids have an owner up to the snapshot's mark; `rows`: invalid ones, owners, ascending."""
     name = f"{table[0]}.{table[1]}"
-    aborted = snapshot.aborted_ids()
     # What compaction goes by: also above the mark, should that be lowered.
-    min_open = next((write_id for write_id, txn_id in rows if txn_id not in aborted), None)
+    min_open = next((write_id for write_id, txn_id in rows if not snapshot.is_aborted(txn_id)), None)
     invalid_seen = sum(txn_id <= snapshot.high_watermark for _, txn_id in rows)
     if rows and seen == invalid_seen:
         # No write of a known owner is valid (HIVE-22122): what there is of valid data is below the lowest invalid id.
@@ -118,8 +117,8 @@ def _list_of(
     found = ValidWriteIdList.of(
         name,
         high_watermark,
-        [write_id for write_id, txn_id in rows if txn_id not in aborted],
-        [write_id for write_id, txn_id in rows if txn_id in aborted],
+        [write_id for write_id, txn_id in rows if not snapshot.is_aborted(txn_id)],
+        [write_id for write_id, txn_id in rows if snapshot.is_aborted(txn_id)],
     )
     return found if min_open is None else replace(found, min_open=min_open)
 
@@ -148,12 +147,12 @@ def _invalid_owned(
     connection: Connection, tables: Sequence[TableKey], snapshot: ValidTxnList
 ) -> dict[TableKey, list[tuple[int, int]]]:
     """Write ids of transactions that are invalid in the snapshot, ascending, with their owners."""
-    invalid = frozenset(snapshot.invalid_ids)
+    invalid = snapshot.invalid_ids
     is_invalid: ColumnElement[bool] = W.T2W_TXNID > snapshot.high_watermark
     if len(invalid) > _MOST_TXNS_IN_SQL:
-        is_invalid = or_(is_invalid, W.T2W_TXNID >= min(invalid))
+        is_invalid = or_(is_invalid, W.T2W_TXNID >= invalid[0])
     elif invalid:
-        is_invalid = or_(is_invalid, W.T2W_TXNID.in_(sorted(invalid)))
+        is_invalid = or_(is_invalid, W.T2W_TXNID.in_(sorted(set(invalid))))
     rows = connection.execute(
         select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID, W.T2W_TXNID)
         .where(is_invalid, _names(tables))
@@ -161,7 +160,7 @@ def _invalid_owned(
     )
     owned: dict[TableKey, list[tuple[int, int]]] = defaultdict(list)
     for database, table, write_id, txn_id in rows:
-        if txn_id > snapshot.high_watermark or txn_id in invalid:
+        if not snapshot.is_valid(txn_id):
             owned[database, table].append((write_id, txn_id))
     return owned
 

@@ -152,6 +152,23 @@ def test_what_replication_applied_is_noted_with_the_last_event_here(
     assert catalog.last_event().after().parameters == found
 
 
+def test_an_altered_managed_location_is_kept_as_it_is_sent(under_test: StoreUnderTest) -> None:
+    """As in Hive, which writes the other one in its full form. In another spelling it is the same place."""
+    place = f"{under_test.directory}/managed"
+    under_test.create_database("x", managedLocationUri=f"file:{place}")
+    under_test.store.writes.tables.create_table(table("t", dbName="x", location=f"file:{place}/t"))
+    name = DatabaseName(CATALOG, "x")
+    for spelling in (place, f"file://{place}/", f"file:{place}"):
+        altered = ttypes.Database(
+            name="x", managedLocationUri=spelling, locationUri=f"file://{under_test.directory}//x.db/"
+        )
+        under_test.store.writes.databases.alter_database(name, altered)
+        found = under_test.store.reads.databases.get_database(name)
+        assert (found.managedLocationUri, found.locationUri) == (spelling, f"file:{under_test.directory}/x.db")
+    under_test.store.writes.databases.drop_database(name, delete_data=True, cascade=True)
+    assert under_test.files() == []
+
+
 @pytest.mark.parametrize("cascade", [False, True])
 def test_a_source_of_replication_is_not_dropped(catalog: StoreUnderTest, cascade: bool) -> None:
     before = catalog.store.reads.databases.get_database(DatabaseName(CATALOG, "d"))

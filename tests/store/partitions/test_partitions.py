@@ -293,8 +293,9 @@ def test_dropping_what_is_not_there(catalog: PartitionCatalog) -> None:
     some(catalog, days=1)
     with pytest.raises(NoSuchObjectException, match=r"partition values=\[x, 0\]"):
         catalog.writes.drop_partitions(TableName(*T), ByValues(("x", "0")), delete_data=True)
-    with pytest.raises(NoSuchObjectException, match="Some partitions to drop are missing"):
-        catalog.writes.drop_partitions(TableName(*T), ByNames(("dt=2024-01-01/hr=0", "dt=x/hr=0")), delete_data=True)
+    for other in ("dt=x/hr=0", "dt=2024-01-01/hr=0"):  # as in Hive, the second time it is not there
+        with pytest.raises(NoSuchObjectException, match="Some partitions to drop are missing"):
+            catalog.writes.drop_partitions(TableName(*T), ByNames(("dt=2024-01-01/hr=0", other)), delete_data=True)
     assert len(catalog.rows(PARTITIONS)) == 4
     dropped = catalog.writes.drop_partitions(
         TableName(*T), ByNames(("dt=2024-01-01/hr=0", "dt=x/hr=0")), delete_data=True, if_exists=True

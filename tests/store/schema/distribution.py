@@ -23,10 +23,26 @@ RELEASES = {
 
 def load_hive_schema(url: str, release: str) -> None:
     """Run the release's schema script in an empty database, as schematool does."""
-    if make_url(url).get_backend_name() == "mysql":
-        statements = _mysql_statements(hive_script(release, "mysql"))
-    else:
-        statements = [hive_script(release, "postgres")]
+    _run(url, [hive_script(release, _name_of(url))])
+
+
+def load_upgraded_schema(url: str, from_version: str) -> None:
+    """Make the schema of an older version (`1.2.0`, `3.1.0`) in an empty database and upgrade it to Hive 4.0's, as
+    schematool does."""
+    name = _name_of(url)
+    steps = script("4.0.1", name, f"upgrade.order.{name}").split()
+    first = next(number for number, step in enumerate(steps) if step.startswith(f"{from_version}-to-"))
+    wanted = [f"hive-schema-{from_version}.{name}.sql", *(f"upgrade-{step}.{name}.sql" for step in steps[first:])]
+    _run(url, [script("4.0.1", name, each) for each in wanted])
+
+
+def _name_of(url: str) -> str:
+    return "mysql" if make_url(url).get_backend_name() == "mysql" else "postgres"
+
+
+def _run(url: str, scripts: list[str]) -> None:
+    is_mysql = _name_of(url) == "mysql"
+    statements = [statement for text in scripts for statement in (_mysql_statements(text) if is_mysql else [text])]
     engine = create_engine(url, isolation_level="AUTOCOMMIT")
     with engine.connect() as connection:
         for statement in statements:
@@ -36,11 +52,16 @@ def load_hive_schema(url: str, release: str) -> None:
     engine.dispose()
 
 
-@cache
 def hive_script(release: str, database: str) -> str:
     """The text of ``hive-schema-*.sql`` of a release for ``mysql`` or ``postgres``."""
     _, version = RELEASES[release]
-    wanted = f"/scripts/metastore/upgrade/{database}/hive-schema-{version}.{database}.sql"
+    return script(release, database, f"hive-schema-{version}.{database}.sql")
+
+
+@cache
+def script(release: str, database: str, name: str) -> str:
+    """The text of a file beside it."""
+    wanted = f"/scripts/metastore/upgrade/{database}/{name}"
     with tarfile.open(_tarball(release)) as archive:
         for member in archive:
             if member.name.endswith(wanted):

@@ -14,11 +14,13 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.events import EventRow
 from hms_cache.store.engine.inspection import IndexShape, TableShape, inspect_tables
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.events.notification_log import EventCleaner
 from hms_cache.store.installation.check import check_schema, schema_version
 from hms_cache.store.installation.foreign_key_indexes import create_indexes_beside_writers
 from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
 from tests.conftest import DatabaseServer, SqliteFiles
 from tests.databases import closing
+from tests.manual_clock import ManualClock
 from tests.store.schema.distribution import load_hive_schema
 
 pytestmark = pytest.mark.java
@@ -203,6 +205,27 @@ def test_a_database_of_hive_3_is_opened_as_it_is(new_database: Callable[[], str]
             ).one()
             assert tuple(row) == ("NATIVE", "default", "file:/warehouse")
             assert connection.execute(select(schema.NOTIFICATION_LOG.c.EVENT_ID)).scalars().all() == [1]
+
+
+@server_kinds
+@pytest.mark.parametrize("release", ["3.1.3", "4.0.1"])
+def test_old_events_are_deleted_in_databases_of_hive(new_database: Callable[[], str], release: str) -> None:
+    """In those of Hive 3.1 on PostgreSQL they stayed: the table by which servers take turns has another name there."""
+    url = new_database()
+    load_hive_schema(url, release)
+    clock = ManualClock()
+    with closing(Database(url, clock=clock)) as database:
+        for name in ("a", "b", "c"):
+            run_write(
+                database,
+                lambda transaction, name=name: transaction.append_event(
+                    EventRow("CREATE_DATABASE", "hive", name, None, "{}", "json-0.2")
+                ),
+            )
+        clock.advance(1_000_000)
+        assert EventCleaner(database, clock).clean_events(10.0, 100) == 2
+        with database.loading() as connection:
+            assert connection.execute(select(schema.NOTIFICATION_LOG.c.EVENT_ID)).scalars().all() == [3]
 
 
 @mariadb_only
