@@ -214,6 +214,8 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
             found += [_Needed((Action.READ, *actions), one) for one in referenced]
             if method == "get_materialization_invalidation_info":  # transactions know no catalogs
                 found += [_Needed((Action.READ,), one._replace(catalog=DEFAULT_CATALOG)) for one in referenced]
+            if method == "map_schema_version_to_serde":  # by its name alone, also that of any table
+                found.append(_Needed((Action.READ,), METASTORE))
             if method in REPLACES:
                 found += [_Needed((Action.ALTER,), one) for one in sorted(objects, key=_order)]
             if method in _WITH_CONSTRAINTS:
