@@ -144,6 +144,7 @@ def test_more_names_than_a_statement_takes_are_refused(serve: Serve, initialized
     names = [f"n{number}" for number in range(70_000)]
     link.call("create_database", database=database("d"))
     link.call("create_table", tbl=table("d", "t"))
+    assert link.call("get_table_meta", db_patterns="*", tbl_patterns="*", tbl_types=names) == []
     partitions = t.PartitionsStatsRequest("d", "t", names, ["p=1"])
     for method, request in (
         ("get_table_statistics_req", t.TableStatsRequest("d", "t", names)),

@@ -59,6 +59,9 @@ _POSTGRESQL_STATEMENT_FAILED = ("53", "57014", "58030")
 #: which 676 characters of four bytes may fill.
 _POSTGRESQL_TOO_LARGE = "54"
 
+#: How psycopg (libpq) and SQLite say that a statement has more parameters than they take.
+_TOO_MANY_VALUES = re.compile(r"number of parameters must be between|\Atoo many SQL variables")
+
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 
 #: Out of memory, input/output error, disk full, cannot open, not a database.
@@ -73,10 +76,13 @@ def dialect_name(name: str) -> DialectName:
 def translate_error(context: ExceptionContext) -> None:
     """SQLAlchemy ``handle_error`` listener: raises `RetryableConflict` or `DatabaseUnavailable` where the error is one.
 
-    Any other error goes on as SQLAlchemy's own; what MySQL cannot compare, and what PostgreSQL has a limit for, as
-    `DataError`, as a value that it refuses.
+    Any other error goes on as SQLAlchemy's own; what MySQL cannot compare, and what PostgreSQL or SQLite has a limit
+    for, as `DataError`, as a value that it refuses.
     """
     original = context.original_exception
+    if getattr(original, "sqlstate", None) is None and _TOO_MANY_VALUES.search(str(original)):
+        # psycopg finds that out itself, in an error that else tells of a lost connection.
+        raise DataError(context.statement, None, original) from original
     had_connection = context.connection is not None
     found = classify(dialect_name(context.dialect.name), original, had_connection=had_connection)
     if found is None and context.is_disconnect:
