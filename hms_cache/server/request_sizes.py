@@ -10,13 +10,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from hms_cache.input_limits import exceeded, input_limits
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, PrivilegeBag
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NotificationEventRequest, PrivilegeBag
 
 
 def _grants(bag: PrivilegeBag | None) -> int:
     """One element may name several privileges: `select,insert`."""
     some = bag.privileges or () if bag is not None else ()
     return sum(1 + str(getattr(one.grantInfo, "privilege", "")).count(",") for one in some)
+
+
+def _event_filters(request: NotificationEventRequest) -> int:
+    lists = (request.eventTypeSkipList, request.eventTypeList, request.tableNames)
+    return max(len(one or ()) for one in lists)
 
 
 _Count = Callable[[Any], int]
@@ -45,6 +50,10 @@ _COUNTS: Final[Mapping[str, tuple[str, _Count]]] = {
     "get_valid_write_ids": ("request_tables", lambda a: len(a.rqst.fullTableNames or ())),
     "add_write_ids_to_min_history": ("request_tables", lambda a: len(a.writeIds or ())),
     "get_materialization_invalidation_info": ("request_tables", lambda a: len(a.creation_metadata.tablesUsed or ())),
+    "update_table_params": ("request_tables", lambda a: len(a.updates or ())),
+    "add_write_notification_log_in_batch": ("request_tables", lambda a: len(a.rqst.requestList or ())),
+    "get_next_notification": ("request_tables", lambda a: _event_filters(a.rqst)),
+    "get_notification_events_count": ("request_tables", lambda a: len(a.rqst.tableNames or ())),
     "commit_txn": ("request_tables", lambda a: len(a.rqst.writeEventInfos or ())),
     "grant_privileges": ("request_grants", lambda a: _grants(a.privileges)),
     "revoke_privileges": ("request_grants", lambda a: _grants(a.privileges)),

@@ -134,8 +134,8 @@ class LimitsSettings(Section):
     )
     request_tables: int = setting(
         10_000,
-        "Maximum number of tables that one request about transactions can name (get_valid_write_ids, commit_txn,"
-        " get_materialization_invalidation_info).",
+        "Maximum number of tables that one request about transactions or events can name (get_valid_write_ids,"
+        " commit_txn, get_materialization_invalidation_info, get_next_notification).",
         unit="tables",
         reason="Queries name a few. Each 200 cost three statements.",
         ge=100,
