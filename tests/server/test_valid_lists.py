@@ -156,3 +156,36 @@ def test_more_names_than_a_statement_takes_are_refused(serve: Serve, initialized
         except t.MetaException as error:
             assert "refuses a value" in error.message, method
         assert link.call("get_table", dbname="d", tbl_name="t").tableName == "t", "the connection goes on"
+
+
+def shared_by(count: int, columns: int, parameters: int = 0) -> list[t.PartitionSpec]:
+    """So many partitions that are sent with one storage descriptor."""
+    descriptor = table("d", "t").sd
+    descriptor.cols = [t.FieldSchema(f"a{n}", "int", "a comment") for n in range(columns)]
+    descriptor.parameters = {f"parameter {n}": "value" for n in range(parameters)}
+    shorts = [t.PartitionWithoutSD([str(n)], 0, 0, f"/p={n}") for n in range(count)]
+    shared = t.PartitionSpecWithSharedSD(shorts, descriptor)
+    return [t.PartitionSpec("d", "t", "file:/nowhere", sharedSDPartitionSpec=shared, catName="hive")]
+
+
+def test_what_partitions_share_is_not_there_for_each(serve: Serve) -> None:
+    """10 kB of a request stand for as many columns as there are partitions, times those of one."""
+    link = serve(**{"warehouse.files": "leave"}).link()
+    with_wide_table(link)
+    tracemalloc.start()
+    try:
+        assert link.call("add_partitions_pspec", new_parts=shared_by(300, 600)) == 300
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 30_000_000
+    found = link.call("get_partition_by_name", db_name="d", tbl_name="t", part_name="p=7")
+    assert (len(found.sd.cols), found.sd.location) == (600, "file:/nowhere/p=7")
+
+
+def test_what_is_written_for_each_partition_is_not_sent_once_for_many(serve: Serve) -> None:
+    link = serve(**{"warehouse.files": "leave"}).link()
+    with_wide_table(link)
+    with pytest.raises(t.MetaException, match="too long for 10000 partitions: send fewer"):
+        link.call("add_partitions_pspec", new_parts=shared_by(10_000, 1, 10_000))
+    assert link.call("add_partitions_pspec", new_parts=shared_by(100, 1, 100)) == 100
