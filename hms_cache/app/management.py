@@ -97,6 +97,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
             ws="none",
             h11_max_incomplete_event_size=_LARGEST_HEADER_BYTES,
             server_header=False,
+            proxy_headers=False,  # what a client says of its address is no address
             log_config=None,
             log_level="warning",
             access_log=False,

@@ -54,10 +54,10 @@ class HyperLogLog:
         sketch = cls(precision)
         _, position = _read_number(data, 4)
         if width == 0:
-            sketch.sparse = _read_sparse(data, position)
+            sketch.sparse = _read_sparse(data, position, 1 << precision)
         else:
             sketch.sparse = None
-            sketch.dense = _read_dense(data[position:], 1 << precision, 8 if width == 7 else width)
+            sketch.dense = _read_dense(data, position, 1 << precision, 8 if width == 7 else width)
         return sketch
 
     def can_merge(self, other: Sketch) -> bool:
@@ -202,10 +202,11 @@ def _number(value: int) -> bytes:
     return bytes(encoded)
 
 
-def _read_sparse(data: bytes, position: int) -> dict[int, int]:
+def _read_sparse(data: bytes, position: int, most: int) -> dict[int, int]:
+    """`most`: entries, as many as there are registers. Hive makes a sketch dense long before."""
     size, position = _read_number(data, position)
-    if size > len(data):
-        raise SketchError("a HyperLogLog that ends too early")
+    if size > most:
+        raise SketchError(f"a sparse HyperLogLog of {size} entries")
     entries: dict[int, int] = {}
     entry = 0
     for _ in range(size):
@@ -218,12 +219,13 @@ def _read_sparse(data: bytes, position: int) -> dict[int, int]:
     return entries
 
 
-def _read_dense(data: bytes, size: int, width: int) -> _Registers:
-    if len(data) * 8 < size * width:
+def _read_dense(data: bytes, position: int, size: int, width: int) -> _Registers:
+    if (len(data) - position) * 8 < size * width:
         raise SketchError("a HyperLogLog that ends too early")
+    octets = np.frombuffer(data, np.uint8, size * width // 8, position)  # sizes are powers of two, 16 and more
     if width == 8:
-        return np.frombuffer(data[:size], np.uint8).copy()
-    bits = np.unpackbits(np.frombuffer(data, np.uint8))[: size * width].reshape(size, width)
+        return octets.copy()
+    bits = np.unpackbits(octets).reshape(size, width)
     registers: _Registers = np.packbits(np.pad(bits, ((0, 0), (8 - width, 0))), axis=1).reshape(size)
     return registers
 
@@ -242,11 +244,13 @@ def merged_at_once(vectors: Sequence[bytes]) -> HyperLogLog | None:
         try:
             _, position = _read_number(data, 4)
             if width := data[3] & 7:
-                dense = _read_dense(data[position:], 1 << PRECISION, 8 if width == 7 else width)
+                dense = _read_dense(data, position, 1 << PRECISION, 8 if width == 7 else width)
                 registers = dense if registers is None else np.maximum(registers, dense)
                 continue
             size, position = _read_number(data, position)
         except SketchError:
+            return None
+        if size > 1 << PRECISION or len(data) - position > size * _LONGEST_NUMBER:
             return None
         sizes.append(size)
         bodies.append(data[position:])

@@ -6,14 +6,15 @@ the caller passes what it stored (normalized).
 
 Lists of partitions whose message would pass ``max_message_bytes`` are spread over several events of the same type,
 because MySQL's default ``max_allowed_packet`` was 4 MiB and readers hold a message in memory as a whole. A message
-about one object has no such way out and is written whole.
+about one object has no such way out and is written whole. Rows of several partitions are made one by one, as they are
+taken: each may hold a table of any width, and whoever takes them counts.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from hms_cache.clock import Clock, SystemClock
@@ -124,19 +125,19 @@ class MessageBuilder:
         table: ttypes.Table,
         partitions: Sequence[ttypes.Partition],
         files: Mapping[tuple[str, ...], PartitionFiles] | None = None,
-    ) -> list[EventRow]:
+    ) -> Iterator[EventRow]:
         """``files`` by partition values."""
-        jsons = [self._object(partition) for partition in partitions]
 
-        def fields(first: int, last: int) -> Fields:
-            chosen = partitions[first:last]
+        def fields(first: int, jsons: list[str]) -> Fields:
+            chosen = partitions[first : first + len(jsons)]
             listed = [files[tuple(each.values)] for each in chosen if tuple(each.values) in files] if files else []
             return {
                 "partitions": [_key_values(table, partition.values) for partition in chosen],
-                "partitionListJson": jsons[first:last],
+                "partitionListJson": jsons,
                 "partitionFiles": [{"partitionName": one.partition_name, "files": list(one.files)} for one in listed],
             }
 
+        jsons = map(self._object, partitions)
         return self._partition_rows(EventType.ADD_PARTITION, table, self._table_fields(table), jsons, fields)
 
     def build_alter_partition(
@@ -148,7 +149,9 @@ class MessageBuilder:
         is_truncate: bool = False,
         write_id: int = -1,
     ) -> EventRow:
-        return self.build_alter_partition_each(table, [(before, after)], is_truncate=is_truncate, write_id=write_id)[0]
+        return next(
+            self.build_alter_partition_each(table, [(before, after)], is_truncate=is_truncate, write_id=write_id)
+        )
 
     def build_alter_partition_each(
         self,
@@ -157,13 +160,13 @@ class MessageBuilder:
         *,
         is_truncate: bool = False,
         write_id: int = -1,
-    ) -> list[EventRow]:
+    ) -> Iterator[EventRow]:
         """One ALTER_PARTITION for each (before, after), as Hive up to 4.0 logs ``alter_partitions``.
 
         A rename of a partition is always logged this way: ALTER_PARTITIONS has no place for old values.
         """
         common = _members({**self._table_fields(table), "isTruncateOp": _text_of(is_truncate), "writeId": write_id})
-        return [
+        return (
             self._table_row(
                 EventType.ALTER_PARTITION,
                 table,
@@ -175,11 +178,11 @@ class MessageBuilder:
                 before=common,
             )
             for before, after in changes
-        ]
+        )
 
     def build_alter_partitions(
         self, table: ttypes.Table, partitions: Sequence[ttypes.Partition], *, is_truncate: bool = False
-    ) -> list[EventRow]:
+    ) -> Iterator[EventRow]:
         """ALTER_PARTITIONS with the new images, as Hive 4.1 and later log ``alter_partitions``.
 
         An event has one write id and Hive refuses one whose partitions differ in theirs (4.1,
@@ -189,33 +192,32 @@ class MessageBuilder:
         for partition in partitions:
             by_write_id.setdefault(-1 if partition.writeId is None else partition.writeId, []).append(partition)
         common = {**self._table_fields(table), "isTruncateOp": _text_of(is_truncate)}
-        rows: list[EventRow] = []
         for write_id, group in by_write_id.items():
-            rows.extend(self._alter_partitions_rows(table, group, {**common, "writeId": write_id}))
-        return rows
+            yield from self._alter_partitions_rows(table, group, {**common, "writeId": write_id})
 
     def _alter_partitions_rows(
         self, table: ttypes.Table, partitions: Sequence[ttypes.Partition], common: Fields
-    ) -> list[EventRow]:
-        jsons = [self._object(partition) for partition in partitions]
-
-        def fields(first: int, last: int) -> Fields:
+    ) -> Iterator[EventRow]:
+        def fields(first: int, jsons: list[str]) -> Fields:
+            chosen = partitions[first : first + len(jsons)]
             return {
-                "partitions": [_key_values(table, partition.values) for partition in partitions[first:last]],
-                "partitionListJson": jsons[first:last],
+                "partitions": [_key_values(table, partition.values) for partition in chosen],
+                "partitionListJson": jsons,
             }
 
+        jsons = map(self._object, partitions)
         return self._partition_rows(EventType.ALTER_PARTITIONS, table, common, jsons, fields)
 
-    def build_drop_partitions(self, table: ttypes.Table, partition_values: Sequence[Sequence[str]]) -> list[EventRow]:
+    def build_drop_partitions(
+        self, table: ttypes.Table, partition_values: Sequence[Sequence[str]]
+    ) -> Iterator[EventRow]:
         maps = [_key_values(table, values) for values in partition_values]
-        weights = [json.dumps(each) for each in maps]
         return self._partition_rows(
             EventType.DROP_PARTITION,
             table,
             self._table_fields(table),
-            weights,
-            lambda first, last: {"partitions": maps[first:last]},
+            map(json.dumps, maps),
+            lambda first, weights: {"partitions": maps[first : first + len(weights)]},
         )
 
     def build_insert(
@@ -379,7 +381,7 @@ class MessageBuilder:
         parameters: Mapping[str, str] | None = None,
     ) -> EventRow:
         change = (partition_values, statistics, parameters)
-        return self.build_update_partition_column_statistics_each(table, [change], write_id=write_id)[0]
+        return next(self.build_update_partition_column_statistics_each(table, [change], write_id=write_id))
 
     def build_update_partition_column_statistics_each(
         self,
@@ -387,10 +389,10 @@ class MessageBuilder:
         changes: Iterable[tuple[Sequence[str], ttypes.ColumnStatistics, Mapping[str, str] | None]],
         *,
         write_id: int = -1,
-    ) -> list[EventRow]:
+    ) -> Iterator[EventRow]:
         """An event for each (values of a partition, its statistics, its parameters with them)."""
         common = _members({"tableObjJson": self._object(table)})
-        return [
+        return (
             self._table_row(
                 EventType.UPDATE_PART_COL_STAT_EVENT,
                 table,
@@ -398,7 +400,7 @@ class MessageBuilder:
                 after=common,
             )
             for values, statistics, parameters in changes
-        ]
+        )
 
     def build_delete_partition_column_statistics(
         self, table: ttypes.Table, partition_name: str, partition_values: Sequence[str], column: str | None
@@ -468,44 +470,45 @@ class MessageBuilder:
         event_type: EventType,
         table: ttypes.Table,
         common: Fields,
-        texts: Sequence[str],
-        fields: Callable[[int, int], Fields],
-    ) -> list[EventRow]:
-        """One event, or as many as the limit asks for; ``texts`` weigh the entries, ``fields`` takes a slice of them.
+        texts: Iterable[str],
+        fields: Callable[[int, list[str]], Fields],
+    ) -> Iterator[EventRow]:
+        """One event, or as many as the limit asks for; ``texts`` weigh the entries, ``fields`` takes the place of the
+        first of some of them, and these.
 
         The JSON is measured before compression: a reader holds that. Text that gzip and base64 make longer is halved
         until it fits.
         """
         limit = self._max_message_bytes
         room = max(1, limit - _weight(json.dumps(common)) - 1024)
-        rows: list[EventRow] = []
         first = filled = 0
+        some: list[str] = []
         for index, text in enumerate(texts):
             weight = _weight(text) + 256
-            if filled and filled + weight > room:
-                rows.extend(self._halved(event_type, table, common, fields, first, index))
-                first, filled = index, 0
+            if some and filled + weight > room:
+                yield from self._halved(event_type, table, common, fields, first, some)
+                first, filled, some = index, 0, []
+            some.append(text)
             filled += weight
-        if first < len(texts):
-            rows.extend(self._halved(event_type, table, common, fields, first, len(texts)))
-        return rows
+        if some:
+            yield from self._halved(event_type, table, common, fields, first, some)
 
     def _halved(
         self,
         event_type: EventType,
         table: ttypes.Table,
         common: Fields,
-        fields: Callable[[int, int], Fields],
+        fields: Callable[[int, list[str]], Fields],
         first: int,
-        last: int,
+        texts: list[str],
     ) -> list[EventRow]:
-        row = self._table_row(event_type, table, {**common, **fields(first, last)})
-        if last - first <= 1 or len(row.message) <= self._max_message_bytes:
+        row = self._table_row(event_type, table, {**common, **fields(first, texts)})
+        if len(texts) <= 1 or len(row.message) <= self._max_message_bytes:
             return [row]
-        middle = (first + last) // 2
+        middle = len(texts) // 2
         return [
-            *self._halved(event_type, table, common, fields, first, middle),
-            *self._halved(event_type, table, common, fields, middle, last),
+            *self._halved(event_type, table, common, fields, first, texts[:middle]),
+            *self._halved(event_type, table, common, fields, first + middle, texts[middle:]),
         ]
 
 

@@ -51,6 +51,8 @@ _COUNTS: Final[Mapping[str, tuple[str, _Count]]] = {
     "get_valid_write_ids": ("request_tables", lambda a: len(a.rqst.fullTableNames or ())),
     "add_write_ids_to_min_history": ("request_tables", lambda a: len(a.writeIds or ())),
     "get_materialization_invalidation_info": ("request_tables", lambda a: len(a.creation_metadata.tablesUsed or ())),
+    "update_table_params": ("request_tables", lambda a: len(a.updates or ())),
+    "add_write_notification_log_in_batch": ("request_tables", lambda a: len(a.rqst.requestList or ())),
     "commit_txn": ("request_tables", lambda a: len(a.rqst.writeEventInfos or ())),
     "get_next_notification": ("request_tables", lambda a: _names_of_events(a.rqst)),
     "get_notification_events_count": ("request_tables", lambda a: len(a.rqst.tableNames or ())),

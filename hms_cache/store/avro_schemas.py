@@ -176,7 +176,7 @@ def _logical_type(schema: Mapping[str, Any]) -> str | None:
         length = schema.get("maxLength")
         try:
             return f"{logical.lower()}({int(length)})"  # type: ignore[arg-type]
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:  # JSON may hold infinity
             raise AvroSchemaError(f"Failed to obtain maxLength value from file schema: {schema}") from error
     if kind == "int" and logical == "date":
         return "date"

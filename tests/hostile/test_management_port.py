@@ -273,3 +273,10 @@ def test_secrets_are_masked_in_any_answer(tmp_path: Path) -> None:
                 assert "correct-horse" not in server.ask(path, TOKEN, post=post)[1]
     finally:
         server.close()
+
+
+def test_an_address_that_a_client_claims_is_not_told(running: Running) -> None:
+    headers = {"Authorization": f"Bearer {TOKEN}", "X-Forwarded-For": "203.0.113.77"}
+    assert status_of(running, "POST", "/locks/release?lock_id=999", headers) == 404
+    status, page = running.ask("/operations")
+    assert status == 200 and "203.0.113.77" not in page and "127.0.0.1" in page

@@ -194,11 +194,13 @@ SAMPLES: list[Sample] = [
     Sample("drop table", lambda b: b.build_drop_table(table()), ev.TableDropped, ONE_TABLE_AND_KEYS, {}),
     Sample(
         "add partitions",
-        lambda b: b.build_add_partitions(
-            table(),
-            [partition("1", AWKWARD), partition("2", "")],
-            {("2", ""): ev.PartitionFiles("p=2/a=", ("f",))},
-        )[0],
+        lambda b: next(
+            b.build_add_partitions(
+                table(),
+                [partition("1", AWKWARD), partition("2", "")],
+                {("2", ""): ev.PartitionFiles("p=2/a=", ("f",))},
+            )
+        ),
         ev.PartitionsAdded,
         _partitions(("1", AWKWARD), ("2", "")),
         {"files": (ev.PartitionFiles("p=2/a=", ("f",)),)},
@@ -219,7 +221,7 @@ SAMPLES: list[Sample] = [
     ),
     Sample(
         "drop partitions",
-        lambda b: b.build_drop_partitions(table(), [("1", "x"), ("2", AWKWARD)])[0],
+        lambda b: next(b.build_drop_partitions(table(), [("1", "x"), ("2", AWKWARD)])),
         ev.PartitionsDropped,
         _partitions(("1", "x"), ("2", AWKWARD)),
         {},
@@ -385,9 +387,9 @@ SAMPLES: list[Sample] = [
 OWN_SAMPLES: list[Sample] = [
     Sample(
         "alter partitions in one event",
-        lambda b: b.build_alter_partitions(table(), [partition("1", "x", write_id=3), partition("2", "y", write_id=3)])[
-            0
-        ],
+        lambda b: next(
+            b.build_alter_partitions(table(), [partition("1", "x", write_id=3), partition("2", "y", write_id=3)])
+        ),
         ev.PartitionsAltered,
         _partitions(("1", "x"), ("2", "y")),
         {"write_id": 3},

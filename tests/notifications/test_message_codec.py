@@ -6,7 +6,8 @@ import base64
 import gzip
 import json
 import random
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -113,7 +114,7 @@ OBJECTS: list[tuple[str, Callable[[MessageBuilder], EventRow], Callable[[Any], A
     ),
     (
         "add partitions",
-        lambda b: b.build_add_partitions(table(), [partition("1", "x")])[0],
+        lambda b: next(b.build_add_partitions(table(), [partition("1", "x")])),
         lambda e: [e.table(), *e.partition_objects()],
         [table(), partition("1", "x")],
     ),
@@ -125,7 +126,7 @@ OBJECTS: list[tuple[str, Callable[[MessageBuilder], EventRow], Callable[[Any], A
     ),
     (
         "alter partitions",
-        lambda b: b.build_alter_partitions(table(), [partition("1", "x")])[0],
+        lambda b: next(b.build_alter_partitions(table(), [partition("1", "x")])),
         lambda e: e.partition_objects(),
         [partition("1", "x")],
     ),
@@ -262,7 +263,7 @@ def test_commit_that_names_its_tables() -> None:
 
 
 def test_values_follow_the_table_s_keys_not_the_map_s_order() -> None:
-    row = MessageBuilder().build_drop_partitions(table(), [("1", "x")])[0]
+    row = next(MessageBuilder().build_drop_partitions(table(), [("1", "x")]))
     event = read_event(rewritten(row, partitions=[{"a": "x", "p": "1"}]))
     assert event.scope.partitions == {samples.T: frozenset([("1", "x")])}
 
@@ -271,12 +272,12 @@ def test_values_follow_the_table_s_keys_not_the_map_s_order() -> None:
     "partitions", [[{"p": "1", "b": "x"}], [{"p": "1"}, {"p": "2", "a": "x"}], None, [["1", "x"]], [None]]
 )
 def test_partitions_that_do_not_fit_the_keys_mean_the_whole_table(partitions: Any) -> None:
-    row = MessageBuilder().build_drop_partitions(table(), [("1", "x")])[0]
+    row = next(MessageBuilder().build_drop_partitions(table(), [("1", "x")]))
     assert read_event(rewritten(row, partitions=partitions)).scope == samples.ONE_TABLE
 
 
 def test_partition_event_without_a_readable_table_means_the_whole_table() -> None:
-    row = MessageBuilder().build_drop_partitions(table(), [("1", "x")])[0]
+    row = next(MessageBuilder().build_drop_partitions(table(), [("1", "x")]))
     for table_json in (None, "{", '{"1":{"str":"t"}}'):
         assert read_event(rewritten(row, tableObjJson=table_json)).scope == samples.ONE_TABLE
     altered = MessageBuilder().build_alter_partition(table(), partition("1", "x"), partition("1", "x"))
@@ -285,7 +286,7 @@ def test_partition_event_without_a_readable_table_means_the_whole_table() -> Non
 
 def test_listed_objects_and_maps_that_do_not_fit_together() -> None:
     """The maps win, then the whole table."""
-    row = MessageBuilder().build_add_partitions(table(), [partition("1", "x"), partition("2", "y")])[0]
+    row = next(MessageBuilder().build_add_partitions(table(), [partition("1", "x"), partition("2", "y")]))
     both = {samples.T: frozenset([("1", "x"), ("2", "y")])}
     for listed in ([], None, ["{"], ["{", "{}"], ['{"2":{"str":"d"}}', '{"1":{"lst":7}}']):
         assert read_event(rewritten(row, partitionListJson=listed)).scope.partitions == both
@@ -294,7 +295,7 @@ def test_listed_objects_and_maps_that_do_not_fit_together() -> None:
 
 
 def test_event_about_no_partition_concerns_none() -> None:
-    row = MessageBuilder().build_drop_partitions(table(), [("1", "x")])[0]
+    row = next(MessageBuilder().build_drop_partitions(table(), [("1", "x")]))
     event = read_event(rewritten(row, partitions=[]))
     assert event.scope.partitions == {samples.T: frozenset()}
     assert event.scope.concerns_partition(samples.T, ("1", "x")) is False
@@ -358,7 +359,7 @@ def test_types_without_readers_of_messages() -> None:
 
 
 def test_widening_ends_at_everything() -> None:
-    narrow = read_event(stored(MessageBuilder().build_drop_partitions(table(), [("1", "x")])[0])).scope
+    narrow = read_event(stored(next(MessageBuilder().build_drop_partitions(table(), [("1", "x")])))).scope
     database_wide = narrow.widened_to_databases()
     assert database_wide.whole_databases == {DatabaseName("hive", "d")}
     assert Scope(transactions=frozenset([1])).widened_to_databases() is EVERYTHING
@@ -374,9 +375,9 @@ def test_long_lists_are_spread_over_events_in_order(message_format: MessageForma
     partitions = [partition(str(number), f"é{number}") for number in range(100)]
     expected = [(str(number), f"é{number}") for number in range(100)]
     for rows in (
-        builder.build_add_partitions(table(), partitions),
-        builder.build_alter_partitions(table(), partitions),
-        MessageBuilder(message_format, max_message_bytes=3_500).build_drop_partitions(table(), expected),
+        list(builder.build_add_partitions(table(), partitions)),
+        list(builder.build_alter_partitions(table(), partitions)),
+        list(MessageBuilder(message_format, max_message_bytes=3_500).build_drop_partitions(table(), expected)),
     ):
         assert len(rows) > 1
         seen: list[tuple[str, ...]] = []
@@ -388,8 +389,8 @@ def test_long_lists_are_spread_over_events_in_order(message_format: MessageForma
             assert event.partitions
             seen.extend(event.partitions)
         assert seen == expected
-    assert len(MessageBuilder(message_format).build_add_partitions(table(), partitions)) == 1
-    assert builder.build_add_partitions(table(), []) == []
+    assert len(list(MessageBuilder(message_format).build_add_partitions(table(), partitions))) == 1
+    assert list(builder.build_add_partitions(table(), [])) == []
 
 
 def test_altered_partitions_of_one_event_share_their_write_id() -> None:
@@ -412,7 +413,7 @@ def test_excluded_parameters_are_left_out_of_messages_alone() -> None:
 
 def test_object_larger_than_the_limit_is_written_whole() -> None:
     builder = MessageBuilder(max_message_bytes=1_000)
-    rows = builder.build_add_partitions(table(), [partition("1", "x"), partition("2", "y")])
+    rows = list(builder.build_add_partitions(table(), [partition("1", "x"), partition("2", "y")]))
     assert [read_event(stored(row)).scope.partitions[samples.T] for row in rows] == [{("1", "x")}, {("2", "y")}]
 
 
@@ -424,3 +425,28 @@ def test_constraints_of_one_event_are_of_one_kind_and_one_parent() -> None:
         builder.build_add_constraints(table(), [samples.primary_key(), samples.foreign_key()])
     with pytest.raises(ValueError, match="one parent"):
         builder.build_add_constraints(table("other"), [samples.foreign_key()])
+
+
+WIDE, MANY = 2_000, 500
+
+
+def test_events_of_many_partitions_are_made_one_by_one() -> None:
+    """Each holds a table of any width: all of them together may be more than the memory takes."""
+    wide, changed = table(), partition("1", "x")
+    changed.sd.cols = wide.sd.cols = [ttypes.FieldSchema(f"column{number}", "int", None) for number in range(WIDE)]
+    statistics = ttypes.ColumnStatistics(ttypes.ColumnStatisticsDesc(False, "d", "t"), [])
+    builder = MessageBuilder(MessageFormat.JSON)
+    builds: tuple[Callable[[], Iterator[EventRow]], ...] = (
+        lambda: builder.build_add_partitions(wide, [changed] * MANY),
+        lambda: builder.build_alter_partitions(wide, [changed] * MANY),
+        lambda: builder.build_alter_partition_each(wide, [(changed, changed)] * MANY),
+        lambda: builder.build_update_partition_column_statistics_each(wide, [(["1"], statistics, None)] * MANY),
+    )
+    for build in builds:
+        tracemalloc.start()
+        try:
+            assert len(next(iter(build())).message) > 20 * WIDE
+            _, most_bytes = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert most_bytes < 100_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -624,10 +625,61 @@ def test_who_may_create_tables_locks_none_that_is_there(world: World) -> None:
         ("open", "secret", True),
         ("closed", "hidden", False),
         ("closed", None, False),
+        ("closed", "", False),
         ("none", None, True),
         ("none", "any", True),
     ):
-        level = t.LockLevel.DB if name is None else t.LockLevel.TABLE
+        level = t.LockLevel.TABLE if name else t.LockLevel.DB
         part = t.LockComponent(t.LockType.EXCLUSIVE, level, database_name, name)
         found = outcome(kim, "lock", rqst=t.LockRequest([part], 0, "somebody", "host"))
         assert isinstance(found, t.LockResponse) == allowed, (database_name, name)
+
+
+CATALOGS = 2_000
+
+MOST_CPU_S = 2.0
+
+
+@pytest.mark.parametrize("provider", ["policy", None])
+def test_a_request_names_no_more_objects_than_its_elements(serve: Serve, tmp_path: Path, provider: str | None) -> None:
+    """Each element may have a catalog of its own, and each table is looked at in each catalog: 100 kB would name four
+    million objects. The audit log names them, too, where nobody decides."""
+    if provider is None:
+        link = serve(**{"server.audit": "all", "server.audit_format": "json"}).link()
+    else:
+        link = World(serve, tmp_path / "policy.toml").link("ann")
+    strangers = [t.Partition([str(n)], "open", f"t{n}", catName=f"c{n}") for n in range(CATALOGS)]
+    started_s = time.process_time()
+    found = outcome(link, "add_partitions", new_parts=strangers)
+    assert time.process_time() - started_s < MOST_CPU_S
+    if provider is not None:
+        assert found == (
+            t.MetaException,
+            f"The request names {CATALOGS} catalogs beside {CATALOGS} tables or databases",
+        )
+    few = [t.Partition([str(n)], "open", f"t{n}", catName=f"c{n % 2}") for n in range(CATALOGS)]
+    assert "catalogs beside" not in str(outcome(link, "add_partitions", new_parts=few))
+
+
+def test_who_may_change_a_schema_reads_no_serde_of_others(world: World) -> None:
+    """Serdes are found by their name alone; Trino gives those of tables the names of the tables."""
+    world.allow(POLICY + '[[grants]]\nusers = ["max"]\nactions = ["all"]\ndatabases = ["mine"]\n')
+    world.root.call("create_database", database=database("mine"))
+    hidden = table("closed", "named")
+    hidden.sd.serdeInfo = t.SerDeInfo("named", "lib", {"password": "of others"})
+    world.root.call("create_table", tbl=hidden)
+    maker = world.link("max")
+    schema = t.ISchemaName("hive", "mine", "s")
+    version = t.SchemaVersionDescriptor(schema, 1)
+    maker.call("create_ischema", schema=t.ISchema(1, "s", "hive", "mine", 1, 1, True))
+    maker.call("add_schema_version", schemaVersion=t.SchemaVersion(schema, 1, 5, [t.FieldSchema("a", "int")]))
+
+    def told(user: Link, serde: str) -> Any:
+        request = t.MapSchemaVersionToSerdeRequest(version, serde)
+        return outcome(user, "map_schema_version_to_serde", rqst=request)
+
+    assert told(maker, "named") == told(maker, "absent"), "whether there is such a table is not told either"
+    assert "Permission denied" in told(maker, "named")[1]
+    assert maker.call("get_schema_version", schemaVersion=version).serDe is None
+    assert told(world.root, "named") is None
+    assert world.root.call("get_schema_version", schemaVersion=version).serDe.parameters == {"password": "of others"}

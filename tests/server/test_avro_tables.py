@@ -122,6 +122,13 @@ CASES: dict[str, dict[str, Any]] = {
     "no file": {"parameters": {"avro.schema.url": "URL.none"}, "error": "Unable to read schema from given path"},
     "url that is none": {"parameters": {"avro.schema.url": "none"}, "error": "Neither avro.schema.literal nor"},
     "no schema": {"parameters": {"avro.schema.literal": "{}"}, "error": "must be of type RECORD"},
+    "a length without end": {
+        "parameters": {
+            "avro.schema.literal": '{"type": "record", "name": "r", "fields": [{"name": "a", "type":'
+            ' {"type": "string", "logicalType": "varchar", "maxLength": 1e999}}]}'
+        },
+        "error": "Failed to obtain maxLength value",
+    },
     "no scheme known": {"parameters": {"avro.schema.url": "nosuch://h/x"}, "error": "Unable to read schema"},
 }
 

@@ -172,6 +172,24 @@ def test_what_two_readers_may_read_differently_is_refused(
     assert post(server, call)[0] == 200
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "http://evil.example", "sec-fetch-site": "cross-site", "content-type": "text/plain"},
+        {"origin": "null"},
+        {"host": "rebound.evil.example", "origin": "http://rebound.evil.example", "sec-fetch-site": "same-origin"},
+        {"sec-fetch-site": "none"},
+    ],
+)
+def test_pages_in_browsers_send_no_calls(server: Running, headers: dict[str, str]) -> None:
+    """Any page that somebody looks at on this machine can send a POST here, without asking for leave."""
+    call = request_bytes("create_database", 1, database=database("of_a_page"))
+    status, told = post(server, call, **headers)
+    assert (status, b"browser" in told) == (403, True)
+    with closing(client(server)) as anybody:
+        assert anybody.metastore.get_all_databases() == ["default"]
+
+
 CALLS = {
     "of the loop": request_bytes("getStatus", 1),
     "of a thread": request_bytes("get_all_databases", 1),

@@ -16,3 +16,15 @@ def test_properties(serve: Serve) -> None:
     assert link.call("get_properties", req=request).properties == {"d.t": {"policy": "snappy"}}
     with pytest.raises(ttypes.NoSuchObjectException, match="no PropertyManager namespace is declared, namespace x"):
         link.call("get_properties", req=ttypes.PropertyGetRequest("x", ""))
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, f"1{'0' * 5_000}.5", "9" * 1_001])
+def test_a_number_too_long_for_an_expression_is_told(serve: Serve, number: str) -> None:
+    link = serve().link()
+    link.call("set_properties", req=ttypes.PropertySetRequest("hms", {"d.t.policy": "snappy"}))
+    for asked in (
+        ttypes.PropertyGetRequest("hms", "d", f"policy == {number}"),
+        ttypes.PropertyGetRequest("hms", "d", None, [f"{{'a': {number}}}"]),
+    ):
+        with pytest.raises(ttypes.MetaException, match="number of"):
+            link.call("get_properties", req=asked)

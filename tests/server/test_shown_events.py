@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from hms_cache.metadata.names import normalize_identifier
+from hms_cache.server.authorization import events as shown
 from hms_cache.server.authorization.events import HIDDEN
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Serve, database, table
@@ -97,3 +99,23 @@ def test_counts_are_for_services(world: World) -> None:
     request = t.NotificationEventsCountRequest(0, "open")
     assert "Permission denied" in outcome(world.link("ann"), "get_notification_events_count", rqst=request)[1]
     assert world.link("ann").call("get_current_notificationEventId").eventId > 5
+
+
+def test_a_filter_is_made_once_however_many_events_there_are(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may name thousands of tables, and there may be as many events."""
+    names = [f"t{number}" for number in range(10_000)]
+    root, hs2 = world.link("root"), world.link("hs2")
+    counted = [0]
+
+    def counting(name: str) -> str:
+        counted[0] += 1
+        return normalize_identifier(name)
+
+    monkeypatch.setattr(shown, "normalize_identifier", counting)
+    found = root.call("get_next_notification", rqst=t.NotificationEventRequest(0, tableNames=[*names[1:], "PUB "]))
+    assert [one.tableName for one in found.events if one.tableName] == ["pub", "pub"]
+    assert counted[0] <= len(names) + 10
+    for user in (root, hs2):
+        for field in ("tableNames", "eventTypeList", "eventTypeSkipList"):
+            asked = t.NotificationEventRequest(0, **{field: [*names, "more"]})
+            assert "limits.request_tables" in outcome(user, "get_next_notification", rqst=asked)[1], field

@@ -322,8 +322,11 @@ def test_who_may_create_tables_locks_none_of_others(world: World) -> None:
         (world.ann, "open", "new", True),
         (world.eve, "open", "new", False),
         (world.eve, "default", None, False),
+        (world.eve, "default", "", False),
+        (world.eve, "hive.default (jobs)", "", False),
+        (world.ann, "open", "", True),
     ):
-        level = t.LockLevel.DB if name is None else t.LockLevel.TABLE
+        level = t.LockLevel.TABLE if name else t.LockLevel.DB
         part = t.LockComponent(t.LockType.EXCLUSIVE, level, database_name, name)
         found = outcome(link, "lock", rqst=t.LockRequest([part], 0, "somebody", "host"))
         assert isinstance(found, t.LockResponse) == allowed, (database_name, name)

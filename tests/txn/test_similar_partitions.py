@@ -222,3 +222,19 @@ def test_what_was_written_is_told_for_each(client: TxnClient) -> None:
         for one in found
     }
     assert told == {name: (f"/{name}/1###]/{name}/0###", [name] if name else None) for name in names}
+
+
+def test_a_lock_on_a_similar_name_hides_no_other(client: TxnClient) -> None:
+    """Names of tables are ASCII, but a lock may be on a name that no table has."""
+
+    def lock(kind: int, database: str, table: str) -> int:
+        part = ttypes.LockComponent(kind, ttypes.LockLevel.TABLE, database, table)
+        return int(client.lock(part).state)
+
+    for name in ("tàble", "tablé"):
+        assert lock(ttypes.LockType.SHARED_READ, "d", name) == ttypes.LockState.ACQUIRED
+    assert lock(ttypes.LockType.SHARED_READ, "dé", "table") == ttypes.LockState.ACQUIRED
+    assert lock(ttypes.LockType.EXCLUSIVE, "d", "table") == ttypes.LockState.ACQUIRED
+    for kind in (ttypes.LockType.EXCLUSIVE, ttypes.LockType.SHARED_WRITE, ttypes.LockType.SHARED_READ):
+        assert lock(kind, "d", "table") == ttypes.LockState.WAITING, kind
+    assert lock(ttypes.LockType.EXCLUSIVE, "de", "table") == ttypes.LockState.ACQUIRED

@@ -37,13 +37,14 @@ def shown_events(decisions: Decisions, request: NotificationEventRequest, ask: A
     if not has_filters:
         may = _visible(decisions, page)
         return NotificationEventResponse([one if seen else _hidden(one) for one, seen in zip(page, may, strict=True)])
+    matches = _filter(request)
     found: list[NotificationEvent] = []
     wanted = request.maxEvents or 0
     for _ in range(MOST_PAGES):
         if not page:
             return NotificationEventResponse(found)
         last = page[-1]
-        found += [one for one in compress(page, _visible(decisions, page)) if _matches(request, one)]
+        found += [one for one in compress(page, _visible(decisions, page)) if matches(one)]
         if 0 < wanted <= len(found):
             return NotificationEventResponse(found[:wanted])
         if found:
@@ -56,18 +57,23 @@ def _hidden(event: NotificationEvent) -> NotificationEvent:
     return NotificationEvent(event.eventId, event.eventTime, HIDDEN, None, None, "{}", "json-0.2", None)
 
 
-def _matches(request: NotificationEventRequest, event: NotificationEvent) -> bool:
+def _filter(request: NotificationEventRequest) -> Callable[[NotificationEvent], bool]:
     """As the log's own filters."""
-    if event.eventType in (request.eventTypeSkipList or ()):
-        return False
-    if request.eventTypeList and event.eventType not in request.eventTypeList:
-        return False
-    if request.catName is not None and event.catName != normalize_identifier(request.catName):
-        return False
-    if request.dbName is not None and event.dbName != normalize_identifier(request.dbName):
-        return False
-    names = [normalize_identifier(name) for name in request.tableNames or ()]
-    return not names or event.tableName in names
+    skipped, types = set(request.eventTypeSkipList or ()), set(request.eventTypeList or ())
+    tables = {normalize_identifier(name) for name in request.tableNames or ()}
+    catalog = None if request.catName is None else normalize_identifier(request.catName)
+    database = None if request.dbName is None else normalize_identifier(request.dbName)
+
+    def matches(event: NotificationEvent) -> bool:
+        return (
+            event.eventType not in skipped
+            and (not types or event.eventType in types)
+            and (catalog is None or event.catName == catalog)
+            and (database is None or event.dbName == database)
+            and (not tables or event.tableName in tables)
+        )
+
+    return matches
 
 
 def _visible(decisions: Decisions, events: list[NotificationEvent]) -> list[bool]:

@@ -214,6 +214,8 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
             found += [_Needed((Action.READ, *actions), one) for one in referenced]
             if method == "get_materialization_invalidation_info":  # transactions know no catalogs
                 found += [_Needed((Action.READ,), one._replace(catalog=DEFAULT_CATALOG)) for one in referenced]
+            if method == "map_schema_version_to_serde":  # by its name alone, also that of any table
+                found.append(_Needed((Action.READ,), METASTORE))
             if method in REPLACES:
                 found += [_Needed((Action.ALTER,), one) for one in sorted(objects, key=_order)]
             if method in _WITH_CONSTRAINTS:
@@ -290,13 +292,14 @@ def _locked(component: LockComponent) -> Iterator[_Needed]:
     A lease of a job is judged as a change of what the job works on.
     """
     database = plain_database(component.dbname or "")
+    table = component.tablename or None  # an empty name is none to `lock`, which locks the whole database
     leased = leased_database(database)
     if leased is not None:
-        yield _Needed(_ANY_CHANGE, secured(*leased, component.tablename), may_be_made=True)
+        yield _Needed(_ANY_CHANGE, secured(*leased, table), may_be_made=True)
         return
     reads = component.type == LockType.SHARED_READ and component.operationType in (None, *_READING)
     for catalog in sorted({component.catName or DEFAULT_CATALOG, DEFAULT_CATALOG}):
-        of = secured(catalog, database, component.tablename)
+        of = secured(catalog, database, table)
         if reads:
             yield _Needed((Action.READ, *_ANY_CHANGE, Action.CREATE), of, shown_is_enough=of.table is None)
         else:

@@ -8,7 +8,7 @@ thing in one place and another elsewhere needs the right on all of it; those of 
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -40,6 +40,11 @@ PAIRS = (
 
 REFERENCED = ("pktable_db", "pktable_name")
 """The table that a foreign key refers to: it is only looked at."""
+
+FEW_CATALOGS = 2
+MOST_WITH_CATALOGS = 100_000
+"""A request that names more than few catalogs may be about so many objects: each of its tables in each of them. Those
+of real clients name one; a list of partitions could name as many as it has tables."""
 
 QUALIFIED = frozenset({"fullTableNames"})
 """Lists of `database.table`, also with a catalog before it, in one form or another: transactions know none."""
@@ -231,19 +236,20 @@ class Named(NamedTuple):
 def objects_of(arguments: Any) -> Named:
     """What a request names.
 
-    Raises MetaException for a database that is marked to have a catalog and has none, and for a full name without a
-    database.
+    Raises MetaException for a database that is marked to have a catalog and has none, for a full name without a
+    database, and for too many catalogs.
     """
     found = _Found()
     found.look(arguments, (), (), ())
     referenced = _in_each(found.catalogs, found.referenced) | found.sources
+    names: list[tuple[str | None, str | None]] = []
     if found.tables:
         # A database that stands alone in one place, beside tables of others in another, is named as well.
         of_tables = {database for database, _ in found.tables}
         alone = ((database, None) for database in found.databases if database not in of_tables)
-        names: Iterator[tuple[str | None, str | None]] = iter((*found.tables, *alone))
+        names = [*found.tables, *alone]
     elif found.databases:
-        names = ((database, None) for database in found.databases)
+        names = [(database, None) for database in found.databases]
     else:
         return Named(frozenset(SecuredObject(catalog) for catalog in found.catalogs), referenced)
     return Named(_in_each(found.catalogs, names), referenced)
@@ -272,7 +278,10 @@ def named_objects(arguments: Any) -> tuple[str, ...]:
     return tuple(sorted(str(one) for one in named.objects | named.referenced))
 
 
-def _in_each(catalogs: Iterable[str], names: Iterable[tuple[str | None, str | None]]) -> frozenset[SecuredObject]:
+def _in_each(catalogs: Collection[str], names: Collection[tuple[str | None, str | None]]) -> frozenset[SecuredObject]:
+    """Raises MetaException for too many."""
+    if len(catalogs) > FEW_CATALOGS and len(catalogs) * len(names) > MOST_WITH_CATALOGS:
+        raise MetaException(f"The request names {len(catalogs)} catalogs beside {len(names)} tables or databases")
     return frozenset(SecuredObject(catalog, *name) for name in names for catalog in catalogs)
 
 

@@ -174,9 +174,10 @@ def _columns_of_all(call: Call, name: TableName, request: AddPartitionsRequest) 
 
 
 def _set_columns(partitions: list[Partition], columns: list[FieldSchema]) -> None:
+    """The same list for all of them."""
     for partition in partitions:
         if partition.sd is not None:
-            partition.sd.cols = list(columns)
+            partition.sd.cols = columns
 
 
 def _append(call: Call, name: TableName, values: list[str], context: EnvironmentContext | None = None) -> Partition:

@@ -10,6 +10,7 @@ import numpy as np
 
 from hms_cache.cache.partitions.block_specs import kinds_below, without_descriptor, without_descriptors
 from hms_cache.cache.partitions.selected_partitions import EncodedPartitions, SelectedPartitions
+from hms_cache.notifications.tjson import write_struct
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     Partition,
@@ -145,8 +146,27 @@ def _descriptor_key(descriptor: StorageDescriptor | None) -> Any:
     )
 
 
+_MOST_SHARED_CHARACTERS = 100 * 1024 * 1024
+"""What partitions share, but for the columns, is written for each of them: as much in all as a request can hold in
+which they share nothing."""
+
+
+def _require_little_shared(descriptor: StorageDescriptor, partitions: int) -> None:
+    """Raises MetaException for more."""
+    own = copy.copy(descriptor)
+    own.cols = []
+    if partitions > 1 and len(write_struct(own)) * partitions > _MOST_SHARED_CHARACTERS:
+        raise MetaException(
+            f"A storage descriptor of {len(write_struct(own))} characters beside its columns is too long for"
+            f" {partitions} partitions: send fewer at a time"
+        )
+
+
 def expand_specs(specifications: Iterable[PartitionSpec]) -> list[Partition]:
-    """The partitions that specs describe. Raises MetaException for a spec that holds neither form, or no descriptor."""
+    """The partitions that specs describe, which share what they have in common.
+
+    Raises MetaException for a spec that holds neither form, or no descriptor, and for one that is too long for so many.
+    """
     partitions: list[Partition] = []
     for specification in specifications:
         if specification.partitionList is not None:
@@ -156,8 +176,10 @@ def expand_specs(specifications: Iterable[PartitionSpec]) -> list[Partition]:
             if specification.sharedSDPartitionSpec.sd is None:
                 raise MetaException("The shared storage descriptor of the partitions cannot be null.")
             root = specification.rootPath or specification.sharedSDPartitionSpec.sd.location or ""
-            for short in specification.sharedSDPartitionSpec.partitions or ():
-                descriptor = copy.deepcopy(specification.sharedSDPartitionSpec.sd)
+            shared, shorts = specification.sharedSDPartitionSpec.sd, specification.sharedSDPartitionSpec.partitions
+            _require_little_shared(shared, len(shorts or ()))
+            for short in shorts or ():
+                descriptor = copy.copy(shared)
                 # An absent path is written out, as Java does: Hive's client tests look for a directory `null`.
                 path = "null" if short.relativePath is None else short.relativePath
                 descriptor.location = f"{root}{path}" if root or short.relativePath is not None else None

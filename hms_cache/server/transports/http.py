@@ -50,6 +50,10 @@ _MORE = "a body has more than a call"
 """It would be the beginning of the next request's call, or have its reply: those of another client, where a proxy sends
 requests of many over one socket."""
 
+_OF_BROWSERS = (b"origin", b"sec-fetch-site")
+"""A browser sends them with every POST of a page, of this site or another (Fetch, RFC 6454); clients send neither.
+Where no token is asked for, any page that an operator looks at could change the catalog."""
+
 _ONCE = frozenset((b"authorization", USER_HEADER, b"transfer-encoding"))
 """Of two of these a proxy may judge the one, and the server follow the other."""
 
@@ -312,6 +316,9 @@ class HttpLayer(Layer):
             raise _Refusal(404, f"the metastore is at {port.target.decode()}")
         if request.method != b"POST":
             raise _Refusal(405, "the metastore takes POST", (b"allow", b"POST"))
+        if port.tokens is None and any(name in headers for name in _OF_BROWSERS):
+            port.failed("refused", self._address, "a page in a browser sent a request")
+            raise _Refusal(403, "the metastore takes no requests of pages in browsers")
         length = headers.get(b"content-length")
         if length is not None and int(length) > port.max_message_bytes:
             limit = f"{port.max_message_bytes} are allowed (setting server.max_message_bytes)"

@@ -59,8 +59,8 @@ _POSTGRESQL_STATEMENT_FAILED = ("53", "57014", "58030")
 #: which 676 characters of four bytes may fill.
 _POSTGRESQL_TOO_LARGE = "54"
 
-#: What libpq refuses to send, of a connection that is as good as before: a statement with more than 65,535 parameters.
-_POSTGRESQL_UNSENT = "number of parameters must be between"
+#: How psycopg (libpq) and SQLite say that a statement has more parameters than they take.
+_TOO_MANY_VALUES = re.compile(r"number of parameters must be between|\Atoo many SQL variables")
 
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 
@@ -76,10 +76,13 @@ def dialect_name(name: str) -> DialectName:
 def translate_error(context: ExceptionContext) -> None:
     """SQLAlchemy ``handle_error`` listener: raises `RetryableConflict` or `DatabaseUnavailable` where the error is one.
 
-    Any other error goes on as SQLAlchemy's own; what MySQL cannot compare, and what PostgreSQL or its driver has a
-    limit for, as `DataError`, as a value that it refuses.
+    Any other error goes on as SQLAlchemy's own; what MySQL cannot compare, and what PostgreSQL or SQLite has a limit
+    for, as `DataError`, as a value that it refuses.
     """
     original = context.original_exception
+    if getattr(original, "sqlstate", None) is None and _TOO_MANY_VALUES.search(str(original)):
+        # psycopg finds that out itself, in an error that else tells of a lost connection.
+        raise DataError(context.statement, None, original) from original
     had_connection = context.connection is not None
     found = classify(dialect_name(context.dialect.name), original, had_connection=had_connection)
     if found is None and context.is_disconnect:
@@ -92,9 +95,7 @@ def translate_error(context: ExceptionContext) -> None:
     if context.dialect.name in ("mysql", "mariadb"):
         is_refused = bool(original.args) and original.args[0] in _MYSQL_UNCOMPARABLE
     else:
-        is_refused = (getattr(original, "sqlstate", None) or "").startswith(_POSTGRESQL_TOO_LARGE) or _is_unsent(
-            original
-        )
+        is_refused = (getattr(original, "sqlstate", None) or "").startswith(_POSTGRESQL_TOO_LARGE)
     if is_refused:
         raise DataError(context.statement, context.parameters, original) from original
 
@@ -140,15 +141,11 @@ def _classify_postgresql(error: BaseException) -> tuple[bool, bool, bool]:
     state = getattr(error, "sqlstate", None)
     if state is None:
         # psycopg has no state for what it finds out itself: refused, reset, closed.
-        lost = type(error).__name__ == "OperationalError" and not _is_unsent(error)
+        lost = type(error).__name__ == "OperationalError" and not _TOO_MANY_VALUES.search(str(error))
         return False, lost, lost
     unavailable = state in _POSTGRESQL_UNAVAILABLE or state.startswith(("08", "53", "57P"))
     is_lost = unavailable and not state.startswith(_POSTGRESQL_STATEMENT_FAILED)
     return state in _POSTGRESQL_CONFLICTS, unavailable, is_lost
-
-
-def _is_unsent(error: BaseException) -> bool:
-    return _POSTGRESQL_UNSENT in str(error)
 
 
 def _classify_sqlite(error: BaseException) -> tuple[bool, bool, bool]:

@@ -21,6 +21,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, bindparam, or_, select
 
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.schema import HIVE_LOCKS
 from hms_cache.store.transactions.codes import EXCLUSIVE, EXCLUSIVE_WRITE, SHARED_READ, SHARED_WRITE
 from hms_cache.values import frozen
@@ -157,15 +158,17 @@ def _locks_below(of_txn: bool) -> Select[Any]:
 
 
 def _group_condition(number: int, lock_type: str, has_table: bool, by_partition: bool) -> ColumnElement[bool]:
+    # Locks may be on names that nothing has, and databases take such a name for that of a table: the oldest lock found
+    # would hide the one that is in the way.
     conditions: list[ColumnElement[bool]] = [
-        L.HL_DB == bindparam(f"database_{number}"),
+        same_text(L.HL_DB, bindparam(f"database_{number}")),
         L.HL_LOCK_TYPE.in_(_WAITS_FOR[lock_type]),
     ]
     if not has_table:
         if lock_type == SHARED_READ:
             conditions.append(L.HL_TABLE.is_(None))
         return and_(*conditions)
-    conditions.append(or_(L.HL_TABLE.is_(None), L.HL_TABLE == bindparam(f"table_{number}")))
+    conditions.append(or_(L.HL_TABLE.is_(None), same_text(L.HL_TABLE, bindparam(f"table_{number}"))))
     if lock_type == EXCLUSIVE:
         conditions.append(or_(L.HL_TABLE.is_not(None), L.HL_LOCK_TYPE != SHARED_READ))
     if by_partition:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import copy
 import itertools
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, or_, select
+from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.constraints import ConstraintReads, ConstraintWrites, KeyEnd
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
+from hms_cache.store.engine.bulk_writes import batches
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.text_conditions import one_of_texts
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -73,6 +75,9 @@ _KINDS: dict[Any, _Kind] = {
 }
 
 _Finder = Callable[[str, str, str], TableRow | None]
+
+_Places = dict[int, dict[str, tuple[int | None, int]]]
+"""CD_ID and position of each column, by the table's id; a partition key has no CD_ID."""
 
 
 class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
@@ -160,6 +165,7 @@ def _add(context: StoreContext, transaction: WriteTransaction, constraints: SQLA
     """Inserts the rows of all lists and appends an event per kind and table, kinds in Hive's order."""
     connection = transaction.connection
     tables: dict[tuple[str, str, str], TableRow | None] = {}
+    places: _Places = {}
 
     def find(catalog: str, database: str, table: str) -> TableRow | None:
         key = (catalog, database, table)
@@ -170,7 +176,7 @@ def _add(context: StoreContext, transaction: WriteTransaction, constraints: SQLA
     for kind, group in itertools.groupby(_all_of(constraints), key=type):
         wanted = list(group)
         _make_up_names(context, wanted)
-        rows = [_row(find, constraint) for constraint in wanted]
+        rows = [_row(find, places, constraint) for constraint in wanted]
         if kind is SQLPrimaryKey:
             _require_no_primary_key(connection, find, wanted)
         _require_free_names(connection, rows)
@@ -243,24 +249,27 @@ def _parent(find: _Finder, constraint: Any) -> TableRow:
     return found
 
 
-def _place_of(table: TableRow, column: str, which: str) -> tuple[int | None, int]:
-    """CD_ID and position of a column; a partition key has no CD_ID."""
-    sd = table.table.sd
-    for position, found in enumerate((sd.cols if sd is not None else None) or ()):
-        if found.name.lower() == column:
-            return table.cd_id, position
-    for position, found in enumerate(table.table.partitionKeys or ()):
-        if found.name.lower() == column:
-            return None, position
-    raise InvalidObjectException(f"{which} column not found: {column}")
+def _place_of(places: _Places, table: TableRow, column: str, which: str) -> tuple[int | None, int]:
+    """As in `places`, which has those of the table afterwards."""
+    of_table = places.get(table.table_id)
+    if of_table is None:
+        of_table = places[table.table_id] = {}
+        sd = table.table.sd
+        for cd_id, columns in ((table.cd_id, sd.cols if sd is not None else None), (None, table.table.partitionKeys)):
+            for position, found in enumerate(columns or ()):
+                of_table.setdefault(found.name.lower(), (cd_id, position))
+    place = of_table.get(column)
+    if place is None:
+        raise InvalidObjectException(f"{which} column not found: {column}")
+    return place
 
 
-def _row(find: _Finder, constraint: Any) -> dict[str, Any]:
+def _row(find: _Finder, places: _Places, constraint: Any) -> dict[str, Any]:
     kind = _KINDS[type(constraint)]
     parent = _parent(find, constraint)
     is_foreign = kind.type == FOREIGN_KEY
     column = constraint.pkcolumn_name if is_foreign else constraint.column_name
-    cd_id, position = _place_of(parent, column, "Parent")
+    cd_id, position = _place_of(places, parent, column, "Parent")
     row: dict[str, Any] = {
         "CHILD_CD_ID": None,
         "CHILD_INTEGER_IDX": None,
@@ -282,24 +291,37 @@ def _row(find: _Finder, constraint: Any) -> dict[str, Any]:
         child = find(*_owner(constraint))
         if child is None:
             raise InvalidObjectException(f"Child table not found: {constraint.fktable_name}")
-        row["CHILD_CD_ID"], row["CHILD_INTEGER_IDX"] = _place_of(child, constraint.fkcolumn_name, "Child")
+        row["CHILD_CD_ID"], row["CHILD_INTEGER_IDX"] = _place_of(places, child, constraint.fkcolumn_name, "Child")
         row["CHILD_TBL_ID"] = child.table_id
         row["UPDATE_RULE"], row["DELETE_RULE"] = constraint.update_rule or 0, constraint.delete_rule or 0
     return row
 
 
 def _require_free_names(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-    keys = [(row["PARENT_TBL_ID"], row["CONSTRAINT_NAME"], row["POSITION"]) for row in rows]
-    twice = [key for key in keys if keys.count(key) > 1]
-    table_ids = sorted({key[0] for key in keys})
-    names = sorted({key[1] for key in keys})
-    taken = connection.execute(
-        select(KEY_CONSTRAINTS.c.CONSTRAINT_NAME).where(
-            KEY_CONSTRAINTS.c.PARENT_TBL_ID.in_(table_ids), KEY_CONSTRAINTS.c.CONSTRAINT_NAME.in_(names)
-        )
-    ).scalar()
-    if twice or taken is not None:
-        raise InvalidObjectException(f"Constraint name already exists: {taken or twice[0][1]}")
+    keys = Counter((row["PARENT_TBL_ID"], row["CONSTRAINT_NAME"], row["POSITION"]) for row in rows)
+    twice = next((name for (_, name, _), count in keys.items() if count > 1), None)
+    names_of: dict[int, set[str]] = {}
+    for table_id, name, _ in keys:
+        names_of.setdefault(table_id, set()).add(name)
+    for table_id, names in sorted(names_of.items()):
+        for some in batches(sorted(names), _NAMES_IN_A_STATEMENT):
+            taken = connection.execute(_TAKEN, {"table_id": table_id, "names": list(some)}).scalar()
+            if taken is not None:
+                raise InvalidObjectException(f"Constraint name already exists: {taken}")
+    if twice is not None:
+        raise InvalidObjectException(f"Constraint name already exists: {twice}")
+
+
+_NAMES_IN_A_STATEMENT = 5_000
+
+_TAKEN = (
+    select(KEY_CONSTRAINTS.c.CONSTRAINT_NAME)
+    .where(
+        KEY_CONSTRAINTS.c.PARENT_TBL_ID == bindparam("table_id"),
+        KEY_CONSTRAINTS.c.CONSTRAINT_NAME.in_(bindparam("names", expanding=True)),
+    )
+    .limit(1)
+)
 
 
 def _require_no_primary_key(connection: Connection, find: _Finder, wanted: Iterable[SQLPrimaryKey]) -> None:
@@ -311,15 +333,20 @@ def _require_no_primary_key(connection: Connection, find: _Finder, wanted: Itera
 
 def _require_keys_of_parents(connection: Connection, find: _Finder, wanted: Sequence[SQLForeignKey]) -> None:
     """Each foreign key must refer to the columns, all of them, of a primary or unique key of its parent."""
+    types_of: dict[int, dict[str, str]] = {}
+    known_of: dict[int, list[frozenset[tuple[str, str]]]] = {}
     for _, group in itertools.groupby(wanted, key=lambda key: key.fk_name):
         some = list(group)
         parent = _parent(find, some[0])
         # A key of the parent is found by its names and the types that the child has.
         child = find(*_owner(some[0]))
         assert child is not None, "checked when the rows were made"
-        types = _types(child)
+        if child.table_id not in types_of:
+            types_of[child.table_id] = _types(child)
+        if parent.table_id not in known_of:
+            known_of[parent.table_id] = keys_of(connection, parent.table_id, [PRIMARY_KEY, UNIQUE])
+        types, known = types_of[child.table_id], known_of[parent.table_id]
         asked = frozenset((key.pkcolumn_name, types[key.fkcolumn_name]) for key in some)
-        known = keys_of(connection, parent.table_id, [PRIMARY_KEY, UNIQUE])
         if asked not in known:
             possible = ", ".join(sorted("".join(f"{c}:{t};" for c, t in sorted(key)) for key in known))
             columns = "".join(f"{column}:{kind};" for column, kind in sorted(asked))

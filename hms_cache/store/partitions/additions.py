@@ -31,7 +31,7 @@ from hms_cache.store.rows.parameters import (
     update_directory_statistics,
 )
 from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
-from hms_cache.store.rows.storage_descriptors import columns_key
+from hms_cache.store.rows.storage_descriptors import ColumnsKeys
 from hms_cache.store.rows.table_kinds import is_parameter_true, is_transactional, is_view
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import (
@@ -294,12 +294,13 @@ def insert_partitions(
     connection = transaction.connection
     features = features_of(connection)
     with_sd = {name: partition for name, partition in partitions.items() if partition.sd is not None}
-    own_columns = None if row.cd_id is None or row.table.sd is None else columns_key(row.table.sd.cols)
+    key_of = ColumnsKeys()
+    own_columns = None if row.cd_id is None or row.table.sd is None else key_of(row.table.sd.cols)
     sd_ids = insert_storage_descriptors(
         transaction,
         [partition.sd for partition in with_sd.values()],
         column_descriptor_ids=[
-            row.cd_id if columns_key(partition.sd.cols) == own_columns and partition.sd.cols is not None else None
+            row.cd_id if key_of(partition.sd.cols) == own_columns and partition.sd.cols is not None else None
             for partition in with_sd.values()
         ],
     )

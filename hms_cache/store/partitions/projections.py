@@ -21,6 +21,12 @@ _FIELDS = frozenset(
 )
 """What is stored of a partition. The other fields of the struct are of answers to other requests."""
 
+_DEEPEST = 5
+"""Parts of a path. A part of one character would take some hundred bytes of memory: paths of fields have three."""
+
+_LONGEST_TOLD = 200
+"""Characters of a wrong path."""
+
 
 def project_partitions(partitions: list[Partition], projection: PartitionProjection) -> list[Partition]:
     """The partitions with only the asked fields set, and only the asked parameters.
@@ -31,7 +37,10 @@ def project_partitions(partitions: list[Partition], projection: PartitionProject
     tree: _Tree = {}
     for path in projection.fields:
         branch = tree
-        for part in path.split("."):
+        parts = path.split(".", _DEEPEST)
+        if len(parts) > _DEEPEST:
+            raise MetaException(f"Invalid partition projection field: {path[:_LONGEST_TOLD]}")
+        for part in parts:
             branch = branch.setdefault(part, {})
     unknown = sorted(tree.keys() - _FIELDS)
     if unknown:

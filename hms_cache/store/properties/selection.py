@@ -24,6 +24,8 @@ Expression = Callable[[Properties], Any]
 
 _LONGEST_KEPT_TEXT = 1_000
 _LARGEST_NUMBER_BITS = 4_096
+_LONGEST_NUMBER = 1_000
+"""Characters of one in an expression."""
 
 _KEYWORDS = "true|false|null|and|or|not|empty|size|eq|ne|le|ge|lt|gt|div|mod"
 _PART = "[A-Za-z_$@][A-Za-z0-9_$@]*"
@@ -263,6 +265,8 @@ class _Builder(Transformer[Token, Expression]):
 
     def number(self, token: Token) -> Expression:
         text = token.rstrip("lLhHdDfFbB")
+        if len(text) > _LONGEST_NUMBER:
+            raise SelectionError(f"a number of {len(text)} characters")
         value: float | int = int(text) if text.isdigit() else float(text)
         return lambda has: value
 

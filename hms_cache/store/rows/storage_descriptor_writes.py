@@ -23,6 +23,7 @@ from hms_cache.store.engine.bulk_writes import (
 )
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.rows.storage_descriptors import ColumnsKeys
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, InvalidObjectException, SerDeInfo, StorageDescriptor
 
 _CHILDREN_OF_SD = (
@@ -283,10 +284,9 @@ def _column_descriptors(
     transaction: WriteTransaction, rows: _Rows, descriptors: Sequence[StorageDescriptor], given: Sequence[int | None]
 ) -> list[int | None]:
     """The CD_ID of each descriptor; new ones are added to the rows. None where a descriptor has no columns at all."""
+    key_of = ColumnsKeys()
     keys = [
-        None
-        if known is not None or descriptor.cols is None
-        else tuple((column.name.lower(), column.type, column.comment) for column in descriptor.cols)
+        None if known is not None or descriptor.cols is None else key_of(descriptor.cols)
         for descriptor, known in zip(descriptors, given, strict=True)
     ]
     distinct = list(dict.fromkeys(key for key in keys if key is not None))

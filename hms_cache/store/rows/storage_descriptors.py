@@ -56,6 +56,22 @@ def columns_key(columns: Iterable[FieldSchema] | None) -> ColumnsKey:
     return tuple((column.name.lower(), column.type, column.comment) for column in columns or ())
 
 
+class ColumnsKeys:
+    """`columns_key` of many descriptors at a time: of a list that several of them share it is made once."""
+
+    def __init__(self) -> None:
+        self._of_list: dict[int, tuple[Sequence[FieldSchema], ColumnsKey]] = {}
+        """By the list's identity; with the list, so that no other one gets it."""
+
+    def __call__(self, columns: Sequence[FieldSchema] | None) -> ColumnsKey:
+        if columns is None:
+            return columns_key(columns)
+        found = self._of_list.get(id(columns))
+        if found is None:
+            found = self._of_list[id(columns)] = (columns, columns_key(columns))
+        return found[1]
+
+
 def read_templates(
     connection: Connection, scope: DescriptorScope, parameters: Mapping[str, Any]
 ) -> DescriptorTemplates:

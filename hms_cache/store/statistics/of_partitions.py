@@ -248,9 +248,10 @@ def delete_partition_statistics(
     )
     had: set[int] = set()
     doomed: list[int] = []
+    wanted = frozenset(columns)
     for batch in batches(sorted(part_ids), IDS_IN_A_STATEMENT):
         for cs_id, part_id, column in transaction.connection.execute(statement, {"ids": list(batch), "engine": engine}):
-            if not columns or column in columns:
+            if not wanted or column in wanted:
                 had.add(part_id)
                 doomed.append(cs_id)
     if doomed:

@@ -245,7 +245,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
     def delete_table_column_statistics(
         self, table: TableName, columns: Sequence[str] = (), *, engine: str = DEFAULT_ENGINE
     ) -> None:
-        doomed = [normalize_identifier(column) for column in columns]
+        doomed = list(dict.fromkeys(normalize_identifier(column) for column in columns))
 
         def drop(transaction: WriteTransaction) -> None:
             row = _deletable(transaction.connection, table)
@@ -275,7 +275,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         *,
         engine: str = DEFAULT_ENGINE,
     ) -> None:
-        doomed = [normalize_identifier(column) for column in columns]
+        doomed = list(dict.fromkeys(normalize_identifier(column) for column in columns))
         names = [normalized_partition_name(name) for name in partition_names]
 
         def drop(transaction: WriteTransaction) -> None:
@@ -327,7 +327,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         of_table: bool = False,
         engine: str = DEFAULT_ENGINE,
     ) -> None:
-        doomed = [normalize_identifier(column) for column in columns]
+        doomed = list(dict.fromkeys(normalize_identifier(column) for column in columns))
         names = [normalized_partition_name(name) for name in partition_names]
         who = engine or DEFAULT_ENGINE
 

@@ -346,6 +346,9 @@ def test_table_meta(catalog: StoreUnderTest) -> None:
     catalog.create_table("b", parameters={"comment": "about"})
     catalog.create_table("a", dbName="e", tableType="VIRTUAL_VIEW")
     meta = catalog.store.reads.tables.get_table_meta
+    many = [f"TYPE_{number}" for number in range(70_000)]
+    assert meta(CATALOG, "*", "*", many) == []
+    assert meta(CATALOG, "*", "*", [*many, "MANAGED_TABLE"]) == meta(CATALOG, "*", "*", ["MANAGED_TABLE"]) != []
     expected = ttypes.TableMeta(
         dbName="d",
         tableName="b",

@@ -7,6 +7,8 @@ precision, or the two indexes merged), estimate, serialized form in Base64.
 from __future__ import annotations
 
 import base64
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -128,3 +130,33 @@ def test_what_cannot_be_merged_at_once(other: bytes) -> None:
 
 def test_larger_ones_are_merged_one_by_one() -> None:
     assert merged_at_once([LARGER[0][2]]) is None
+
+
+ENTRIES = 2_000_000
+
+
+def full_of_entries() -> bytes:
+    """A sparse sketch with an entry for each byte."""
+    number = ENTRIES
+    size = bytearray()
+    while number > 0x7F:
+        size.append(0x80 | (number & 0x7F))
+        number >>= 7
+    size.append(number)
+    return b"HLL" + bytes([10 << 4, 1]) + bytes(size) + b"\x41" * ENTRIES
+
+
+DENSE = next(data for _, _, data in SINGLE if data[3] & 7)
+
+
+@pytest.mark.parametrize("data", [full_of_entries(), DENSE + bytes(ENTRIES)], ids=["sparse", "dense"])
+@pytest.mark.parametrize("read", [read_sketch, lambda data: merged_at_once([data, DENSE])], ids=["one", "many"])
+def test_a_sketch_takes_no_more_memory_than_its_registers(data: bytes, read: Callable[[bytes], object]) -> None:
+    """A byte may be an entry, which takes some hundred bytes: whoever writes statistics would fill the memory."""
+    tracemalloc.start()
+    try:
+        read(data)
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 2 * ENTRIES + 1_000_000
