@@ -96,6 +96,11 @@ def changes_catalog(method: str) -> bool:
     return method.startswith(_CHANGING) and method not in ("set_ugi", "add_write_notification_log")
 
 
+def _is_about_catalog(method: str) -> bool:
+    """Whether a write looks at tables and partitions: one that fires their events is refused where there is none."""
+    return changes_catalog(method) or method == "fire_listener_event"
+
+
 def _telling(function: HandlerFunction) -> HandlerFunction:
     """A write that fails, or finds that there is nothing to do, tells its client what is in the catalog now: that a
     table is there, or gone. Reads that follow show no less (P3, P4). What it logged raises their floor by itself."""
@@ -151,7 +156,7 @@ class HandlerTable:
         register = self._register(Kind.WRITE, names, audit, request)
 
         def register_write(function: Function) -> Function:
-            register(for_write(_telling(function) if any(map(changes_catalog, names)) else function))
+            register(for_write(_telling(function) if any(map(_is_about_catalog, names)) else function))
             return function
 
         return register_write

@@ -18,6 +18,7 @@ import pytest
 
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -212,3 +213,28 @@ def test_statistics_of_a_column_with_an_odd_name_are_followed(
         for ask in questions:
             ask(here.store)
         assert here.reasons() == [Reason.HIT] * 3
+
+
+@pytest.mark.parametrize("key", ["q:", "a=b", "50%", "q/r", "Q:"])
+def test_statistics_of_partitions_whose_key_is_escaped_in_their_name(
+    initialized_database_url: str, tmp_path: Path, key: str
+) -> None:
+    with closing(Server(initialized_database_url, tmp_path)) as server:
+        create_database(server.store, "d")
+        owner = table("d", "t", ((key, "string"), ("y", "string")))
+        server.store.writes.tables.create_table(owner)
+        server.store.writes.partitions.add_partitions(T, [partition(owner, ("1", "2"))])
+        [name] = server.store.reads.partitions.get_partition_names(T, AllPartitions())
+        assert name.startswith(make_partition_name([key], ["1"]))
+        described = ttypes.ColumnStatisticsDesc(False, "d", "t", name)
+        numbers = ttypes.ColumnStatisticsData(stringStats=ttypes.StringColumnStatsData(1, 1.0, 0, 1))
+        written = ttypes.ColumnStatistics(
+            described, [ttypes.ColumnStatisticsObj("a", "string", numbers)], engine="hive"
+        )
+        server.store.writes.statistics.update_partition_column_statistics([written])
+        for store in (server.store, server.objects):
+            [found] = store.reads.statistics.get_partition_column_statistics(T, [name], ["a"])
+            assert (found.statsDesc.partName, found.statsObj) == (name, written.statsObj)
+            assert store.reads.statistics.get_aggregate_statistics(T, [name], ["a"]).partsFound == 1
+        server.store.writes.statistics.delete_partition_column_statistics(T, [name], ["a"])
+        assert server.store.reads.statistics.get_partition_column_statistics(T, [name], ["a"]) == []

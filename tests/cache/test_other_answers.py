@@ -54,6 +54,11 @@ REFUSED: dict[str, dict[str, Any]] = {
     "drop_database": {"name": "gone", "deleteData": False, "cascade": False},
     "drop_partition": {"db_name": "d", "tbl_name": "t", "part_vals": ["1"], "deleteData": False},
     "drop_table": {"dbname": "d", "name": "gone", "deleteData": False},
+    "fire_listener_event": {
+        "rqst": ttypes.FireEventRequest(
+            True, ttypes.FireEventRequestData(insertData=ttypes.InsertEventRequestData(["f"])), "d", "gone"
+        )
+    },
 }
 """Writes of what `elsewhere` has written by then."""
 

@@ -7,6 +7,7 @@ Facts: `ObjectStore.updateTableColumnStatistics`, `updatePartitionColumnStatisti
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -65,9 +66,19 @@ def leave_unbounded_out(own: ColumnStatistics) -> frozenset[str]:
 
 
 def normalized_partition_name(name: str) -> str:
-    """The name with its keys in lower case (`HMSHandler.lowerCaseConvertPartName`)."""
+    """The name with its keys in lower case (`HMSHandler.lowerCaseConvertPartName`), but for what is escaped in them.
+
+    Hive writes an escaped key in lower case, too, and finds the partition all the same, by its values.
+    """
     parts = (part.partition("=") for part in name.split("/"))
-    return "/".join(f"{key.lower()}{equals}{value}" for key, equals, value in parts)
+    return "/".join(f"{_in_lower_case(key)}{equals}{value}" for key, equals, value in parts)
+
+
+def _in_lower_case(key: str) -> str:
+    return _ESCAPE.sub(lambda found: found.group().upper(), key.lower()) if "%" in key else key.lower()
+
+
+_ESCAPE = re.compile("%[0-9a-f]{2}")
 
 
 def check_columns(table: Table, columns: Iterable[str], *others: Sequence[Any] | None) -> None:
