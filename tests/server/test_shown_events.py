@@ -119,3 +119,26 @@ def test_a_filter_is_made_once_however_many_events_there_are(world: World, monke
         for field in ("tableNames", "eventTypeList", "eventTypeSkipList"):
             asked = t.NotificationEventRequest(0, **{field: [*names, "more"]})
             assert "limits.request_tables" in outcome(user, "get_next_notification", rqst=asked)[1], field
+
+
+def test_a_filter_that_shows_nothing_holds_a_page_of_the_log_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = [t.NotificationEvent(number, 1, "OPEN_TXN", None, None, "{}") for number in range(1, 100_001)]
+    log[-1].tableName = "wanted"
+    monkeypatch.setattr(shown, "_visible", lambda _decisions, page: [True] * len(page))
+    pages: list[int] = []
+
+    def ask(request: t.NotificationEventRequest) -> t.NotificationEventResponse:
+        most = request.maxEvents or len(log)
+        pages.append(len(page := log[request.lastEvent : request.lastEvent + most]))
+        return t.NotificationEventResponse(page)
+
+    last, found = 0, []
+    while not found:
+        asked = t.NotificationEventRequest(last, tableNames=["wanted"])
+        before = len(pages)
+        [event] = shown.shown_events(None, asked, ask).events  # type: ignore[arg-type]
+        assert len(pages) - before <= shown.MOST_PAGES
+        last = event.eventId
+        found = [event] if event.eventType != HIDDEN else []
+    assert found == [log[-1]]
+    assert max(pages) <= shown.EVENTS_OF_A_PAGE < len(log) // shown.MOST_PAGES

@@ -26,31 +26,31 @@ HIDDEN = "HIDDEN"
 MOST_PAGES = 16
 """Of the log, read for one request with filters. Where they show nothing, the last id of them tells how far it got."""
 
+EVENTS_OF_A_PAGE = 2_000
+"""Some 14 MB of messages: a filter that shows nothing is asked for by anybody, and may not hold the log in memory."""
+
 _FILTERS = ("eventTypeSkipList", "eventTypeList", "catName", "dbName", "tableNames")
 Ask = Callable[[NotificationEventRequest], NotificationEventResponse]
 
 
 def shown_events(decisions: Decisions, request: NotificationEventRequest, ask: Ask) -> NotificationEventResponse:
     """The answer to a request of somebody who is no service; `ask` reads the log."""
-    has_filters = any(getattr(request, name) is not None for name in _FILTERS)
-    page = ask(NotificationEventRequest(request.lastEvent, None if has_filters else request.maxEvents)).events
-    if not has_filters:
+    if all(getattr(request, name) is None for name in _FILTERS):
+        page = ask(NotificationEventRequest(request.lastEvent, request.maxEvents)).events
         may = _visible(decisions, page)
         return NotificationEventResponse([one if seen else _hidden(one) for one, seen in zip(page, may, strict=True)])
     matches = _filter(request)
-    found: list[NotificationEvent] = []
     wanted = request.maxEvents or 0
+    last: NotificationEvent | None = None
     for _ in range(MOST_PAGES):
+        page = ask(NotificationEventRequest(last.eventId if last else request.lastEvent, EVENTS_OF_A_PAGE)).events
         if not page:
-            return NotificationEventResponse(found)
+            return NotificationEventResponse([])
         last = page[-1]
-        found += [one for one in compress(page, _visible(decisions, page)) if matches(one)]
-        if 0 < wanted <= len(found):
-            return NotificationEventResponse(found[:wanted])
+        found = [one for one in compress(page, _visible(decisions, page)) if matches(one)]
         if found:
-            return NotificationEventResponse(found)
-        page = ask(NotificationEventRequest(last.eventId, None)).events
-    return NotificationEventResponse([_hidden(last)])
+            return NotificationEventResponse(found[:wanted] if wanted > 0 else found)
+    return NotificationEventResponse([_hidden(last)] if last else [])
 
 
 def _hidden(event: NotificationEvent) -> NotificationEvent:
