@@ -223,14 +223,21 @@ def start_mariadb(*more: str) -> DatabaseServer:
     directory, user = _server_directory("mysql")
     data, port = directory / "data", _free_port()
     # A server that starts deletes all temporary tables from its folder for them: in a shared one those of others, too.
-    shared = ["--no-defaults", *(["--user=mysql"] if user else []), f"--datadir={data}", f"--tmpdir={directory}"]
+    shared = ["--no-defaults", f"--datadir={data}", f"--tmpdir={directory}"]
     subprocess.run(
-        [install, *shared, "--auth-root-authentication-method=normal", *_MARIADB_INSTALL_OPTIONS],
+        [
+            install,
+            *shared,
+            *([f"--user={user}"] if user else []),
+            "--auth-root-authentication-method=normal",
+            *_MARIADB_INSTALL_OPTIONS,
+        ],
         check=True,
         capture_output=True,
     )
     own = [f"--port={port}", f"--socket={directory / 's'}", f"--pid-file={directory / 'pid'}"]
-    process = _start([server, *shared, *own, *_MARIADB_OPTIONS, *more], directory, None)
+    # As its account from the beginning: a process that changes it is no longer ended with its parent.
+    process = _start([server, *shared, *own, *_MARIADB_OPTIONS, *more], directory, user)
     url = make_url(f"mysql+pymysql://root@127.0.0.1:{port}/")
     return DatabaseServer(url, _ready(url, process, directory), process.pid)
 
