@@ -16,7 +16,7 @@ BENCH       ?= compare
 COVERED     ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test oldest coverage lint soak bench docs generate clean test-packages
+.PHONY: help demo test pytest oldest coverage lint soak bench docs generate clean test-packages
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -49,7 +49,11 @@ lint: $(VENV)/.installed-test  ## format, lint, types, generated code
 	$(BIN)/mypy
 	$(BIN)/python tools/generate_thrift.py --check
 
-test: test-packages lint  ## everything but the soaks; installs what the tests need (databases: from Debian, when root)
+# Types are checked beside the tests, by one process for two minutes: alone it would leave the other core idle.
+test: test-packages $(VENV)/.installed-test  ## everything but the soaks; installs what the tests need (databases: from Debian, when root)
+	$(MAKE) --no-print-directory -j 2 lint pytest
+
+pytest: $(VENV)/.installed-test
 	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS)
 
 # A whole `make test` runs on the newest releases; these tests, of what a server does itself, on the oldest.

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,13 +17,7 @@ from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Link, Serve, database, table
 from tests.server.test_authorization import outcome
 
-COUNT = 20_000
-"""Of an element whose square is some ten seconds of processor time."""
-
 COLUMNS = 50
-
-MOST_CPU_S = 8.0
-"""Of client and server."""
 
 
 @contextmanager
@@ -51,34 +44,37 @@ def with_wide_table(link: Link) -> None:
     link.call("add_primary_key", req=t.AddPrimaryKeyRequest([primary]))
 
 
-def not_nulls() -> tuple[str, Any]:
+def not_nulls(count: int) -> tuple[str, Any]:
     given = [
         t.SQLNotNullConstraint("hive", "d", "t", f"a{COLUMNS - 1 - n % 9}", f"n{n}", True, False, False)
-        for n in range(COUNT)
+        for n in range(count)
     ]
     return "add_not_null_constraint", t.AddNotNullConstraintRequest(given)
 
 
-def foreign_keys() -> tuple[str, Any]:
+def foreign_keys(count: int) -> tuple[str, Any]:
     last = f"a{COLUMNS - 1}"
     given = [
         t.SQLForeignKey("d", "t", last, "d", "t", last, 1, 0, 0, f"f{n}", "key", True, False, False, catName="hive")
-        for n in range(COUNT)
+        for n in range(count)
     ]
     return "add_foreign_key", t.AddForeignKeyRequest(given)
 
 
+@pytest.mark.parametrize(
+    "number",
+    # The square of the larger one is some ten seconds of processor time and more.
+    [2_000, pytest.param(20_000, marks=[pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(60)])],
+)
 @pytest.mark.parametrize("request_of", [not_nulls, foreign_keys])
-def test_many_constraints_at_once(serve: Serve, request_of: Callable[[], tuple[str, Any]]) -> None:
+def test_many_constraints_at_once(serve: Serve, request_of: Callable[[int], tuple[str, Any]], number: int) -> None:
     """While a table is changed no other change of it, and on SQLite none at all, goes on."""
     link = serve().link()
     with_wide_table(link)
-    method, request = request_of()
+    method, request = request_of(number)
     with counted() as count:
-        started_s = time.process_time()
         link.call(method, req=request)
-        assert time.process_time() - started_s < MOST_CPU_S
-    assert count[0] < COUNT // 10
+    assert count[0] < number // 10
     again = outcome(link, method, req=request)
     assert "Constraint name already exists: " in again[1], "they are there"
 
@@ -116,9 +112,13 @@ def test_a_sketch_full_of_entries_is_no_sketch(serve: Serve) -> None:
         return bool(link.call("set_aggr_stats_for", request=request))
 
     assert write(None, merge=False)
-    started_s = time.process_time()
-    assert write(hostile, merge=True)
-    assert time.process_time() - started_s < 1.5
+    tracemalloc.start()
+    try:
+        assert write(hostile, merge=True)
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 10 * entries, "an entry that is read takes a hundred bytes"
 
 
 @pytest.mark.parametrize("part", [None, "p=1"])
@@ -139,6 +139,8 @@ def test_a_column_that_is_named_often_is_deleted_once(serve: Serve, part: str | 
     assert link.call("get_current_notificationEventId").eventId == before + 1
 
 
+@pytest.mark.soak
+@pytest.mark.long
 def test_more_names_than_a_statement_takes_are_refused(serve: Serve, initialized_database_url: str) -> None:
     link = serve(**{"database.url": initialized_database_url}).link()
     names = [f"n{number}" for number in range(70_000)]
