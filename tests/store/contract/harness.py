@@ -71,7 +71,7 @@ class StoreUnderTest:
         with self.database.loading() as connection:
             quote = connection.dialect.identifier_preparer.quote
             counts = [f"SELECT '{name}', COUNT(*) FROM {quote(name)}" for name in _COUNTED]
-            return dict(connection.exec_driver_sql(" UNION ALL ".join(counts)).tuples())
+            return dict(connection.exec_driver_sql(" UNION ALL ".join(counts)).tuples().all())
 
     def notifications(self) -> list[NotificationRow]:
         """All rows of the log since the test began, by id."""
