@@ -20,10 +20,12 @@ from sqlalchemy import Column, select
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.message_reader import read_event
+from hms_cache.store.contract.tables import UsedByViews
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
     GLOBAL_PRIVS,
     I_SCHEMA,
+    MV_TABLES_USED,
     PART_COL_STATS,
     ROLE_MAP,
     SCHEDULED_QUERIES,
@@ -139,6 +141,34 @@ def abort_replicated(server: Server) -> None:
 
 def create_partitioned(server: Server) -> None:
     server.objects.writes.tables.create_table(table("d", "t", (("k", "string"),)))
+
+
+def create_view(server: Server) -> None:
+    """Of table t, materialized."""
+    view = table("d", "v")
+    view.tableType = "MATERIALIZED_VIEW"
+    view.viewOriginalText = view.viewExpandedText = "SELECT * FROM d.t"
+    view.creationMetadata = ttypes.CreationMetadata(CATALOG, "d", "v", {"d.t"}, materializationTime=1)
+    server.objects.writes.tables.create_table(view)
+
+
+def rebuild_view(server: Server) -> None:
+    """From table u, no longer from t."""
+    metadata = ttypes.CreationMetadata(CATALOG, "d", "v", {"d.u"}, materializationTime=2)
+    server.objects.writes.tables.update_creation_metadata(TableName(CATALOG, "d", "v"), metadata)
+
+
+def create_plain(name: str) -> Do:
+    return lambda server: server.objects.writes.tables.create_table(table("d", name))
+
+
+def drop_table(name: str) -> Do:
+    return lambda server: server.objects.writes.tables.drop_table(TableName(CATALOG, "d", name), delete_data=False)
+
+
+def sources_of_view(server: Server) -> set[str]:
+    found = server.objects.reads.tables.get_table(TableName(CATALOG, "d", "v"))
+    return set(found.creationMetadata.tablesUsed)
 
 
 def add_partition(server: Server, **statistics: ttypes.ColumnStatistics) -> None:
@@ -336,6 +366,33 @@ CASES = {
         database,
         ("first", {"a": "1", "repl.incompatible": "true"}),
         prepare=(open_replicated,),
+    ),
+    "table dropped, a view made of it": Case(
+        drop_table("t"),
+        create_view,
+        ("CREATE_TABLE", "DROP_TABLE"),
+        count(MV_TABLES_USED.c.TBL_ID),
+        0,
+        ttypes.MetaException,
+        prepare=(create_plain("t"),),
+    ),
+    "view made of a table, dropped": Case(
+        create_view,
+        drop_table("t"),
+        ("CREATE_TABLE", "CREATE_TABLE"),
+        sources_of_view,
+        {"d.t"},
+        UsedByViews,
+        prepare=(create_plain("t"),),
+    ),
+    "table dropped, a view rebuilt from it": Case(
+        drop_table("u"),
+        rebuild_view,
+        ("CREATE_TABLE", "DROP_TABLE"),
+        sources_of_view,
+        {"d.t"},
+        ttypes.MetaException,
+        prepare=(create_plain("t"), create_plain("u"), create_view),
     ),
     "partition added twice, with statistics": Case(
         add_with_statistics,
