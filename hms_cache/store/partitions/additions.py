@@ -6,6 +6,7 @@ Facts: `HMSHandler.add_partitions_core`, `MetaStoreServerUtils.updatePartitionSt
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.metadata.struct_texts import java_text
 from hms_cache.patterns.java_regex import JavaRegexError, java_regex
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer
+from hms_cache.store.contract.partitions import FromTable
 from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters, insert_rows, insert_together
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
@@ -110,6 +112,23 @@ def add_partitions(
     for event in context.messages.build_add_partitions(table, added, files):
         transaction.append_event(event)
     return added
+
+
+def like_table(table: Table, partitions: Sequence[Partition], from_table: FromTable) -> Sequence[Partition]:
+    """The partitions with what they take from the table, whose row is locked; the given structs stay as they are."""
+    if from_table is FromTable.NOTHING or table.sd is None:
+        return partitions
+    changed = []
+    for partition in partitions:
+        own = copy.copy(partition)
+        if from_table is FromTable.DESCRIPTOR:
+            own.sd = copy.copy(table.sd)
+            own.sd.location = None  # type: ignore[assignment]  # it has none of its own
+        elif own.sd is not None:
+            own.sd = copy.copy(own.sd)
+            own.sd.cols = table.sd.cols
+        changed.append(own)
+    return changed
 
 
 def existing_names(connection: Connection, table: PartitionedTable, names: Sequence[str]) -> set[str]:

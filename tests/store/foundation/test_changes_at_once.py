@@ -12,7 +12,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from sqlalchemy import Column, select
@@ -20,6 +21,9 @@ from sqlalchemy import Column, select
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.message_reader import read_event
+from hms_cache.server.calls import Call
+from hms_cache.server.handlers import partition_changes
+from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.contract.tables import UsedByViews
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
@@ -33,6 +37,7 @@ from hms_cache.store.schema import (
     SERDES,
 )
 from hms_cache.store.transactions.write_notifications import TableWrite
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, create_database, partition, table
 
@@ -156,6 +161,35 @@ def rebuild_view(server: Server) -> None:
     """From table u, no longer from t."""
     metadata = ttypes.CreationMetadata(CATALOG, "d", "v", {"d.u"}, materializationTime=2)
     server.objects.writes.tables.update_creation_metadata(TableName(CATALOG, "d", "v"), metadata)
+
+
+def add_column(server: Server) -> None:
+    """With CASCADE."""
+    changed = copy.deepcopy(server.objects.reads.tables.get_table(TableName(CATALOG, "d", "t")))
+    changed.sd.cols.append(ttypes.FieldSchema("new", "int"))
+    writer = Writer(options=EnvironmentOptions(cascades=True))
+    server.objects.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed, writer=writer)
+
+
+def call_of(server: Server) -> Call:
+    """Of a client of this server."""
+    return cast(Call, SimpleNamespace(stores=SimpleNamespace(reads=server.objects.reads, writes=server.objects.writes)))
+
+
+def append_partition(server: Server) -> None:
+    partition_changes.append_partition(call_of(server), methods.append_partition_args("d", "t", ["1"]))
+
+
+def add_without_columns(server: Server) -> None:
+    added = partition(table("d", "t"), ("1",))
+    added.sd.cols = []
+    request = ttypes.AddPartitionsRequest("d", "t", [added], False, skipColumnSchemaForPartition=True)
+    partition_changes.add_partitions_req(call_of(server), methods.add_partitions_req_args(request))
+
+
+def columns_of_partition(server: Server) -> list[str]:
+    found = server.objects.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["1"])
+    return [column.name for column in found.sd.cols]
 
 
 def create_plain(name: str) -> Do:
@@ -367,6 +401,17 @@ CASES = {
         ("first", {"a": "1", "repl.incompatible": "true"}),
         prepare=(open_replicated,),
     ),
+    **{
+        f"column added, partition {what}": Case(
+            add_column,
+            second,
+            ("ALTER_TABLE", "ADD_PARTITION"),
+            columns_of_partition,
+            ["a", "b", "new"],
+            prepare=(create_partitioned,),
+        )
+        for what, second in (("appended", append_partition), ("added without columns", add_without_columns))
+    },
     "table dropped, a view made of it": Case(
         drop_table("t"),
         create_view,
