@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from sqlalchemy import Column, select
+from sqlalchemy import Column, select, update
 
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.notifications import events as ev
@@ -32,6 +32,7 @@ from hms_cache.store.schema import (
     MV_TABLES_USED,
     PART_COL_STATS,
     ROLE_MAP,
+    SCHEDULED_EXECUTIONS,
     SCHEDULED_QUERIES,
     SCHEMA_VERSION,
     SERDES,
@@ -241,6 +242,25 @@ def schedule(server: Server) -> None:
     server.auxiliary.scheduled_queries.create(query)
 
 
+def begin_execution(server: Server) -> None:
+    """Of the scheduled query, so long ago that it counts as stuck."""
+    with server.database.write_engine.begin() as connection:
+        connection.execute(update(SCHEDULED_QUERIES).values(NEXT_EXECUTION=1))
+    server.auxiliary.scheduled_queries.poll("n")
+    with server.database.write_engine.begin() as connection:
+        connection.execute(update(SCHEDULED_EXECUTIONS).values(LAST_UPDATE_TIME=1))
+
+
+def finish_execution(server: Server) -> None:
+    [execution_id] = every(SCHEDULED_EXECUTIONS.c.SCHEDULED_EXECUTION_ID)(server)
+    report = ttypes.ScheduledQueryProgressInfo(execution_id, ttypes.QueryState.FINISHED, "e", None)
+    server.auxiliary.scheduled_queries.report_progress(report)
+
+
+def clean_executions(server: Server) -> None:
+    server.auxiliary.scheduled_queries.clean()
+
+
 SCHEMA = ttypes.ISchemaName(CATALOG, "d", "s")
 
 
@@ -278,12 +298,16 @@ def grant_globally(server: Server) -> None:
     server.auxiliary.privileges.grant_privileges([grant])
 
 
-def count(of: Column[Any]) -> Do:
-    def ask(server: Server) -> int:
+def every(of: Column[Any]) -> Callable[[Server], list[Any]]:
+    def ask(server: Server) -> list[Any]:
         with server.database.loading() as connection:
-            return len(connection.execute(select(of)).all())
+            return list(connection.execute(select(of)).scalars())
 
     return ask
+
+
+def count(of: Column[Any]) -> Do:
+    return lambda server: len(every(of)(server))
 
 
 CASES = {
@@ -458,6 +482,22 @@ CASES = {
     "serde added twice": Case(add_serde, add_serde, (), count(SERDES.c.SERDE_ID), 1, ttypes.AlreadyExistsException),
     "query scheduled twice": Case(
         schedule, schedule, (), count(SCHEDULED_QUERIES.c.SCHEDULED_QUERY_ID), 1, ttypes.AlreadyExistsException
+    ),
+    "execution finished, given up": Case(
+        finish_execution,
+        clean_executions,
+        (),
+        every(SCHEDULED_EXECUTIONS.c.STATE),
+        ["FINISHED"],
+        prepare=(schedule, begin_execution),
+    ),
+    "execution given up twice": Case(
+        clean_executions,
+        clean_executions,
+        (),
+        every(SCHEDULED_EXECUTIONS.c.STATE),
+        ["TIMED_OUT"],
+        prepare=(schedule, begin_execution),
     ),
     "schema created twice": Case(
         create_schema, create_schema, (), count(I_SCHEMA.c.SCHEMA_ID), 1, ttypes.AlreadyExistsException
