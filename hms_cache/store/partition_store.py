@@ -13,6 +13,7 @@ from hms_cache.store.contract.partitions import (
     AllPartitions,
     ByNames,
     ByValues,
+    FromTable,
     Grantee,
     PartitionAnswer,
     PartitionProjection,
@@ -24,7 +25,7 @@ from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.read_plans import Plan, carry_out
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
-from hms_cache.store.partitions.additions import add_partitions
+from hms_cache.store.partitions.additions import add_partitions, like_table
 from hms_cache.store.partitions.alterations import alter_partitions, rename_partition
 from hms_cache.store.partitions.drops import drop_partitions
 from hms_cache.store.partitions.encoded_rows import encoded_partitions
@@ -254,6 +255,7 @@ class PartitionWriter(PartitionWrites):
         partitions: Sequence[Partition],
         *,
         if_not_exists: bool = False,
+        from_table: FromTable = FromTable.NOTHING,
         writer: Writer = ANY_WRITER,
     ) -> list[Partition]:
         """See `PartitionWrites.add_partitions`."""
@@ -267,7 +269,7 @@ class PartitionWriter(PartitionWrites):
                 self._context,
                 transaction,
                 found,
-                partitions,
+                like_table(found.table, partitions, from_table),
                 if_not_exists=if_not_exists,
                 writer=writer,
             )

@@ -12,7 +12,7 @@ from hms_cache.server.handlers.names import requested_table, table_name, write_i
 from hms_cache.server.handlers.partition_specs import expand_specs
 from hms_cache.server.handlers.partitions import Positional, expression, partition_values, positional
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer, environment_options
-from hms_cache.store.contract.partitions import ByExpression, ByNames, ByValues, PartitionSelection
+from hms_cache.store.contract.partitions import ByExpression, ByNames, ByValues, FromTable, PartitionSelection
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
@@ -151,9 +151,17 @@ def add_partitions_req(call: Call, arguments: methods.add_partitions_req_args) -
         if request.skipColumnSchemaForPartition:
             columns = _columns_of_all(call, name, request)
             _set_columns(request.parts, columns)
+        takes_columns = columns is not None and not request.partitionColSchema
         added = _add(
-            call, name, list(request.parts), request.environmentContext, if_not_exists=bool(request.ifNotExists)
+            call,
+            name,
+            list(request.parts),
+            request.environmentContext,
+            if_not_exists=bool(request.ifNotExists),
+            from_table=FromTable.COLUMNS if takes_columns else FromTable.NOTHING,
         )
+        if takes_columns and added and added[0].sd is not None:
+            columns = list(added[0].sd.cols or ())
     if not needs_result or not request.parts:
         return AddPartitionsResult()
     if columns is None:
@@ -197,7 +205,8 @@ def _append(call: Call, name: TableName, values: list[str], context: Environment
     descriptor = copy.copy(table.sd)
     descriptor.location = None  # type: ignore[assignment]  # left out of the message
     partition = Partition(values=values, sd=descriptor, parameters={})
-    return _add(call, name, [partition], context)[0]
+    # What was read may be changed before the partition is added.
+    return _add(call, name, [partition], context, from_table=FromTable.DESCRIPTOR)[0]
 
 
 @handlers.write("append_partition")

@@ -280,6 +280,8 @@ class ScheduledQueries:
             select(_EXECUTIONS.SCHEDULED_EXECUTION_ID, _EXECUTIONS.STATE)
             .where(_EXECUTIONS.LAST_UPDATE_TIME <= now_s - timeout_s, _EXECUTIONS.STATE.in_(_RUNNING))
             .order_by(_EXECUTIONS.SCHEDULED_EXECUTION_ID)
+            # Those that report, or are given up by another server, meanwhile are not among them.
+            .with_for_update()
         ).all()
         for execution_id, state in stuck:
             text = f"Query stuck in: {state} state for >{timeout_s} seconds. Execution timed out."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from enum import Enum
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import ANY_WRITER, NO_OPTIONS, EnvironmentOptions, Writer
@@ -155,6 +156,15 @@ class PartitionReads(ABC):
         """True when such a marker is recorded. Raises UnknownTableException."""
 
 
+class FromTable(Enum):
+    """What new partitions take from their table."""
+
+    NOTHING = "nothing"
+    COLUMNS = "columns"
+    DESCRIPTOR = "descriptor"
+    """All of the storage descriptor but its location."""
+
+
 class PartitionWrites(ABC):
     """Writes of the partitions of one table."""
 
@@ -165,9 +175,12 @@ class PartitionWrites(ABC):
         partitions: Sequence[Partition],
         *,
         if_not_exists: bool = False,
+        from_table: FromTable = FromTable.NOTHING,
         writer: Writer = ANY_WRITER,
     ) -> list[Partition]:
         """Adds all or none; returns those added, as stored. Directories are made before the commit.
+
+        `from_table`: what they take from the table as it is then, in place of what they bring.
 
         Raises AlreadyExistsException unless `if_not_exists` (then existing ones are left out), InvalidObjectException
         (unknown table, wrong number of values), MetaException (names, mixed tables).

@@ -98,7 +98,7 @@ class WriteTransaction:
         self._events: list[EventRow] = []
         self._event_characters = 0
         self._after_commit: list[Callable[[], None]] = []
-        self._on_rollback: list[Callable[[], None]] = []
+        self._on_rollback: list[tuple[Callable[[], None], bool]] = []
 
     def id(self, model: str) -> int:
         """One new id of the model class (``"MTable"``, …), see :meth:`ids`."""
@@ -177,12 +177,16 @@ class WriteTransaction:
         """
         self._after_commit.append(action)
 
-    def on_rollback(self, action: Callable[[], None]) -> None:
+    def on_rollback(self, action: Callable[[], None], *, under_locks: bool = False) -> None:
         """Do this if this attempt is rolled back, the last registered first: undoing directories that it made, mostly.
 
         No connection is held then. An error in it is logged; what caused the rollback goes on.
+
+        :param under_locks: do it before the rollback if the work fails, so that whoever waits for a lock does not find
+            what is about to be undone. It must be quick. Not if the database has ended the transaction, whose locks are
+            gone then, if a file system does not answer, or if one that was registered after it is to be done later.
         """
-        self._on_rollback.append(action)
+        self._on_rollback.append((action, under_locks))
 
     def write_events(self, time_s: int) -> None:
         """Write the events: the last statements before the commit, and mostly one (`log_writes`).
@@ -294,9 +298,19 @@ class WriteTransaction:
             raise RetryableConflict("another server began the event ids at the same moment") from error
         return 1
 
+    def undo_under_locks(self) -> None:
+        """The work has failed: run the actions for a rollback that are to be run before it."""
+        first = len(self._on_rollback)
+        while first and self._on_rollback[first - 1][1]:
+            first -= 1
+        self._on_rollback, actions = self._on_rollback[:first], self._on_rollback[first:]
+        if actions:
+            crash_point(CrashPoint.UNDO_BEGUN)
+            _do_all("before a rollback", [action for action, _ in reversed(actions)])
+
     def finish(self, *, committed: bool) -> None:
         """Run the actions registered for this end, and have done with all of them."""
-        after_commit, on_rollback = self._after_commit, self._on_rollback
+        after_commit, on_rollback = self._after_commit, [action for action, _ in self._on_rollback]
         self._after_commit, self._on_rollback = [], []
         if committed:
             _do_all("after the commit", after_commit)
@@ -373,8 +387,14 @@ def _write_once(
     try:
         with database.writing() as connection:
             transaction = WriteTransaction(connection, ids, guard)
-            with waits.attempt():
-                result = work(transaction)
+            try:
+                with waits.attempt():
+                    result = work(transaction)
+            except StillWaiting:
+                raise  # the file system that would be asked again
+            except BaseException:
+                transaction.undo_under_locks()
+                raise
             transaction.write_events(int(database.clock.epoch_s()))
             if transaction.has_events:  # not the server's own upkeep
                 crash_point(CrashPoint.BEFORE_COMMIT)

@@ -6,6 +6,7 @@ Facts: `HMSHandler.add_partitions_core`, `MetaStoreServerUtils.updatePartitionSt
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,7 +17,8 @@ from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.metadata.struct_texts import java_text
 from hms_cache.patterns.java_regex import JavaRegexError, java_regex
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer
-from hms_cache.store.engine.bulk_writes import insert_rows, insert_together
+from hms_cache.store.contract.partitions import FromTable
+from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters, insert_rows, insert_together
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
@@ -51,6 +53,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
+from hms_cache.values import frozen
 
 PARTITION_LEVEL_PRIVILEGE = "PARTITION_LEVEL_PRIVILEGE"
 
@@ -97,13 +100,35 @@ def add_partitions(
             new[name] = _own_copy(table, partition, writer.write_id)
     if not new:
         return []
-    places = prepare_added(context, transaction, table, new, writer.options)
+    wanted = prepare_added(context, transaction, table, new)
+    part_ids = insert_partitions(context, transaction, row, new)
+    # After the rows: who loses a name to another must not undo the directory that the other one uses.
+    places = _make_directories(context, transaction, wanted)
+    if context.warehouse.manages_files and gathers_statistics(context, table):
+        counted = {each.name: each.place for each in wanted if each.name in places and not each.has_statistics}
+        _count_files(context, transaction, table, new, counted, part_ids, writer.options)
     files = files_of_new_partitions(context, transaction.connection, table, new, places)
-    insert_partitions(context, transaction, row, new)
     added = list(new.values())
     for event in context.messages.build_add_partitions(table, added, files):
         transaction.append_event(event)
     return added
+
+
+def like_table(table: Table, partitions: Sequence[Partition], from_table: FromTable) -> Sequence[Partition]:
+    """The partitions with what they take from the table, whose row is locked; the given structs stay as they are."""
+    if from_table is FromTable.NOTHING or table.sd is None:
+        return partitions
+    changed = []
+    for partition in partitions:
+        own = copy.copy(partition)
+        if from_table is FromTable.DESCRIPTOR:
+            own.sd = copy.copy(table.sd)
+            own.sd.location = None  # type: ignore[assignment]  # it has none of its own
+        elif own.sd is not None:
+            own.sd = copy.copy(own.sd)
+            own.sd.cols = table.sd.cols
+        changed.append(own)
+    return changed
 
 
 def existing_names(connection: Connection, table: PartitionedTable, names: Sequence[str]) -> set[str]:
@@ -212,24 +237,29 @@ def _descriptor_at(descriptor: StorageDescriptor, location: str | None) -> Stora
     )
 
 
-def prepare_added(
-    context: StoreContext,
-    transaction: WriteTransaction,
-    table: Table,
-    partitions: Mapping[str, Partition],
-    environment_context: EnvironmentOptions,
-) -> dict[str, AllowedLocation]:
-    """Locations, directories, basic statistics, times: what the server adds to new partitions, by name.
+@frozen
+class _Wanted:
+    """The directory of a new partition, to be made where it is not there."""
 
-    The directories that were there before, and may be listed.
+    name: str
+    place: AllowedLocation
+    may_be_listed: bool
+    has_statistics: bool
+    """Whether the client has sent the basic ones."""
+
+
+def prepare_added(
+    context: StoreContext, transaction: WriteTransaction, table: Table, partitions: Mapping[str, Partition]
+) -> list[_Wanted]:
+    """Locations, times and inherited parameters: what the server adds to new partitions, by name.
+
+    The directories that they shall have.
     """
     warehouse = context.warehouse
-    changes = warehouse.changes(transaction)
     root = None if table.sd is None or not table.sd.location else warehouse.location(table.sd.location)
     files = FileAccess(context, transaction.connection)
-    gathers = warehouse.manages_files and gathers_statistics(context, table)
     now = context.now_s()
-    places: list[tuple[str, Partition, Location]] = []
+    places: list[tuple[str, Location, bool]] = []
     for name, partition in partitions.items():
         location = None
         given = None if partition.sd is None else partition.sd.location
@@ -244,31 +274,52 @@ def prepare_added(
             if partition.sd is None:
                 raise MetaException("Invalid partition: it has no storage descriptor")
             partition.sd.location = str(location)
-            places.append((name, partition, location))
-    wanted: list[tuple[str, Partition, AllowedLocation, bool]] = []
-    for (name, partition, location), place in zip(
-        places, files.allow_making_all([location for _, _, location in places]), strict=True
-    ):
-        if place is not None:
-            wanted.append((name, partition, place, files.allow(location) is not None))
-    made = changes.make_directories([place for _, _, place, _ in wanted])
-    there = [
-        (name, partition, place)
-        for (name, partition, place, is_allowed), is_made in zip(wanted, made, strict=True)
-        if is_allowed and not is_made
-    ]
-    counted = [
-        (partition, place) for _, partition, place in there if gathers and not has_fast_statistics(partition.parameters)
-    ]
-    found = warehouse.directory_statistics_all([place for _, place in counted])
-    for (partition, _), statistics in zip(counted, found, strict=True):
-        update_directory_statistics(partition.parameters, statistics, environment_context)
-    for partition in partitions.values():
+            places.append((name, location, has_fast_statistics(partition.parameters)))
         partition.createTime = now
         set_ddl_time(partition.parameters, now)
-        partition.parameters.update(inherited_parameters(table, context.settings.catalog.inherited_table_parameters))
-        partition.parameters = dict(sorted(partition.parameters.items()))
-    return {name: place for name, _, place in there}
+        _inherit_parameters(context, table, partition)
+    allowed = files.allow_making_all([location for _, location, _ in places])
+    return [
+        _Wanted(name, place, files.allow(location) is not None, has_statistics)
+        for (name, location, has_statistics), place in zip(places, allowed, strict=True)
+        if place is not None
+    ]
+
+
+def _inherit_parameters(context: StoreContext, table: Table, partition: Partition) -> None:
+    inherited = inherited_parameters(table, context.settings.catalog.inherited_table_parameters)
+    partition.parameters = dict(sorted((partition.parameters | inherited).items()))
+
+
+def _make_directories(
+    context: StoreContext, transaction: WriteTransaction, wanted: Sequence[_Wanted]
+) -> dict[str, AllowedLocation]:
+    """Makes what is missing; by name, the directories that were there before, and may be listed."""
+    made = context.warehouse.changes(transaction).make_directories([each.place for each in wanted])
+    return {
+        each.name: each.place for each, is_made in zip(wanted, made, strict=True) if each.may_be_listed and not is_made
+    }
+
+
+def _count_files(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    table: Table,
+    partitions: Mapping[str, Partition],
+    places: Mapping[str, AllowedLocation],
+    part_ids: Mapping[str, int],
+    options: EnvironmentOptions,
+) -> None:
+    """Stores the basic statistics of partitions, whose directories were there before, by name."""
+    found = context.warehouse.directory_statistics_all(list(places.values()))
+    changes = []
+    for name, statistics in zip(places, found, strict=True):
+        partition = partitions[name]
+        before, partition.parameters = partition.parameters, dict(partition.parameters)
+        update_directory_statistics(partition.parameters, statistics, options)
+        _inherit_parameters(context, table, partition)
+        changes.append(ParameterChange(part_ids[name], before, partition.parameters))
+    change_parameters(transaction.connection, PARTITION_PARAMS, "PART_ID", changes)
 
 
 def inherited_parameters(table: Table, names: Sequence[str]) -> dict[str, str]:

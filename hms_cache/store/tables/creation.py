@@ -313,23 +313,24 @@ def insert_creation_metadata(transaction: WriteTransaction, metadata: CreationMe
             }
         )
     )
-    if sources:
-        connection.execute(
-            insert(MV_TABLES_USED),
-            [
-                features.writable(
-                    MV_TABLES_USED,
-                    {
-                        "MV_CREATION_METADATA_ID": metadata_id,
-                        "TBL_ID": table_id,
-                        "INSERTED_COUNT": counts[0],
-                        "UPDATED_COUNT": counts[1],
-                        "DELETED_COUNT": counts[2],
-                    },
-                )
-                for table_id, counts in sources.items()
-            ],
+    rows = [
+        features.writable(
+            MV_TABLES_USED,
+            {
+                "MV_CREATION_METADATA_ID": metadata_id,
+                "TBL_ID": table_id,
+                "INSERTED_COUNT": counts[0],
+                "UPDATED_COUNT": counts[1],
+                "DELETED_COUNT": counts[2],
+            },
         )
+        for table_id, counts in sources.items()
+    ]
+    try:
+        if rows:
+            connection.execute(insert(MV_TABLES_USED), rows)
+    except IntegrityError as error:
+        raise RetryableConflict(f"somebody else dropped a table that view {metadata.tblName} uses") from error
 
 
 def _source_tables(connection: Connection, metadata: CreationMetadata) -> dict[int, tuple[int, int, int]]:

@@ -23,8 +23,8 @@ class TransactionOutcome(Protocol):
         """Do this after the commit, in order of registration."""
         ...
 
-    def on_rollback(self, action: Callable[[], None]) -> None:
-        """Do this after a rollback, last registered first."""
+    def on_rollback(self, action: Callable[[], None], *, under_locks: bool = False) -> None:
+        """Do this after a rollback, last registered first; `under_locks`: before it where that is possible."""
         ...
 
 
@@ -45,7 +45,10 @@ class WarehouseChanges:
         """
         made = self._warehouse.make_directory(location)
         if made:
-            self._transaction.on_rollback(lambda: self._warehouse.remove_empty_directory(location))
+            # Who waits for the name would take the directory for one that stays.
+            self._transaction.on_rollback(
+                lambda: self._warehouse.remove_empty_directory(location), under_locks=location.is_local
+            )
             crash_point(CrashPoint.DIRECTORY_MADE)
         return made
 
@@ -54,7 +57,9 @@ class WarehouseChanges:
         found = self._warehouse.make_directories(locations)
         for location, made in zip(locations, found, strict=True):
             if made is True:
-                self._transaction.on_rollback(partial(self._warehouse.remove_empty_directory, location))
+                self._transaction.on_rollback(
+                    partial(self._warehouse.remove_empty_directory, location), under_locks=location.is_local
+                )
                 crash_point(CrashPoint.DIRECTORY_MADE)
         for made in found:
             if isinstance(made, MetaException):
@@ -87,11 +92,12 @@ class WarehouseChanges:
             is_undone = True
 
         if record is not None:
-            self._transaction.on_rollback(forget)
+            self._transaction.on_rollback(forget, under_locks=True)
             self._transaction.after_commit(forget)
             crash_point(CrashPoint.MOVE_RECORDED)
         self._warehouse.rename_directory(source, destination)
-        self._transaction.on_rollback(move_back)
+        # Who waits for the row would find the directory neither here nor there, and give the row another place.
+        self._transaction.on_rollback(move_back, under_locks=True)
         crash_point(CrashPoint.DIRECTORY_MOVED)
 
     def _copy_objects(self, source: AllowedLocation, destination: AllowedLocation) -> ObjectMove:

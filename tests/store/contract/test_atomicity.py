@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,6 +14,9 @@ from sqlalchemy import event
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable
+from hms_cache.store.tables.change_columns import replace_columns
+from hms_cache.store.warehouse import Warehouse
+from hms_cache.store.warehouse.changes import WarehouseChanges
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, environment, external, table
 from tests.store.contract.test_constraints import everything
@@ -195,6 +199,100 @@ def test_one_of_many_creations_wins_and_keeps_its_directory(catalog: StoreUnderT
         assert catalog.path(catalog.get(f"t{turn}").sd.location).is_dir()
     created = [name for kind, _, name in catalog.events() if kind == "CREATE_TABLE"]
     assert created == [f"t{turn}" for turn in range(5)]
+
+
+def _add_partition(catalog: StoreUnderTest) -> None:
+    catalog.add_partitions("p", ("1",))
+
+
+CREATIONS: dict[str, tuple[Callable[[StoreUnderTest], None], str]] = {
+    "database": (lambda catalog: catalog.create_database("e"), "e.db"),
+    "table": (lambda catalog: catalog.store.writes.tables.create_table(table("t")), "d.db/t"),
+    "partition": (_add_partition, "d.db/p/dt=1"),
+}
+
+
+@pytest.mark.parametrize(("create", "directory"), CREATIONS.values(), ids=CREATIONS)
+def test_who_loses_a_name_leaves_the_directory_to_who_has_it(
+    catalog: StoreUnderTest,
+    monkeypatch: pytest.MonkeyPatch,
+    create: Callable[[StoreUnderTest], None],
+    directory: str,
+) -> None:
+    """The first is held when it has made the directory: the second waits for the name, or has it before the first."""
+    catalog.create_table("p", keys=[("dt", "string")])
+    made, proceed = threading.Event(), threading.Event()
+    first: list[int] = []
+
+    def hold(method: str) -> None:
+        go_on = getattr(WarehouseChanges, method)
+
+        def held(self: WarehouseChanges, what: Any) -> Any:
+            answer = go_on(self, what)
+            if threading.get_ident() in first and not made.is_set():
+                made.set()
+                assert proceed.wait(30)
+            return answer
+
+        monkeypatch.setattr(WarehouseChanges, method, held)
+
+    hold("make_directory")
+    hold("make_directories")
+
+    def create_first() -> None:
+        first.append(threading.get_ident())
+        create(catalog)
+
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(create_first)]
+        assert made.wait(30)
+        both.append(pool.submit(create, catalog))
+        wait(both[1:], 0.3)
+        proceed.set()
+        errors = [type(error) for each in both if (error := each.exception(60)) is not None]
+    assert errors == [ttypes.AlreadyExistsException]
+    assert (catalog.directory / directory).is_dir()
+
+
+def test_a_move_is_undone_before_others_find_the_directory(
+    catalog: StoreUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rename that fails after its move is held before it moves back: who wants the table waits until it has."""
+    created = catalog.create_table("t")
+    (catalog.path(created.sd.location) / "data").write_bytes(b"1")
+    moved, proceed = threading.Event(), threading.Event()
+    first: list[int] = []
+    move = Warehouse.rename_directory
+
+    def held(self: Warehouse, source: Any, destination: Any, **more: Any) -> Any:
+        if threading.get_ident() in first and source.location.name == "a":
+            moved.set()
+            assert proceed.wait(30)
+        return move(self, source, destination, **more)
+
+    def refuse(*arguments: Any) -> Any:
+        if threading.get_ident() in first:
+            raise ttypes.MetaException("refused")
+        return replace_columns(*arguments)
+
+    monkeypatch.setattr(Warehouse, "rename_directory", held)
+    monkeypatch.setattr("hms_cache.store.tables.changes.replace_columns", refuse)
+
+    def rename(name: str) -> None:
+        if name == "a":
+            first.append(threading.get_ident())
+        catalog.alter("t", table(name, location=created.sd.location))
+
+    with ThreadPoolExecutor(2) as pool:
+        both = [pool.submit(rename, "a")]
+        assert moved.wait(30)
+        both.append(pool.submit(rename, "b"))
+        wait(both[1:], 0.3)
+        proceed.set()
+        errors = [each.exception(60) for each in both]
+    assert isinstance(errors[0], ttypes.MetaException)
+    assert errors[1] is None
+    assert (catalog.path(catalog.get("b").sd.location) / "data").is_file()
 
 
 def test_events_are_gapless_when_many_write(catalog: StoreUnderTest) -> None:

@@ -12,25 +12,33 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from sqlalchemy import Column, select
+from sqlalchemy import Column, select, update
 
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.message_reader import read_event
+from hms_cache.server.calls import Call
+from hms_cache.server.handlers import partition_changes
+from hms_cache.store.contract.environment import EnvironmentOptions, Writer
+from hms_cache.store.contract.tables import UsedByViews
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
     GLOBAL_PRIVS,
     I_SCHEMA,
+    MV_TABLES_USED,
     PART_COL_STATS,
     ROLE_MAP,
+    SCHEDULED_EXECUTIONS,
     SCHEDULED_QUERIES,
     SCHEMA_VERSION,
     SERDES,
 )
 from hms_cache.store.transactions.write_notifications import TableWrite
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, create_database, partition, table
 
@@ -141,6 +149,63 @@ def create_partitioned(server: Server) -> None:
     server.objects.writes.tables.create_table(table("d", "t", (("k", "string"),)))
 
 
+def create_view(server: Server) -> None:
+    """Of table t, materialized."""
+    view = table("d", "v")
+    view.tableType = "MATERIALIZED_VIEW"
+    view.viewOriginalText = view.viewExpandedText = "SELECT * FROM d.t"
+    view.creationMetadata = ttypes.CreationMetadata(CATALOG, "d", "v", {"d.t"}, materializationTime=1)
+    server.objects.writes.tables.create_table(view)
+
+
+def rebuild_view(server: Server) -> None:
+    """From table u, no longer from t."""
+    metadata = ttypes.CreationMetadata(CATALOG, "d", "v", {"d.u"}, materializationTime=2)
+    server.objects.writes.tables.update_creation_metadata(TableName(CATALOG, "d", "v"), metadata)
+
+
+def add_column(server: Server) -> None:
+    """With CASCADE."""
+    changed = copy.deepcopy(server.objects.reads.tables.get_table(TableName(CATALOG, "d", "t")))
+    changed.sd.cols.append(ttypes.FieldSchema("new", "int"))
+    writer = Writer(options=EnvironmentOptions(cascades=True))
+    server.objects.writes.tables.alter_table(TableName(CATALOG, "d", "t"), changed, writer=writer)
+
+
+def call_of(server: Server) -> Call:
+    """Of a client of this server."""
+    return cast(Call, SimpleNamespace(stores=SimpleNamespace(reads=server.objects.reads, writes=server.objects.writes)))
+
+
+def append_partition(server: Server) -> None:
+    partition_changes.append_partition(call_of(server), methods.append_partition_args("d", "t", ["1"]))
+
+
+def add_without_columns(server: Server) -> None:
+    added = partition(table("d", "t"), ("1",))
+    added.sd.cols = []
+    request = ttypes.AddPartitionsRequest("d", "t", [added], False, skipColumnSchemaForPartition=True)
+    partition_changes.add_partitions_req(call_of(server), methods.add_partitions_req_args(request))
+
+
+def columns_of_partition(server: Server) -> list[str]:
+    found = server.objects.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["1"])
+    return [column.name for column in found.sd.cols]
+
+
+def create_plain(name: str) -> Do:
+    return lambda server: server.objects.writes.tables.create_table(table("d", name))
+
+
+def drop_table(name: str) -> Do:
+    return lambda server: server.objects.writes.tables.drop_table(TableName(CATALOG, "d", name), delete_data=False)
+
+
+def sources_of_view(server: Server) -> set[str]:
+    found = server.objects.reads.tables.get_table(TableName(CATALOG, "d", "v"))
+    return set(found.creationMetadata.tablesUsed)
+
+
 def add_partition(server: Server, **statistics: ttypes.ColumnStatistics) -> None:
     added = partition(table("d", "t"), ("1",))
     for name, value in statistics.items():
@@ -175,6 +240,25 @@ def schedule(server: Server) -> None:
     key = ttypes.ScheduledQueryKey("q", "n")
     query = ttypes.ScheduledQuery(key, enabled=True, schedule="0 * * * * ?", user="u", query="SELECT 1")
     server.auxiliary.scheduled_queries.create(query)
+
+
+def begin_execution(server: Server) -> None:
+    """Of the scheduled query, so long ago that it counts as stuck."""
+    with server.database.write_engine.begin() as connection:
+        connection.execute(update(SCHEDULED_QUERIES).values(NEXT_EXECUTION=1))
+    server.auxiliary.scheduled_queries.poll("n")
+    with server.database.write_engine.begin() as connection:
+        connection.execute(update(SCHEDULED_EXECUTIONS).values(LAST_UPDATE_TIME=1))
+
+
+def finish_execution(server: Server) -> None:
+    [execution_id] = every(SCHEDULED_EXECUTIONS.c.SCHEDULED_EXECUTION_ID)(server)
+    report = ttypes.ScheduledQueryProgressInfo(execution_id, ttypes.QueryState.FINISHED, "e", None)
+    server.auxiliary.scheduled_queries.report_progress(report)
+
+
+def clean_executions(server: Server) -> None:
+    server.auxiliary.scheduled_queries.clean()
 
 
 SCHEMA = ttypes.ISchemaName(CATALOG, "d", "s")
@@ -214,12 +298,16 @@ def grant_globally(server: Server) -> None:
     server.auxiliary.privileges.grant_privileges([grant])
 
 
-def count(of: Column[Any]) -> Do:
-    def ask(server: Server) -> int:
+def every(of: Column[Any]) -> Callable[[Server], list[Any]]:
+    def ask(server: Server) -> list[Any]:
         with server.database.loading() as connection:
-            return len(connection.execute(select(of)).all())
+            return list(connection.execute(select(of)).scalars())
 
     return ask
+
+
+def count(of: Column[Any]) -> Do:
+    return lambda server: len(every(of)(server))
 
 
 CASES = {
@@ -337,6 +425,44 @@ CASES = {
         ("first", {"a": "1", "repl.incompatible": "true"}),
         prepare=(open_replicated,),
     ),
+    **{
+        f"column added, partition {what}": Case(
+            add_column,
+            second,
+            ("ALTER_TABLE", "ADD_PARTITION"),
+            columns_of_partition,
+            ["a", "b", "new"],
+            prepare=(create_partitioned,),
+        )
+        for what, second in (("appended", append_partition), ("added without columns", add_without_columns))
+    },
+    "table dropped, a view made of it": Case(
+        drop_table("t"),
+        create_view,
+        ("CREATE_TABLE", "DROP_TABLE"),
+        count(MV_TABLES_USED.c.TBL_ID),
+        0,
+        ttypes.MetaException,
+        prepare=(create_plain("t"),),
+    ),
+    "view made of a table, dropped": Case(
+        create_view,
+        drop_table("t"),
+        ("CREATE_TABLE", "CREATE_TABLE"),
+        sources_of_view,
+        {"d.t"},
+        UsedByViews,
+        prepare=(create_plain("t"),),
+    ),
+    "table dropped, a view rebuilt from it": Case(
+        drop_table("u"),
+        rebuild_view,
+        ("CREATE_TABLE", "DROP_TABLE"),
+        sources_of_view,
+        {"d.t"},
+        ttypes.MetaException,
+        prepare=(create_plain("t"), create_plain("u"), create_view),
+    ),
     "partition added twice, with statistics": Case(
         add_with_statistics,
         add_with_statistics,
@@ -356,6 +482,22 @@ CASES = {
     "serde added twice": Case(add_serde, add_serde, (), count(SERDES.c.SERDE_ID), 1, ttypes.AlreadyExistsException),
     "query scheduled twice": Case(
         schedule, schedule, (), count(SCHEDULED_QUERIES.c.SCHEDULED_QUERY_ID), 1, ttypes.AlreadyExistsException
+    ),
+    "execution finished, given up": Case(
+        finish_execution,
+        clean_executions,
+        (),
+        every(SCHEDULED_EXECUTIONS.c.STATE),
+        ["FINISHED"],
+        prepare=(schedule, begin_execution),
+    ),
+    "execution given up twice": Case(
+        clean_executions,
+        clean_executions,
+        (),
+        every(SCHEDULED_EXECUTIONS.c.STATE),
+        ["TIMED_OUT"],
+        prepare=(schedule, begin_execution),
     ),
     "schema created twice": Case(
         create_schema, create_schema, (), count(I_SCHEMA.c.SCHEMA_ID), 1, ttypes.AlreadyExistsException

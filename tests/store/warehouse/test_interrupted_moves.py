@@ -22,7 +22,7 @@ class Transaction:
     def after_commit(self, action: Callable[[], None]) -> None:
         self.committed.append(action)
 
-    def on_rollback(self, action: Callable[[], None]) -> None:
+    def on_rollback(self, action: Callable[[], None], *, under_locks: bool = False) -> None:
         self.rolled_back.append(action)
 
 

@@ -35,7 +35,7 @@ class Outcome:
     def after_commit(self, action: Callable[[], None]) -> None:
         self._after_commit.append(action)
 
-    def on_rollback(self, action: Callable[[], None]) -> None:
+    def on_rollback(self, action: Callable[[], None], *, under_locks: bool = False) -> None:
         self._on_rollback.append(action)
 
     def commit(self) -> None:
