@@ -123,3 +123,24 @@ def test_a_request_that_is_not_carried_out_is_not_told_that_it_was(serve: Serve,
         act(server)
         status, body = answer_on(sock)
     assert (status, body) == (503, b"")
+
+
+METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "NONE")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_is_answered(serve: Serve, method: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Load balancers ask with HEAD, the answer to which has no body; nothing is logged as a defect of the server."""
+    server = serve(**HTTP)
+    for target, status in (("/metastore", 405), ("/other", 404)):
+        for version in ("1.0", "1.1"):
+            with server.connect() as sock:
+                sock.sendall(f"{method} {target} HTTP/{version}\r\nhost: a\r\n\r\n".encode())
+                answer = http.client.HTTPResponse(sock, method=method)
+                answer.begin()
+                assert (answer.status, answer.read() == b"") == (status, method == "HEAD")
+                assert (answer.getheader("allow") == "POST") == (status == 405)
+                assert int(answer.getheader("content-length") or 0) > 0
+                assert sock.recv(1) == b""
+    wait_for(lambda: open_connections(server) == 0)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

@@ -142,6 +142,8 @@ class HttpLayer(Layer):
         self._body_bytes = 0
         self._awaited = False
         """Whether a response is owed."""
+        self._is_head = False
+        """Whether the request is one whose response has no body, though it tells the length of one."""
         self._checking = False
         self._lower_paused = False
         """Whether the client has yet to take what was sent: its next request waits for that."""
@@ -313,6 +315,7 @@ class HttpLayer(Layer):
         self._awaited = True
         self._in_body = True
         self._body_bytes = 0
+        self._is_head = request.method == b"HEAD"
         port = self._port
         if sum(len(name) + len(value) for name, value in request.headers) > port.max_header_bytes:
             limit = f"{port.max_header_bytes} are allowed (setting server.http_max_header_bytes)"
@@ -436,7 +439,7 @@ class HttpLayer(Layer):
         self._awaited = False
         http = self._http
         out = [http.send(h11.Response(status_code=status, headers=headers))]
-        if body:
+        if body and not self._is_head:
             data = http.send(h11.Data(data=b"".join(body) if len(body) > 1 else bytes(body[0])))
             out.append(data)
         out.append(http.send(h11.EndOfMessage()))
