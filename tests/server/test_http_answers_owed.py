@@ -144,3 +144,25 @@ def test_every_method_is_answered(serve: Serve, method: str, caplog: pytest.LogC
                 assert sock.recv(1) == b""
     wait_for(lambda: open_connections(server) == 0)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize(("provider", "method"), [("none", "getStatus"), ("policy", "get_all_databases")])
+def test_a_user_for_whose_name_there_is_no_room_is_told(
+    serve: Serve, provider: str, method: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What others have told of themselves takes all that is kept; nobody is taken for another user then."""
+    (tmp_path / "policy.toml").write_text("[[grants]]\nusers = ['ann']\nactions = ['read']\ndatabases = ['*']\n")
+    policy = {
+        "authorization.provider": "policy",
+        "authorization.policy_file": str(tmp_path / "policy.toml"),
+        "security.accept_insecure": True,
+    }
+    server = serve(**HTTP, **{"server.sessions_budget_bytes": 0}, **(policy if provider == "policy" else {}))
+    for _ in range(3):
+        for user in ("ann", "x" * 250):
+            with server.connect() as sock:
+                sock.sendall(request_of(user, request_bytes(method, 1)))
+                status, body = answer_on(sock)
+                assert status == 200 and (b"sessions_budget_bytes" in body) == (user != "ann")
+    wait_for(lambda: open_connections(server) == 0)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
