@@ -21,6 +21,7 @@ from hms_cache.server.first_call import FirstCall
 from hms_cache.server.layer import part_from
 from hms_cache.server.session import ANONYMOUS, CLAIMED_USER, IDENTITY, Session
 from hms_cache.server.shares import SLICE_S
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire import Message, MessageReader, ServerFull, TruncatedMessage, WireError, encode_exception
 
 if TYPE_CHECKING:
@@ -231,6 +232,10 @@ class Connection(asyncio.Protocol):
         """Whether no call is running."""
         return self._running is None
 
+    def is_refused(self) -> bool:
+        """Whether its call is not to be carried out: the ordinary way tells why."""
+        return self._refusal is not None
+
     def is_decoding(self) -> bool:
         """Whether what has come is still to be decoded: it waits for its turn."""
         return self._queued
@@ -360,8 +365,7 @@ class Connection(asyncio.Protocol):
                 return
             self._cancel_arrival_timer()
             if self._refusal is not None:
-                self._write(encode_exception(message, _busy(self._refusal)))
-                self.close()
+                self._refuse_call(message, self._refusal)
                 return
             self._begin(message)
             if self._reader.buffered_bytes and self._running is None and perf_counter() >= end_s:
@@ -370,6 +374,10 @@ class Connection(asyncio.Protocol):
         if self.charged_bytes:
             self._charge()
 
+    def _refuse_call(self, message: Message, reason: str) -> None:
+        self._write(encode_exception(message, _busy(reason)))
+        self.close()
+
     def _queue(self) -> None:
         if not self._queued:
             self._queued = True
@@ -377,19 +385,28 @@ class Connection(asyncio.Protocol):
             self._listener.turns.later(self._address, self)
 
     def session(self) -> Session:
-        """What is remembered of the client, from its first call on."""
+        """What is remembered of the client, from its first call on.
+
+        Where there is no room for the name that it says it has, the connection is refused: it would be another user's.
+        """
         session = self._session
         if session is None:
             session = self._session = Session(self._address, self._listener.session_budget)
             if self._transport is not None:
                 session.authenticate(self._transport.get_extra_info(IDENTITY))
                 if (claimed := self._transport.get_extra_info(CLAIMED_USER)) is not None:
-                    session.set_user(claimed, ())
+                    try:
+                        session.set_user(claimed, ())
+                    except MetaException as error:
+                        self._refusal = str(error.message)
             self._listener.first_call(self)
         return session
 
     def _begin(self, message: Message) -> None:
         session = self._session or self.session()
+        if self._refusal is not None:
+            self._refuse_call(message, self._refusal)
+            return
         dispatcher = self._listener.dispatcher
         if dispatcher.runs_on_loop(message):
             self._write(dispatcher.execute(session, message))

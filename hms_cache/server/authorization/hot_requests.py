@@ -33,6 +33,8 @@ class AuthorizedHotPath:
         session = self._session
         if session is None:
             session = self._session = connection.session()
+            if connection.is_refused():
+                return None
         decisions = session.decisions
         if decisions is None or decisions.policy is not self._authorizer.policy:
             decisions = self._guard.decisions(session)

@@ -142,7 +142,11 @@ class HttpLayer(Layer):
         self._body_bytes = 0
         self._awaited = False
         """Whether a response is owed."""
+        self._is_head = False
+        """Whether the request is one whose response has no body, though it tells the length of one."""
         self._checking = False
+        self._lower_paused = False
+        """Whether the client has yet to take what was sent: its next request waits for that."""
         self._closing = False
         self._ended = False
         self._timer: asyncio.TimerHandle | None = None
@@ -179,6 +183,17 @@ class HttpLayer(Layer):
         self._closing = True
         self._stop_timer()
         self._upper.connection_lost(error)
+
+    def pause_writing(self) -> None:
+        """The client takes less than is sent."""
+        self._lower_paused = True
+        super().pause_writing()
+
+    def resume_writing(self) -> None:
+        """The client caught up: its next request can be another user's, whose connection starts with nothing unsent."""
+        self._lower_paused = False
+        super().resume_writing()
+        self._next_request()
 
     # The connection's transport
 
@@ -223,20 +238,21 @@ class HttpLayer(Layer):
 
     def close(self) -> None:
         """Closes after what is already written has gone out; a request without an answer is told that there is none."""
-        self._answer_that_is_owed()
+        upper = self._upper
+        # A one-way call may end the conversation: fb303's `shutdown` does.
+        is_carried_out = bool(self._body_bytes) and upper.is_idle() and not (upper.is_decoding() or upper.has_more())
+        self._answer_that_is_owed(200 if is_carried_out else 503)
         self._closing = True
         self._lower.close()
 
     def part(self) -> None:
         """As `close`, but what the client still sends is read, see `part_from`."""
-        self._answer_that_is_owed()
+        self._answer_that_is_owed(503)
         super().part()
 
-    def _answer_that_is_owed(self) -> None:
+    def _answer_that_is_owed(self, status: int) -> None:
         if self._awaited and not self._closing:
-            # A one-way call may end the conversation: fb303's `shutdown` does.
-            upper = self._upper
-            status = 400 if upper.has_refused_bytes else 200 if upper.is_idle() else 503
+            status = 400 if self._upper.has_refused_bytes else status
             self._respond(status, [(b"content-length", b"0"), (b"connection", b"close")], [])
 
     def abort(self) -> None:
@@ -299,6 +315,7 @@ class HttpLayer(Layer):
         self._awaited = True
         self._in_body = True
         self._body_bytes = 0
+        self._is_head = request.method == b"HEAD"
         port = self._port
         if sum(len(name) + len(value) for name, value in request.headers) > port.max_header_bytes:
             limit = f"{port.max_header_bytes} are allowed (setting server.http_max_header_bytes)"
@@ -406,7 +423,10 @@ class HttpLayer(Layer):
         self._loop.call_soon(self._next_request)
 
     def _next_request(self) -> None:
-        if self._closing or self._awaited or self._http.our_state is not h11.DONE:
+        """Begins it once the answer before it is taken; a request whose body still comes is not over."""
+        if self._closing or self._awaited or self._in_body or self._lower_paused:
+            return
+        if self._http.our_state is not h11.DONE:
             return
         if self._ended or self._http.their_state is not h11.DONE:
             self.close()
@@ -419,7 +439,7 @@ class HttpLayer(Layer):
         self._awaited = False
         http = self._http
         out = [http.send(h11.Response(status_code=status, headers=headers))]
-        if body:
+        if body and not self._is_head:
             data = http.send(h11.Data(data=b"".join(body) if len(body) > 1 else bytes(body[0])))
             out.append(data)
         out.append(http.send(h11.EndOfMessage()))

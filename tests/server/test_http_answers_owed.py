@@ -1,0 +1,168 @@
+"""Thrift over HTTP: requests that come while answers before them are not taken, and requests that get no call."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.server.conftest import Running, Serve, request_bytes, table
+from tests.server.test_tls import Authority, wait_for
+
+HTTP = {"server.transport_mode": "http"}
+LARGE_BYTES = 4_000_000
+MANY = 40
+GET = request_bytes("get_table", 1, dbname="default", tbl_name="t")
+HEAD = b"POST /metastore HTTP/1.1\r\nhost: a\r\n"
+
+
+def request_of(user: str, body: bytes = GET) -> bytes:
+    return HEAD + f"x-actor-username: {user}\r\ncontent-length: {len(body)}\r\n\r\n".encode() + body
+
+
+def answer_on(sock: socket.socket) -> tuple[int, bytes]:
+    answer = http.client.HTTPResponse(sock)
+    answer.begin()
+    return answer.status, answer.read()
+
+
+def make_large_table(sock: socket.socket) -> None:
+    large = table("default", "t", comment="x" * LARGE_BYTES)
+    sock.sendall(request_of("ann", request_bytes("create_table", 1, tbl=large)))
+    assert answer_on(sock)[0] == 200
+
+
+def open_connections(server: Running) -> int:
+    samples = next(iter(server.service.metrics.server.connections.collect())).samples
+    return int(samples[0].value)
+
+
+def calls(server: Running) -> int:
+    return server.service.calls_by_method().get("get_table", 0)
+
+
+USERS = {"one user": ("ann",), "users who take turns": ("ann", "bob")}
+
+
+@pytest.mark.parametrize("users", USERS.values(), ids=USERS)
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+def test_requests_sent_ahead_wait_until_answers_are_taken(
+    serve: Serve, tmp_path: Path, tls: bool, users: Sequence[str]
+) -> None:
+    """A client that sends many and takes nothing has few answers made for it, and all of them once it takes them."""
+    authority = Authority(tmp_path)
+    server = serve(**HTTP, **(authority.settings() if tls else {}))
+    sock = server.connect()
+    if tls:
+        sock = authority.client().wrap_socket(sock, server_hostname="localhost")
+    make_large_table(sock)
+    sock.sendall(b"".join(request_of(users[number % len(users)]) for number in range(MANY)))
+    made = -1
+    while made != calls(server):
+        made = calls(server)
+        time.sleep(0.3)
+    assert 1 <= made <= 5
+    reader = sock.makefile("rb")
+    for _ in range(MANY):
+        assert reader.readline() == b"HTTP/1.1 200 \r\n"
+        length = 0
+        while (line := reader.readline()) != b"\r\n":
+            name, _, value = line.lower().partition(b":")
+            length = int(value) if name == b"content-length" else length
+        assert length > LARGE_BYTES and len(reader.read(length)) == length
+    reader.close()
+    sock.close()
+    wait_for(lambda: open_connections(server) == 0)
+
+
+def test_who_takes_nothing_is_closed_whoever_asked_last(serve: Serve) -> None:
+    server = serve(**HTTP, **{"server.write_timeout_s": 0.5})
+    with server.connect() as sock:
+        make_large_table(sock)
+    with server.connect() as sock:
+        sock.sendall(b"".join(request_of(user) for user in ("ann", "bob") * (MANY // 2)))
+        wait_for(lambda: calls(server) > 0)
+        wait_for(lambda: open_connections(server) == 0)
+
+
+ONE_WAY = request_bytes("reinitialize", 3)
+UNFINISHED = {
+    "a header": HEAD + b"content-length: 300\r\n\r\n",
+    "half a call": HEAD + b"content-length: %d\r\n\r\n" % len(GET) + GET[:-5],
+    "half a one-way call": HEAD + b"content-length: %d\r\n\r\n" % len(ONE_WAY) + ONE_WAY[:-1],
+    "half a chunk": HEAD + b"transfer-encoding: chunked\r\n\r\n%x\r\n" % len(GET) + GET[:-5],
+}
+
+
+def stop(server: Running) -> None:
+    threading.Thread(target=server.service.stop).start()
+
+
+ENDS: dict[str, tuple[dict[str, object], Callable[[Running], None]]] = {
+    "the server stops": ({}, stop),
+    "it sends nothing for long": ({"server.idle_timeout_s": 0.5}, lambda server: None),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("request_", UNFINISHED.values(), ids=UNFINISHED)
+def test_a_request_that_is_not_carried_out_is_not_told_that_it_was(serve: Serve, end: str, request_: bytes) -> None:
+    """Status 200 without a body is the answer to a one-way call; proxies and clients try 503 again."""
+    settings, act = ENDS[end]
+    server = serve(**HTTP, **settings)
+    with server.connect() as sock:
+        sock.sendall(request_of("ann", request_bytes("getStatus", 1)))
+        assert answer_on(sock)[0] == 200
+        sock.sendall(request_)
+        time.sleep(0.2)
+        act(server)
+        status, body = answer_on(sock)
+    assert (status, body) == (503, b"")
+
+
+METHODS = ("GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT", "NONE")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_is_answered(serve: Serve, method: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Load balancers ask with HEAD, the answer to which has no body; nothing is logged as a defect of the server."""
+    server = serve(**HTTP)
+    for target, status in (("/metastore", 405), ("/other", 404)):
+        for version in ("1.0", "1.1"):
+            with server.connect() as sock:
+                sock.sendall(f"{method} {target} HTTP/{version}\r\nhost: a\r\n\r\n".encode())
+                answer = http.client.HTTPResponse(sock, method=method)
+                answer.begin()
+                assert (answer.status, answer.read() == b"") == (status, method == "HEAD")
+                assert (answer.getheader("allow") == "POST") == (status == 405)
+                assert int(answer.getheader("content-length") or 0) > 0
+                assert sock.recv(1) == b""
+    wait_for(lambda: open_connections(server) == 0)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+@pytest.mark.parametrize(("provider", "method"), [("none", "getStatus"), ("policy", "get_all_databases")])
+def test_a_user_for_whose_name_there_is_no_room_is_told(
+    serve: Serve, provider: str, method: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What others have told of themselves takes all that is kept; nobody is taken for another user then."""
+    (tmp_path / "policy.toml").write_text("[[grants]]\nusers = ['ann']\nactions = ['read']\ndatabases = ['*']\n")
+    policy = {
+        "authorization.provider": "policy",
+        "authorization.policy_file": str(tmp_path / "policy.toml"),
+        "security.accept_insecure": True,
+    }
+    server = serve(**HTTP, **{"server.sessions_budget_bytes": 0}, **(policy if provider == "policy" else {}))
+    for _ in range(3):
+        for user in ("ann", "x" * 250):
+            with server.connect() as sock:
+                sock.sendall(request_of(user, request_bytes(method, 1)))
+                status, body = answer_on(sock)
+                assert status == 200 and (b"sessions_budget_bytes" in body) == (user != "ann")
+    wait_for(lambda: open_connections(server) == 0)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
