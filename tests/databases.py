@@ -126,8 +126,8 @@ class SqliteFiles:
         return self._directory / f"metastore-{next(self._numbers)}.db"
 
 
-initialized_names: set[str] = set()
-"""Databases of servers that have the schema, and keep it as it is (`DatabaseServer.initialized_database`)."""
+initialized: set[tuple[int | None, str | None]] = set()
+"""Port and name of databases that have the schema, and keep it as it is (`DatabaseServer.initialized_database`)."""
 
 
 class DatabaseServer:
@@ -185,7 +185,7 @@ class DatabaseServer:
         with closing(Database(url)) as database:
             init_schema(database)
         self._emptying[url] = create_engine(url, pool_size=1, pool_pre_ping=True)  # tests end connections
-        initialized_names.add(str(make_url(url).database))
+        initialized.add((make_url(url).port, make_url(url).database))
         return url
 
     def give_back(self, url: str) -> None:

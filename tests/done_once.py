@@ -15,7 +15,7 @@ from hms_cache.store.engine import database, inspection
 from hms_cache.store.engine.inspection import TableShape
 from hms_cache.store.engine.statement_cache import StatementCache
 from hms_cache.store.schema import METADATA
-from tests.databases import initialized_names
+from tests.databases import initialized
 
 
 @contextmanager
@@ -35,18 +35,26 @@ def done_once() -> Iterator[None]:
 
 
 def _of_initialized(inspect: Callable[[Connection], dict[str, TableShape]]) -> Any:
-    """A server takes 20 ms to describe its tables. Those of databases that tests give back stay as they were made."""
-    found: dict[str, dict[str, TableShape]] = {}
+    """A server takes 20 ms to describe its tables. Those of databases that tests give back stay as they were made, but for
+    tables of our own, which come when they are needed."""
+    found: dict[Hashable, dict[str, TableShape]] = {}
 
     def inspect_once(connection: Connection) -> dict[str, TableShape]:
-        name = str(connection.engine.url.database)
-        if name not in initialized_names:
+        place = (connection.engine.url.port, connection.engine.url.database)
+        if place not in initialized:
             return inspect(connection)
-        if name not in found:
-            found[name] = inspect(connection)
-        return {name: _copied(shape) for name, shape in found[name].items()}
+        tables = frozenset(connection.exec_driver_sql(_TABLES[connection.dialect.name]).scalars())
+        if (place, tables) not in found:
+            found[place, tables] = inspect(connection)
+        return {name: _copied(shape) for name, shape in found[place, tables].items()}
 
     return inspect_once
+
+
+_TABLES = {
+    "mysql": "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()",
+    "postgresql": "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace",
+}
 
 
 def _by_definitions(inspect: Callable[[Connection], dict[str, TableShape]]) -> Any:
