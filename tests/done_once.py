@@ -35,8 +35,8 @@ def done_once() -> Iterator[None]:
 
 
 def _of_initialized(inspect: Callable[[Connection], dict[str, TableShape]]) -> Any:
-    """A server takes 20 ms to describe its tables. Those of databases that tests give back stay as they were made, but for
-    tables of our own, which come when they are needed."""
+    """A server takes 20 ms to describe its tables. Those of databases that tests give back stay as they were made, but
+    for tables of our own, which come when they are needed."""
     found: dict[Hashable, dict[str, TableShape]] = {}
 
     def inspect_once(connection: Connection) -> dict[str, TableShape]:

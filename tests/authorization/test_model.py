@@ -98,11 +98,16 @@ class Reference:
             return False
         if method in REPLACING and not self.may(user, "alter", *names):
             return False
+        if method in NAMING_SERDES and not self.may(user, "read", None, None, None):
+            return False
         return any(self.may(user, a, *names) for a in actions)
 
 
 REPLACING = ("add_package", "create_stored_procedure")
 """What is there of the same name becomes the new one."""
+
+NAMING_SERDES = ("map_schema_version_to_serde",)
+"""One of all serdes, which have no database and are those of tables, too."""
 
 _OF_OWNERS = """
     abort_txn add_dynamic_partitions add_write_notification_log add_write_notification_log_in_batch
