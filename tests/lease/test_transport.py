@@ -228,6 +228,7 @@ def test_a_peer_that_reads_nothing_holds_up_nobody_and_no_memory(make: Make, mon
     with proxy_to("127.0.0.1", stalled.port) as way:
         a.transport.meet({"b": b.address, "c": f"127.0.0.1:{way.port}"})
         wait_until(lambda: sorted(a.transport.connected()) == ["b", "c"])
+        wait_until(lambda: [message for _, message in stalled.messages].count(list(FIRST)) == 1)
         way.stall()
 
         def is_given_up() -> bool:
