@@ -29,7 +29,7 @@ from benchmarks.java_metastore import fetch, load_schema, server_process_id, sta
 from benchmarks.load import load
 from benchmarks.processes import resident_bytes
 
-FULL = Sizes(1.0, (1, 4, 16, 64), (1, 4, 16), (0, 1, 5, 20), 1_000_000, 900)
+FULL = Sizes(1.0, (1, 4, 16, 64), (1, 4, 16), (0, 1, 5, 20), 1_000_000, 1500)
 QUICK = Sizes(0.5, (4, 16), (4,), (0, 5), 200_000, 300)
 
 PLAN = CatalogPlan(databases=14, tables=51, large=10_000, copies_1000=78, copies_100=102)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +32,16 @@ _HOURS = 24
 @click.option("--partitions", default="100000,1000000", show_default=True)
 @click.option("--new", default=1_000, show_default=True, help="directories without a partition")
 def repair(partitions: str, new: int) -> None:
-    """Seconds of a listing with `os.scandir`, of a plan of nothing, and of a repair, on local directories."""
+    """Seconds of a listing with `os.scandir`, of a plan of nothing, and of a repair, on local directories.
+
+    *Cold*: the kernel has forgotten the directories and reads them from the disk, as each night of a job finds them.
+    That takes root; otherwise these are as warm as the others.
+    """
     click.echo(
-        "| partitions | new | listing alone | plan of nothing | repair, --database | repair, metastore only | MiB |"
+        "| partitions | new | listing alone | plan of nothing | repair, --database | repair, metastore only "
+        "| listing alone, cold | repair, --database, cold | MiB |"
     )
-    click.echo("|--:|--:|--:|--:|--:|--:|--:|")
+    click.echo("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
     for count in map(int, partitions.split(",")):
         with tempfile.TemporaryDirectory(prefix="hms-cache-repair-") as directory:
             figures = _measured(Path(directory), count, new)
@@ -98,13 +104,27 @@ def _runs(address: str, url: str, lake: Path, count: int, new: int) -> tuple[flo
     options = ["--metastore", f"thrift://{address}", "--tables", f"{_DATABASE}.{_TABLE}", "--mode", "add"]
     fast = [*options, "--database", url]
     nothing_s = _timed(lambda: _repair(fast, 0))
-    seconds = []
-    for number, arguments in enumerate((fast, options)):
+
+    def repaired_s(number: int, arguments: list[str], *, cold: bool = False) -> float:
         for extra in range(new):
             os.makedirs(lake / _name(count + number * new + extra), exist_ok=True)
-        seconds.append(_timed(lambda arguments=arguments: _repair(arguments, new)))  # type: ignore[misc]
+        if cold:
+            _forget_directories()
+        return _timed(lambda: _repair(arguments, new))
+
+    fast_s, slow_s = repaired_s(0, fast), repaired_s(1, options)
+    _forget_directories()
+    cold_listing_s = _timed(lambda: _list(lake))
+    cold_s = repaired_s(2, fast, cold=True)
     peak_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return listing_s, nothing_s, *seconds, peak_mib
+    return listing_s, nothing_s, fast_s, slow_s, cold_listing_s, cold_s, peak_mib
+
+
+def _forget_directories() -> None:
+    """What the kernel holds of files and directories; the database keeps its own buffers."""
+    os.sync()
+    with suppress(PermissionError):
+        Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
 
 
 def _list(lake: Path) -> int:
