@@ -10,16 +10,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
 from benchmarks.catalog import TablePlan, partition, table
 from benchmarks.client import connect
 from benchmarks.cloning import multiply_partitions
+from benchmarks.jobs.lake import BUCKET, S3Lake, s3_lake
 from benchmarks.own_metastore import OwnMetastore
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
@@ -27,34 +29,110 @@ _DATABASE, _TABLE, _COLUMNS = "repair", "t", 4
 _HOURS = 24
 """Partitions in a directory of a day."""
 
+_THREADS = 16
+"""The job's default."""
+
 
 @click.command()
 @click.option("--partitions", default="100000,1000000", show_default=True)
+@click.option("--s3-partitions", default="", help="sizes on moto's S3: 24000")
 @click.option("--new", default=1_000, show_default=True, help="directories without a partition")
-def repair(partitions: str, new: int) -> None:
+def repair(partitions: str, s3_partitions: str, new: int) -> None:
     """Seconds of a listing with `os.scandir`, of a plan of nothing, and of a repair, on local directories.
 
     *Cold*: the kernel has forgotten the directories and reads them from the disk, as each night of a job finds them.
-    That takes root; otherwise these are as warm as the others.
+    That takes root; otherwise these are as warm as the others. On S3 the listing alone is made with boto3, by as many
+    threads as the job's.
     """
     click.echo(
         "| partitions | new | listing alone | plan of nothing | repair, --database | repair, metastore only "
         "| listing alone, cold | repair, --database, cold | MiB |"
     )
     click.echo("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for count in map(int, partitions.split(",")):
+    for count in (int(one) for one in partitions.split(",") if one):
         with tempfile.TemporaryDirectory(prefix="hms-cache-repair-") as directory:
-            figures = _measured(Path(directory), count, new)
+            figures = _measured(Path(directory), _LocalTree(Path(directory) / "lake"), count, new)
             shutil.rmtree(Path(directory) / "lake", ignore_errors=True)
         click.echo(f"| {count:,} | {new:,} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |")
+    for count in (int(one) for one in s3_partitions.split(",") if one):
+        with (
+            tempfile.TemporaryDirectory(prefix="hms-cache-repair-") as directory,
+            s3_lake(Path(directory)) as (lake, _),
+        ):
+            figures = _measured(Path(directory), _S3Tree(lake), count, new)
+        click.echo(f"| {count:,}, S3 | {new:,} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |")
 
 
-def _measured(directory: Path, count: int, new: int) -> tuple[float, ...]:
+class _Tree(Protocol):
+    """Directories of partitions."""
+
+    root: str
+
+    def make(self, names: Iterable[str]) -> None: ...
+
+    def list(self) -> int:
+        """How many there are, by nothing but a listing."""
+        ...
+
+    def forget(self) -> None:
+        """From now on they are read as if for the first time."""
+        ...
+
+
+class _LocalTree:
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.root = f"file:{directory}"
+
+    def make(self, names: Iterable[str]) -> None:
+        for name in names:
+            os.makedirs(self._directory / name, exist_ok=True)
+
+    def list(self) -> int:
+        found = 0
+        for day in os.scandir(self._directory):
+            with os.scandir(day.path) as hours:
+                found += sum(1 for hour in hours if hour.is_dir())
+        return found
+
+    def forget(self) -> None:
+        # The database keeps its own buffers.
+        os.sync()
+        with suppress(PermissionError):
+            Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
+
+
+class _S3Tree:
+    def __init__(self, lake: S3Lake) -> None:
+        self._lake = lake
+        self.root = f"{lake.root}/lake"
+
+    def make(self, names: Iterable[str]) -> None:
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for _ in pool.map(lambda name: self._lake.write(f"{self.root}/{name}/data", b"12345"), names):
+                pass
+
+    def list(self) -> int:
+        import boto3  # type: ignore[import-untyped]
+
+        client = boto3.client("s3", endpoint_url=os.environ["AWS_ENDPOINT_URL"])
+
+        def children(prefix: str) -> list[str]:
+            pages = client.get_paginator("list_objects_v2").paginate(Bucket=BUCKET, Prefix=prefix, Delimiter="/")
+            return [each["Prefix"] for page in pages for each in page.get("CommonPrefixes", ())]
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            return sum(map(len, pool.map(children, children("lake/"))))
+
+    def forget(self) -> None:
+        pass  # it is asked each time
+
+
+def _measured(directory: Path, tree: _Tree, count: int, new: int) -> tuple[float, ...]:
     from hms_cache.store.engine.database import Database
     from hms_cache.store.installation.init import init_schema
     from tests.databases import closing, start_mariadb
 
-    lake = directory / "lake"
     plan = TablePlan(_DATABASE, _TABLE, _COLUMNS, count)
     mariadb = start_mariadb()
     try:
@@ -64,33 +142,32 @@ def _measured(directory: Path, count: int, new: int) -> tuple[float, ...]:
         loading = OwnMetastore(url, directory / "loading", ADMIN__PORT="0")
         loading.start()
         try:
-            _create(loading.address, plan, lake)
+            _create(loading.address, plan, tree.root)
         finally:
             loading.stop()
         multiply_partitions(url, _DATABASE, _TABLE, count, _HOURS)
-        for number in range(count):
-            os.makedirs(lake / _name(number), exist_ok=True)
+        tree.make(map(_name, range(count)))
         serving = OwnMetastore(url, directory / "serving", ADMIN__PORT="0")
         serving.start()
         try:
-            return _runs(serving.address, url, lake, count, new)
+            return _runs(serving.address, url, tree, count, new)
         finally:
             serving.stop()
     finally:
         mariadb.stop()
 
 
-def _create(address: str, plan: TablePlan, lake: Path) -> None:
+def _create(address: str, plan: TablePlan, root: str) -> None:
     client = connect(address)
-    client.create_database(ttypes.Database(name=_DATABASE, locationUri=f"file:{lake}", parameters={}))
+    client.create_database(ttypes.Database(name=_DATABASE, locationUri=root, parameters={}))
     made = table(plan)
-    made.sd.location = f"file:{lake}"
+    made.sd.location = root
     made.partitionKeys = [ttypes.FieldSchema(key, "string", None) for key in ("dt", "hour")]
     client.create_table(made)
     parts = [partition(plan, number) for number in range(_HOURS)]
     for number, part in enumerate(parts):
         part.values = [f"day-{0:06d}", str(number)]
-        part.sd.location = f"file:{lake}/{_name(number)}"
+        part.sd.location = f"{root}/{_name(number)}"
     client.add_partitions_req(ttypes.AddPartitionsRequest(_DATABASE, _TABLE, parts, False, False))
 
 
@@ -99,40 +176,24 @@ def _name(number: int) -> str:
     return f"dt=day-{number // _HOURS:06d}/hour={number % _HOURS}"
 
 
-def _runs(address: str, url: str, lake: Path, count: int, new: int) -> tuple[float, ...]:
-    listing_s = _timed(lambda: _list(lake))
+def _runs(address: str, url: str, tree: _Tree, count: int, new: int) -> tuple[float, ...]:
+    listing_s = _timed(tree.list)
     options = ["--metastore", f"thrift://{address}", "--tables", f"{_DATABASE}.{_TABLE}", "--mode", "add"]
     fast = [*options, "--database", url]
     nothing_s = _timed(lambda: _repair(fast, 0))
 
     def repaired_s(number: int, arguments: list[str], *, cold: bool = False) -> float:
-        for extra in range(new):
-            os.makedirs(lake / _name(count + number * new + extra), exist_ok=True)
+        tree.make(_name(count + number * new + extra) for extra in range(new))
         if cold:
-            _forget_directories()
+            tree.forget()
         return _timed(lambda: _repair(arguments, new))
 
     fast_s, slow_s = repaired_s(0, fast), repaired_s(1, options)
-    _forget_directories()
-    cold_listing_s = _timed(lambda: _list(lake))
+    tree.forget()
+    cold_listing_s = _timed(tree.list)
     cold_s = repaired_s(2, fast, cold=True)
     peak_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
     return listing_s, nothing_s, fast_s, slow_s, cold_listing_s, cold_s, peak_mib
-
-
-def _forget_directories() -> None:
-    """What the kernel holds of files and directories; the database keeps its own buffers."""
-    os.sync()
-    with suppress(PermissionError):
-        Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
-
-
-def _list(lake: Path) -> int:
-    found = 0
-    for day in os.scandir(lake):
-        with os.scandir(day.path) as hours:
-            found += sum(1 for hour in hours if hour.is_dir())
-    return found
 
 
 def _repair(arguments: list[str], expected: int) -> None:
