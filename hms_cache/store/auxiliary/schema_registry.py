@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
@@ -218,6 +218,7 @@ class SchemaRegistry(PartOfStore):
         """The versions with such a column, by schema, newest first.
 
         :param namespace: what stands in the column's comment, in the same case.
+        :param kind: the column's type; in any case, as for Hive on MySQL.
         :raises MetaException: neither name nor namespace is given.
         """
         if column is None and namespace is None:
@@ -228,7 +229,7 @@ class SchemaRegistry(PartOfStore):
         if namespace is not None:
             conditions.append(same_text(COLUMNS_V2.c.COMMENT, namespace))
         if kind is not None:
-            conditions.append(same_text(COLUMNS_V2.c.TYPE_NAME, kind))
+            conditions.append(same_text(func.lower(COLUMNS_V2.c.TYPE_NAME), kind.lower()))
         matching = select(COLUMNS_V2.c.CD_ID).where(*conditions)
         statement = _VERSIONS.where(SCHEMA_VERSION.c.CD_ID.in_(matching))
         rows = run_read(self._database, lambda connection: connection.execute(statement).all())

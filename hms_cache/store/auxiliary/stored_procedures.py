@@ -1,10 +1,16 @@
-"""Stored procedures and packages of HPL/SQL. Facts: `HMSHandler`, `ObjectStore` (Hive 4.0.1). They have no events."""
+"""Stored procedures and packages of HPL/SQL. Facts: `HMSHandler`, `ObjectStore` (Hive 4.0.1). They have no events.
+
+Names are found without regard to case, the same spelling first. HPL/SQL creates `p` as `P`, and asks for a procedure
+to call, or to drop, as it is written in the program (`HmsFunctionRegistry`). Hive finds it on MySQL, whose collation
+ignores case, and not on other databases.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, Table, delete, false, func, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
@@ -24,7 +30,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 
 
 class StoredProcedures(PartOfStore):
-    """Reads and writes of procedures and packages, whose names keep their case. Thread-safe."""
+    """Reads and writes of procedures and packages. Thread-safe."""
 
     def save_procedure(self, procedure: StoredProcedure) -> None:
         """Create it or replace its source and owner.
@@ -84,14 +90,15 @@ class StoredProcedures(PartOfStore):
             database_id = read_database_id(connection, catalog, database)
             if database_id is None:
                 raise NoSuchObjectException(f"There is no database {catalog}.{database}")
-            is_it = (table.c.DB_ID == database_id) & (table.c.NAME == name)
-            found = connection.execute(select(key, table.c.NAME).where(is_it).with_for_update()).first()
+            is_it = (table.c.DB_ID == database_id) & or_(table.c.NAME == name, _is_called(table, name))
+            rows = connection.execute(select(key, table.c.NAME).where(is_it).with_for_update()).all()
+            found = _called(rows, name)
             if found is not None:
-                if found.NAME != name:
-                    # MySQL has no place for both. Hive writes over the other one.
-                    raise MetaException(f"The database takes the names {name} and {found.NAME} for the same")
-                connection.execute(update(table).where(key == found[0]).values(values))
+                connection.execute(update(table).where(key == found[0]).values({**values, "NAME": name}))
                 return
+            if rows:
+                # MySQL has no place for both: their accents differ. Hive writes over the other one.
+                raise MetaException(f"The database takes the names {name} and {rows[0].NAME} for the same")
             row = {**values, key.name: transaction.id(model), "DB_ID": database_id, "NAME": name}
             try:
                 connection.execute(insert(table).values(row))
@@ -104,18 +111,22 @@ class StoredProcedures(PartOfStore):
     def _find(self, table: Table, catalog: str | None, database: str, name: str) -> Any:
         catalog, database = _place(catalog, database)
         statement = _in_databases(table, *table.c, DBS.c.NAME.label("DATABASE_NAME"), DBS.c.CTLG_NAME).where(
-            DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database, same_text(table.c.NAME, name)
+            DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database, _is_called(table, name)
         )
         require_table(self._database, table)
-        return run_read(self._database, lambda connection: connection.execute(statement).first())
+        return _called(run_read(self._database, lambda connection: connection.execute(statement).all()), name)
 
     def _drop(self, table: Table, catalog: str | None, database: str, name: str) -> None:
         catalog, database = _place(catalog, database)
 
         def work(transaction: WriteTransaction) -> None:
             database_id = read_database_id(transaction.connection, catalog, database)
-            is_it = (table.c.DB_ID == database_id) & same_text(table.c.NAME, name)
-            transaction.connection.execute(delete(table).where(is_it))
+            key = next(iter(table.primary_key))
+            is_it = (table.c.DB_ID == database_id) & _is_called(table, name)
+            rows = transaction.connection.execute(select(key, table.c.NAME).where(is_it).with_for_update()).all()
+            found = _called(rows, name)
+            if found is not None:
+                transaction.connection.execute(delete(table).where(key == found[0]))
 
         require_table(self._database, table)
         run_write(self._database, work)
@@ -140,3 +151,16 @@ def _place(catalog: str | None, database: str) -> tuple[str, str]:
 
 def _in_databases(table: Table, *columns: Any) -> Select[Any]:
     return select(*columns).select_from(table.join(DBS, DBS.c.DB_ID == table.c.DB_ID))
+
+
+def _is_called(table: Table, name: str | None) -> ColumnElement[bool]:
+    if name is None:
+        return false()
+    # SQLite knows no case but that of ASCII.
+    return or_(same_text(table.c.NAME, name), same_text(func.lower(table.c.NAME), name.lower()))
+
+
+def _called(rows: Sequence[Any], name: str) -> Any:
+    """The one with this very name, else one whose name differs in case only; None: there is none."""
+    alike = [row for row in rows if row.NAME.lower() == name.lower()]
+    return min(alike, key=lambda row: (row.NAME != name, row.NAME), default=None)

@@ -82,6 +82,7 @@ def test_versions(schemas: SchemaRegistry) -> None:
     both = [SchemaVersionDescriptor(NAME, 2), SchemaVersionDescriptor(NAME, 1)]
     assert schemas.find_versions("A", None, None) == schemas.find_versions(None, "n", "int") == both
     assert schemas.find_versions("b", None, "string") == both[1:]
+    assert schemas.find_versions("b", None, "STRING") == both[1:]
     assert schemas.find_versions("b", None, "int") == []
     with pytest.raises(MetaException, match="You must specify column name"):
         schemas.find_versions(None, None, "int")
