@@ -22,7 +22,7 @@ KEPT = 3_000
 Measure = Callable[[Callable[[], object]], int]
 
 
-class _Handlers:
+class RowsRead:
     """Rows that MariaDB's own counters say the connections have read."""
 
     def __init__(self, database: Database) -> None:
@@ -104,7 +104,7 @@ def _costs(client: TxnClient, measure: Measure) -> dict[str, int]:
 @pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
 def test_no_call_goes_through_all_write_ids(client: TxnClient) -> None:
     database = client.database
-    measure: Measure = _scans(database) if database.is_sqlite else _Handlers(database)
+    measure: Measure = _scans(database) if database.is_sqlite else RowsRead(database)
     client.commit(client.write()[0])
     before = _costs(client, measure)
     rows = [
