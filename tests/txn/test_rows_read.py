@@ -14,6 +14,7 @@ from sqlalchemy import event, insert
 
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
+from hms_cache.store.transactions.committed_writes import read_committed_writes
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType
 from tests.txn.client import TxnClient, write_component
 
@@ -98,6 +99,9 @@ def _costs(client: TxnClient, measure: Measure) -> dict[str, int]:
         "lock": measure(of_own_writers(lambda txn_id: client.lock(part, txn_id=txn_id))),
         "commit_txn": measure(of_own_writers(client.commit)),
         "abort_txn": measure(of_own_writers(client.abort)),
+        "of a commit whose beginning a cache has not seen": measure(
+            lambda: read_committed_writes(client.database, [snapshot.high_watermark])
+        ),
     }
 
 
