@@ -152,6 +152,18 @@ class ServerSettings(Section):
         " Hive's whole server has. Raise it if clients come through a proxy or address translation.",
         ge=0,
     )
+    client_ipv6_prefix_length: int = setting(
+        128,
+        "Bits of an IPv6 address that limits by client address compare: server.max_connections_per_address,"
+        " max_calls_per_address, cache.max_loads_per_address and those of the management port. With 64, all addresses"
+        " of a network of that size count as one client, as do its turns. 128: each address is a client. IPv4"
+        " addresses always are.",
+        unit="bits",
+        reason="In a network of your own, all machines of a segment have the same 64 bits, so that 64 would limit them"
+        " together. Set 64 where clients come from other networks: there one machine has all addresses of its own.",
+        ge=32,
+        le=128,
+    )
     max_in_flight: int = setting(
         1024,
         "Maximum number of calls that run or wait for a thread, not counting those of transactions and locks. Further"
