@@ -96,6 +96,16 @@ class ServerSettings(Section):
         ge=1,
         le=64,
     )
+    worker_timeout_s: Seconds = setting(
+        60.0,
+        "With several workers: one whose event loop has done nothing for so long is ended (SIGABRT, with the stacks of"
+        " its threads on standard error), and another one takes its place. One that is stopped by a signal or in a"
+        " debugger is left alone, as is one that starts or stops. inf: never.",
+        reason="The kernel goes on giving connections to a process that hangs, and their clients wait until they give"
+        " up. On a busy machine a loop waits for milliseconds, and time that the parent does not get either is not"
+        " counted.",
+        ge=10,
+    )
     threads: int = setting(
         16,
         "Number of threads for reads that need the database.",
