@@ -25,6 +25,7 @@ from hms_cache.metrics import Metrics
 from hms_cache.metrics.registry import CacheMetrics
 from hms_cache.notifications.poller import Poller
 from hms_cache.notifications.poller_status import IllegalPollerCommand
+from hms_cache.server.client_networks import client_networks
 from hms_cache.store.engine.database import Database
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.snapshots import StoreReads
@@ -174,6 +175,7 @@ def cache_options(settings: Settings) -> CacheOptions:
         load_at_once_partitions=cache.load_at_once_partitions,
         max_loads_per_user=cache.max_loads_per_user,
         max_loads_per_address=cache.max_loads_per_address,
+        network_of=client_networks(settings.server.client_ipv6_prefix_length),
         limits_partitions=settings.catalog.partition_request_limit >= 0,
         filter_limits=FilterLimits.of(settings.catalog),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from hms_cache.event_loops import ask_for_short_slices, new_event_loop
@@ -29,6 +29,15 @@ class EventLoopThread:
     def run(self, coroutine: Coroutine[Any, Any, Result], timeout_s: float | None = None) -> Result:
         """Run the coroutine on the loop and wait for its result. Raises what it raises, or ``TimeoutError``."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout_s)
+
+    def call_each(self, interval_s: float, action: Callable[[], None]) -> None:
+        """Have the loop do this at once and again after each interval, as long as it runs. It must not raise."""
+
+        def again() -> None:
+            action()
+            self._loop.call_later(interval_s, again)
+
+        self._loop.call_soon_threadsafe(again)
 
     def stop(self) -> None:
         """Stop the loop, wait for its thread, close it. Not to be called from the loop."""

@@ -22,6 +22,7 @@ from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol
 from hms_cache.app.security.certificates import server_context
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import StartupError
+from hms_cache.server.client_networks import client_networks
 from hms_cache.server.transports.tls import TlsPort
 from hms_cache.values import frozen
 
@@ -80,7 +81,11 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     history = History(sources, probe)
     tls = _tls(sources)
     limits = ConnectionLimits(
-        settings.max_connections, settings.request_timeout_s, settings.max_listeners, settings.max_listeners_per_address
+        settings.max_connections,
+        settings.request_timeout_s,
+        settings.max_listeners,
+        settings.max_listeners_per_address,
+        client_networks(sources.configuration.settings.server.client_ipv6_prefix_length),
     )
     feed = ChangeFeed(sources)
     metrics = sources.metrics.management
@@ -93,7 +98,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     server = uvicorn.Server(
         uvicorn.Config(
             build_application(sources, probe, history, siblings, feed),
-            http=on_each_socket(guarded_protocol(limits), tls),  # type: ignore[arg-type]
+            http=on_each_socket(guarded_protocol(limits), tls, limits.network_of),  # type: ignore[arg-type]
             ws="none",
             h11_max_incomplete_event_size=_LARGEST_HEADER_BYTES,
             server_header=False,

@@ -8,7 +8,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from h11 import LocalProtocolError
@@ -35,6 +35,8 @@ class ConnectionLimits:
     """Connections on which the change feed is sent: they last, and are none of `max_connections`."""
     max_listeners_per_address: int = 0
     """0: as many as there are at all."""
+    network_of: Callable[[str], str] = str
+    """What is counted as one with a client's address."""
     listeners: int = 0
     refused_listeners: int = 0
     refused_connections: int = 0
@@ -128,7 +130,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             super().connection_made(transport)
             if self.client is None:  # another worker, through its socket file
                 return
-            address = self.client[0]
+            address = limits.network_of(self.client[0])
             if limits.open >= limits.max_connections or limits.by_address.get(address, 0) >= limits.max_of_one_address:
                 limits.refused_connections += 1
                 transport.abort()
@@ -166,7 +168,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
                 return True
             if self._is_lost:
                 return False
-            address = self.client[0] if self.client is not None else ""
+            address = limits.network_of(self.client[0]) if self.client is not None else ""
             if not limits.admit_listener(address):
                 return False
             self._listens_from = address
@@ -211,13 +213,18 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
     return GuardedProtocol
 
 
-def on_each_socket(protocol: Callable[..., asyncio.Protocol], tls: TlsPort | None) -> Callable[..., asyncio.Protocol]:
-    """Makes uvicorn's protocols; with `tls` behind TLS, but for other workers, who come through a socket file."""
+def on_each_socket(
+    protocol: Callable[..., asyncio.Protocol], tls: TlsPort | None, network_of: Callable[[str], str] = str
+) -> Callable[..., asyncio.Protocol]:
+    """Makes uvicorn's protocols; with `tls` behind TLS, but for other workers, who come through a socket file.
+
+    `network_of`: what takes turns as one with an address.
+    """
     if tls is None:
         return protocol
 
     port = tls
-    turns = cache(Turns)
+    turns = cache(partial(Turns, network_of=network_of))
     """One for the loop that all sockets are of."""
 
     class FirstLook(asyncio.Protocol):

@@ -16,6 +16,7 @@ from hms_cache.app.service import Service
 from hms_cache.app.signals import Signals
 from hms_cache.app.system.allocator import tune_allocator
 from hms_cache.app.warming_process import warming_processes
+from hms_cache.app.worker_heartbeats import Heartbeat
 from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.errors import ConfigurationError, StartupError
@@ -49,12 +50,13 @@ def run(
     siblings: Siblings | None = None,
     positions: WorkerPositions | None = None,
     tell_reload: Callable[[bool], None] = lambda is_taken: None,
+    heartbeat: Heartbeat | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain and return. SIGHUP loads the configuration again.
 
     ``announce`` is given the URI when clients may come, ``tell_reload`` whether a reload was taken; ``siblings`` is the
-    place among several workers, which share ``positions``. Raises ``ConfigurationError`` or ``StartupError`` before
-    that, with nothing left running.
+    place among several workers, which share ``positions``, and whose parent listens to the ``heartbeat``. Raises
+    ``ConfigurationError`` or ``StartupError`` before that, with nothing left running.
     """
     configuration = load()
     set_up_logging(configuration.settings.log)
@@ -67,7 +69,7 @@ def run(
     with warming_processes(configuration.settings) as warming, closing(Signals()) as signals:
         # Before the start, so that a signal that arrives meanwhile ends the process in order, too.
         signals.take()
-        service = Service(configuration, siblings=siblings, warming=warming, positions=positions)
+        service = Service(configuration, siblings=siblings, warming=warming, positions=positions, heartbeat=heartbeat)
         uri = service.start()
         try:
             announce(uri)

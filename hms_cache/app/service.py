@@ -47,6 +47,7 @@ from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.app.system.allocator import keep_trimmed
 from hms_cache.app.system.open_files import connections_allowed
 from hms_cache.app.warming_process import WarmingProcess
+from hms_cache.app.worker_heartbeats import BEAT_INTERVAL_S, Heartbeat
 from hms_cache.authentication.delegation.token_manager import TokenManager
 from hms_cache.authentication.listener_tokens import ListenerTokens
 from hms_cache.authorization.asking import AskingAuthorizer
@@ -101,12 +102,14 @@ class Service:
         siblings: Siblings | None = None,
         warming: Sequence[WarmingProcess] = (),
         positions: WorkerPositions | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> None:
-        """`siblings`: the place among several worker processes of one server, which share `positions`. `warming`: read
-        for the prewarm."""
+        """`siblings`: the place among several worker processes of one server, which share `positions`, and whose parent
+        listens to the `heartbeat`. `warming`: read for the prewarm."""
         self._warming = warming
         self._siblings = siblings or Siblings()
         self._positions = positions
+        self._heartbeat = heartbeat
         self._pending_restart: tuple[str, ...] = ()
         self._configuration = configuration
         self._settings = configuration.settings
@@ -345,6 +348,9 @@ class Service:
                 remedy="Is another metastore running there? Choose another port: --port 0 picks a free one.",
             ) from error
         starting.callback(_stop, server, loop, settings.drain_timeout_s + _STOP_MARGIN_S)
+        if self._heartbeat is not None:
+            loop.call_each(BEAT_INTERVAL_S, self._heartbeat.beat)
+            starting.callback(self._heartbeat.end)
         listener = server.listener
         metrics = self.metrics.server
         metrics.connections.set_function(lambda: listener.connections)

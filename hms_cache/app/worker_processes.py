@@ -9,6 +9,7 @@ passes signals on, replaces one that ends, and serves nobody itself.
 from __future__ import annotations
 
 import logging
+import math
 import os
 import signal
 import socket
@@ -26,6 +27,7 @@ from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.management import hold_management_port, keep_from_others
 from hms_cache.app.process import print_ready, run
 from hms_cache.app.signals import CHILD_ENDED, RELOAD, STOP, Signals, fork
+from hms_cache.app.worker_heartbeats import HangWatch, Heartbeat, Heartbeats, is_stopped
 from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.config.settings import DEFAULT_ORIGIN
@@ -44,6 +46,10 @@ _LOOK_AGAIN_S = 0.1
 
 _ANSWER_PATIENCE_S = 10.0
 """How long a successor waits for a worker to say what became of a reload; one that hangs does not say it."""
+
+_ABORT_PATIENCE_S = 10.0
+"""How long a worker that hangs may take to end with its stacks, and a file with its memory where the system is set so;
+then it is killed."""
 
 _TAKEN, _REFUSED = b"+", b"-"
 """What a worker says of a reload, after the line with its URI."""
@@ -82,6 +88,11 @@ class _Workers:
         """Process id to the worker's index and the end of the pipe that tells of its readiness and of reloads."""
         self._due: list[tuple[float, int]] = []
         """When the place of which worker is filled again."""
+        self._heartbeats = Heartbeats(siblings.count)
+        self._hang_watch = HangWatch(configuration.settings.server.worker_timeout_s, is_stopped)
+        self._next_look_s = 0.0
+        self._ending: dict[int, float] = {}
+        """Those that hang and have been told to end, with the time by which they must have."""
         self._lost = [0] * siblings.count
         """How many ended unasked, by index."""
         self._awaited = 0
@@ -122,11 +133,41 @@ class _Workers:
         Raises HmsCacheError when one of them did not end in order.
         """
         while self._is_any_left():
-            pause_s = max(0.0, min(self._due)[0] - time.monotonic()) if self._due else None
-            self._hear(self._signals.heard(pause_s))
+            self._hear(self._signals.heard(self._pause_s()))
             self._fill_places()
+            self._end_hanging()
         if self._badly_ended:
             raise HmsCacheError(f"{self._badly_ended} of the workers did not end in order: see the log")
+
+    def _pause_s(self) -> float | None:
+        """How long there is nothing to do but to hear signals."""
+        moments = [due_s for due_s, _ in self._due]
+        if math.isfinite(self._hang_watch.interval_s) and not self._is_stopping:
+            moments.append(self._next_look_s)
+        return max(0.0, min(moments) - time.monotonic()) if moments else None
+
+    def _end_hanging(self) -> None:
+        """Ends workers whose event loop does nothing any more. While all stop there is no telling: that may take long,
+        and is for whoever stops them to judge."""
+        now_s = time.monotonic()
+        if self._is_stopping or now_s < self._next_look_s:
+            return
+        self._next_look_s = now_s + self._hang_watch.interval_s
+        beats = {process: self._heartbeats.beats(index) for process, (index, _) in self._running.items()}
+        self._ending = {process: end_s for process, end_s in self._ending.items() if process in beats}
+        for process in self._hang_watch.look(now_s, beats):
+            if process not in self._ending:
+                index, _ = self._running[process]
+                _log.error(
+                    "worker %d (process %d) has done nothing for %g s (setting server.worker_timeout_s); it is ended",
+                    index,
+                    process,
+                    self._in_force.settings.server.worker_timeout_s,
+                )
+                self._ending[process] = now_s + _ABORT_PATIENCE_S
+                os.kill(process, signal.SIGABRT)  # it writes the stacks of its threads
+            elif now_s >= self._ending[process]:
+                os.kill(process, signal.SIGKILL)
 
     def _is_any_left(self) -> bool:
         """After a look at those that have ended: their signal may have been heard already."""
@@ -137,6 +178,8 @@ class _Workers:
         """Forks one; its process id. No thread runs in the parent, so a fork is safe. Raises OSError."""
         reading, writing = os.pipe()
         parent = os.getpid()
+        # The one before it has counted there.
+        heartbeat = self._heartbeats.slot(index)
         try:
             process = fork()
         except OSError:
@@ -145,13 +188,14 @@ class _Workers:
             raise
         if process == 0:
             os.close(reading)
-            self._serve(writing, replace(self._siblings, own_index=index, lost_before=self._lost[index]), parent)
+            siblings = replace(self._siblings, own_index=index, lost_before=self._lost[index])
+            self._serve(writing, siblings, parent, heartbeat)
         os.close(writing)
         os.set_blocking(reading, False)
         self._running[process] = index, reading
         return process
 
-    def _serve(self, writing: int, siblings: Siblings, parent: int) -> NoReturn:
+    def _serve(self, writing: int, siblings: Siblings, parent: int, heartbeat: Heartbeat) -> NoReturn:
         """In the child, for its whole life."""
         status = 1
         try:
@@ -162,6 +206,7 @@ class _Workers:
                 siblings=siblings,
                 positions=self._positions,
                 tell_reload=lambda is_taken: _tell(writing, _TAKEN if is_taken else _REFUSED),
+                heartbeat=heartbeat,
             )
             status = 0
         except Exception:

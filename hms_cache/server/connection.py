@@ -103,7 +103,8 @@ class Connection(asyncio.Protocol):
         self._own_s = 0.0
         """How long it has waited for turns since the timer of the message that arrives was set."""
         self._transport: asyncio.Transport | None = None
-        self._address = ""
+        self._address = self._network = ""
+        """Where it comes from, and what limits count as one with that."""
         self._session: Session | None = None
         self._running: object | None = None
         """The message whose call is running, `_HOT` while a request waits for a position check."""
@@ -139,7 +140,8 @@ class Connection(asyncio.Protocol):
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self._address = self._peer()
-        self._refusal = self._listener.admit(self, self._address)
+        self._network = self._listener.network_of(self._address)
+        self._refusal = self._listener.admit(self, self._network)
         if self._refusal is not None:
             self._arrival = self._listener.loop.call_later(REFUSAL_TIMEOUT_S, self.abort)
         elif self._listener.authorized_hot_path is not None:
@@ -205,7 +207,7 @@ class Connection(asyncio.Protocol):
         self._held = b""
         self._reader.close()  # a decoder that waits within a message is a cycle of references
         self._unsent_bytes = 0
-        self._listener.release(self, self._address, self._session)
+        self._listener.release(self, self._network, self._session)
 
     def pause_writing(self) -> None:
         """The client reads slower than we answer: no further call of it starts until it has caught up."""
@@ -415,14 +417,14 @@ class Connection(asyncio.Protocol):
             return
         pool = self._listener.lanes.of(message.name)
         shares = self._listener.shares
-        if (exceeded := shares.refusal(session.user, self._address)) is not None:
+        if (exceeded := shares.refusal(session.user, self._network)) is not None:
             self._write(dispatcher.refuse(message, exceeded))
             return
         refusal = self._listener.begin_call(message.memory_bytes, pool)
         if refusal is not None:
             self._write(encode_exception(message, _busy(refusal)) if message.expects_reply else None)
             return
-        shares.begin(session.user, self._address)
+        shares.begin(session.user, self._network)
         self._running = message
         timeout_s = self._listener.request_timeout_s
         if timeout_s:
@@ -446,7 +448,7 @@ class Connection(asyncio.Protocol):
 
     def _end_call(self, message: Message) -> None:
         assert self._session is not None
-        self._listener.shares.end(self._session.user, self._address)
+        self._listener.shares.end(self._session.user, self._network)
         self._listener.end_call(message.memory_bytes, self._listener.lanes.of(message.name))
 
     def _finished(self, message: Message, reply: bytes | None) -> None:

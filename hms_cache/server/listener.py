@@ -16,6 +16,7 @@ from hms_cache.config.sections import ServerSettings
 from hms_cache.server.admission import Admission
 from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
 from hms_cache.server.buffers import BufferBudget
+from hms_cache.server.client_networks import client_networks
 from hms_cache.server.connection import Connection, answer_together
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.hot_path import HotPath
@@ -77,6 +78,8 @@ class Listener:
         self._groups: dict[str, Group] = {}
         """By the name of the combination."""
         self._limited_in_flight = 0
+        self.network_of = client_networks(settings.client_ipv6_prefix_length)
+        """What limits count as one with a client's address."""
         self.shares = Shares(settings.max_calls_per_user, settings.max_calls_per_address)
         self.bad_messages = 0
         self.refused_calls = 0
@@ -102,7 +105,7 @@ class Listener:
         """Listens on all of them, or on none; a `number` of 0 becomes the one that the system picked. Raises
         ListenError."""
         self.loop = asyncio.get_running_loop()
-        self.turns = Turns(self.loop, self._others_wait)
+        self.turns = Turns(self.loop, self._others_wait, self.network_of)
         self._empty = asyncio.Event()
         self._empty.set()
         try:

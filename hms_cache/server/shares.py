@@ -78,10 +78,16 @@ class Waiter(Protocol):
 class Turns:
     """Who waits, by address: addresses take turns, and so do the connections of each. All on the event loop."""
 
-    def __init__(self, loop: AbstractEventLoop, others_wait: Callable[[], bool] = lambda: False) -> None:
-        """`others_wait`: whether calls are on their way."""
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        others_wait: Callable[[], bool] = lambda: False,
+        network_of: Callable[[str], str] = str,
+    ) -> None:
+        """`others_wait`: whether calls are on their way; `network_of`: what takes turns as one with an address."""
         self._loop = loop
         self._others_wait = others_wait
+        self._network_of = network_of
         self.slice_s = SLICE_S
         """How long a waiter may take now."""
         self._waiting: dict[str, deque[Waiter]] = {}
@@ -90,6 +96,7 @@ class Turns:
 
     def later(self, address: str, waiter: Waiter) -> None:
         """The waiter has its turn after those that wait; it must not wait already."""
+        address = self._network_of(address)
         queue = self._waiting.get(address)
         if queue is None:
             queue = self._waiting[address] = deque()

@@ -175,6 +175,38 @@ def test_metrics_tell_of_a_worker_that_hangs(tmp_path: Path) -> None:
         assert process.wait(PATIENCE_S) == 0
 
 
+CAN_HANG = """
+import ctypes, signal
+from hms_cache.app import worker_processes
+watch = worker_processes.HangWatch
+worker_processes.HangWatch = lambda timeout_s, is_stopped: watch(timeout_s / 10, is_stopped)
+signal.signal(signal.SIGUSR2, lambda *_: ctypes.PyDLL(None).sleep(1000))
+"""
+"""At SIGUSR2 a process never lets go of the interpreter again: none of its threads does anything any more."""
+
+
+@pytest.mark.soak
+def test_a_worker_that_hangs_is_ended_and_replaced(tmp_path: Path) -> None:
+    """The kernel went on giving it connections, whose clients waited for ever."""
+    settings = ("--set", "admin.port=0", "--set", "server.worker_timeout_s=20")
+    given = ("--port", "0", "--workers", "2", *settings)
+    with serving(*given, cwd=tmp_path, before=CAN_HANG) as (process, port):
+        victim = min(children(process.pid))
+        stopped = max(children(process.pid))
+        os.kill(stopped, signal.SIGSTOP)
+        os.kill(victim, signal.SIGUSR2)
+        told = log_until(process, f"(process {victim}) was ended by SIGABRT; another one takes its place")
+        assert "has done nothing for 20 s (setting server.worker_timeout_s); it is ended" in told
+        assert "Fatal Python error: Aborted" in told and "most recent call first" in told, "the stacks of its threads"
+        log_until(process, "listening on")
+        assert stopped in children(process.pid) and len(children(process.pid)) == 2, "it was stopped on purpose"
+        os.kill(stopped, signal.SIGCONT)
+        with client(port) as one:
+            assert one.get_all_databases() == ["default"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == 0
+
+
 def test_a_worker_that_is_killed_while_it_is_to_stop_is_told(tmp_path: Path) -> None:
     with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
         victim = min(children(process.pid))

@@ -124,9 +124,9 @@ def test_links_lead_somewhere(document: Page) -> None:
 @pytest.mark.parametrize("document", all_pages())
 def test_settings_that_are_named_exist(document: Page) -> None:
     spans = [span for text in document.spans for span in re.split(r"\s*=\s*", text)]
-    named = {span for span in spans if re.fullmatch(rf"(?:{'|'.join(SECTIONS)})\.[a-z_]+", span)}
+    named = {span for span in spans if re.fullmatch(rf"(?:{'|'.join(SECTIONS)})\.[a-z0-9_]+", span)}
     assert {name for name in named if not NOT_SETTINGS.search(name)} <= SETTING_NAMES
-    variables = re.findall(rf"\b{ENVIRONMENT_PREFIX}([A-Z_]+)", document.text)
+    variables = re.findall(rf"\b{ENVIRONMENT_PREFIX}([A-Z0-9_]+)", document.text)
     assert {name.lower().replace("__", ".", 1) for name in variables} - {"section.key"} <= SETTING_NAMES
 
 

@@ -14,6 +14,7 @@ from sqlalchemy import event, insert
 
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
+from hms_cache.store.transactions.committed_writes import read_committed_writes
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType
 from tests.txn.client import TxnClient, write_component
 
@@ -22,7 +23,7 @@ KEPT = 3_000
 Measure = Callable[[Callable[[], object]], int]
 
 
-class _Handlers:
+class RowsRead:
     """Rows that MariaDB's own counters say the connections have read."""
 
     def __init__(self, database: Database) -> None:
@@ -98,13 +99,16 @@ def _costs(client: TxnClient, measure: Measure) -> dict[str, int]:
         "lock": measure(of_own_writers(lambda txn_id: client.lock(part, txn_id=txn_id))),
         "commit_txn": measure(of_own_writers(client.commit)),
         "abort_txn": measure(of_own_writers(client.abort)),
+        "of a commit whose beginning a cache has not seen": measure(
+            lambda: read_committed_writes(client.database, [snapshot.high_watermark])
+        ),
     }
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
 def test_no_call_goes_through_all_write_ids(client: TxnClient) -> None:
     database = client.database
-    measure: Measure = _scans(database) if database.is_sqlite else _Handlers(database)
+    measure: Measure = _scans(database) if database.is_sqlite else RowsRead(database)
     client.commit(client.write()[0])
     before = _costs(client, measure)
     rows = [

@@ -14,6 +14,7 @@ from hms_cache.config.sections import AuthenticationSettings, ServerSettings
 from hms_cache.config.sections.listeners import MECHANISMS
 from hms_cache.errors import StartupError
 from hms_cache.server.buffers import BufferBudget
+from hms_cache.server.client_networks import client_networks
 from hms_cache.server.layer import Handshakes
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.port import Port
@@ -185,6 +186,7 @@ def port_of(
             finite_s(server.message_timeout_s) or 0,
             server.max_message_bytes,
             buffers,
+            client_networks(server.client_ipv6_prefix_length),
         )
     names = (*(("JWT",) if http is not None and http.tokens is not None else ()), *found)
     return Port(server.host, server.port, names, tls, sasl, http)

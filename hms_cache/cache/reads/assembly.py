@@ -41,6 +41,8 @@ class CacheOptions:
     max_loads_per_user: int = 0
     max_loads_per_address: int = 0
     """Of these two, 0 is no limit."""
+    network_of: Callable[[str], str] = str
+    """What is counted as one with a client's address."""
 
 
 @frozen
@@ -80,7 +82,7 @@ def build_cache(
         freshness,
         follower.ensure_applied,
         lambda reason: follower.fail(reason),
-        shares=LoadShares(options.max_loads_per_user, options.max_loads_per_address),
+        shares=LoadShares(options.max_loads_per_user, options.max_loads_per_address, options.network_of),
     )
     background = BackgroundLoads(shared, loader, store, clock, options.load_at_once_partitions)
     reading = Reading(

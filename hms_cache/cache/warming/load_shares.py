@@ -7,7 +7,7 @@ database busy for all.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from hms_cache.call_context import call_context
@@ -25,8 +25,9 @@ class LoadShares:
     address that has a load on its way: no more than there are threads.
     """
 
-    def __init__(self, max_per_user: int = 0, max_per_address: int = 0) -> None:
-        """0: no limit."""
+    def __init__(self, max_per_user: int = 0, max_per_address: int = 0, network_of: Callable[[str], str] = str) -> None:
+        """0: no limit; `network_of`: what is counted as one with an address."""
+        self._network_of = network_of
         self._lock = threading.Lock()
         self._max = {"user": max_per_user, "address": max_per_address}
         self._running: dict[tuple[str, str], int] = {}
@@ -43,7 +44,7 @@ class LoadShares:
             yield
             return
         call_context.loads += 1
-        names = (("user", call_context.user), ("address", call_context.address))
+        names = (("user", call_context.user), ("address", self._network_of(call_context.address)))
         with self._lock:
             for of, name in names if may_refuse else ():
                 running = self._running.get((of, name), 0)

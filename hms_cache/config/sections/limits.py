@@ -137,7 +137,7 @@ class LimitsSettings(Section):
         "Maximum number of tables that one request about transactions or events can name (get_valid_write_ids,"
         " commit_txn, get_materialization_invalidation_info, get_next_notification), and of types of events.",
         unit="tables",
-        reason="Queries name a few. Each 200 cost three statements. PostgreSQL takes 65,535 in one.",
+        reason="Queries name a few. Each 2,000 cost three statements. PostgreSQL takes 65,535 in one.",
         ge=100,
         le=1_000_000,
     )

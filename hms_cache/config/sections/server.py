@@ -96,6 +96,16 @@ class ServerSettings(Section):
         ge=1,
         le=64,
     )
+    worker_timeout_s: Seconds = setting(
+        60.0,
+        "With several workers: one whose event loop has done nothing for so long is ended (SIGABRT, with the stacks of"
+        " its threads on standard error), and another one takes its place. One that is stopped by a signal or in a"
+        " debugger is left alone, as is one that starts or stops. inf: never.",
+        reason="The kernel goes on giving connections to a process that hangs, and their clients wait until they give"
+        " up. On a busy machine a loop waits for milliseconds, and time that the parent does not get either is not"
+        " counted.",
+        ge=10,
+    )
     threads: int = setting(
         16,
         "Number of threads for reads that need the database.",
@@ -151,6 +161,18 @@ class ServerSettings(Section):
         reason="One machine should not use up the connections of all others. A quarter of them is as many as"
         " Hive's whole server has. Raise it if clients come through a proxy or address translation.",
         ge=0,
+    )
+    client_ipv6_prefix_length: int = setting(
+        128,
+        "Bits of an IPv6 address that limits by client address compare: server.max_connections_per_address,"
+        " max_calls_per_address, cache.max_loads_per_address and those of the management port. With 64, all addresses"
+        " of a network of that size count as one client, as do its turns. 128: each address is a client. IPv4"
+        " addresses always are.",
+        unit="bits",
+        reason="In a network of your own, all machines of a segment have the same 64 bits, so that 64 would limit them"
+        " together. Set 64 where clients come from other networks: there one machine has all addresses of its own.",
+        ge=32,
+        le=128,
     )
     max_in_flight: int = setting(
         1024,

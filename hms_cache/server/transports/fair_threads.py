@@ -17,9 +17,10 @@ Work = Callable[[], None]
 class FairThreads:
     """Thread-safe."""
 
-    def __init__(self, threads: int, name: str) -> None:
-        """`name`: of the threads."""
+    def __init__(self, threads: int, name: str, network_of: Callable[[str], str] = str) -> None:
+        """`name`: of the threads; `network_of`: what takes turns as one with an address."""
         self._pool = ThreadPoolExecutor(threads, name)
+        self._network_of = network_of
         self._lock = threading.Lock()
         """Guards what waits."""
         self._waiting: dict[str, deque[tuple[Work, Callable[[], bool]]]] = {}
@@ -27,8 +28,9 @@ class FairThreads:
 
     def submit(self, address: str, work: Work, is_wanted: Callable[[], bool]) -> None:
         """Runs `work` on a thread when the address has its turn, if it is still wanted then."""
+        network = self._network_of(address)
         with self._lock:
-            self._waiting.setdefault(address, deque()).append((work, is_wanted))
+            self._waiting.setdefault(network, deque()).append((work, is_wanted))
         # As many of these as there is work; which of it each of them does is decided when it begins.
         self._pool.submit(self._next)
 

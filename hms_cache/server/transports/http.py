@@ -69,15 +69,16 @@ class HttpPort(Handshakes):
         max_header_bytes: int,
         max_message_bytes: int,
         header_timeout_s: float,
+        network_of: Callable[[str], str] = str,
     ) -> None:
-        """`tokens`: None where clients need none."""
+        """`tokens`: None where clients need none; `network_of`: what takes turns as one with an address."""
         super().__init__("authentication", OUTCOMES)
         self.target = f"/{path.strip('/')}".encode()
         self.tokens = tokens
         self.max_header_bytes = max_header_bytes
         self.max_message_bytes = max_message_bytes
         self.header_timeout_s = header_timeout_s
-        self.threads = FairThreads(CHECK_THREADS, "hms-jwt")
+        self.threads = FairThreads(CHECK_THREADS, "hms-jwt", network_of)
 
     def protect(self, connect: Callable[[], Caller], turns: Turns) -> HttpLayer:
         """A protocol for a new socket; `connect` makes a connection for each user on it."""

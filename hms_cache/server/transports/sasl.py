@@ -69,15 +69,17 @@ class SaslPort(Handshakes):
         message_timeout_s: float,
         max_message_bytes: int,
         buffers: BufferBudget,
+        network_of: Callable[[str], str] = str,
     ) -> None:
+        """`network_of`: what takes turns as one with an address."""
         super().__init__("authentication", OUTCOMES)
         self.mechanisms = mechanisms
         self.handshake_timeout_s = handshake_timeout_s
         self.message_timeout_s = message_timeout_s
         self.max_frame_bytes = max_message_bytes + _WRAPPING_BYTES
         self.buffers = buffers
-        self.threads = FairThreads(STEP_THREADS, "hms-sasl")
-        self.unwrapping = FairThreads(UNWRAP_THREADS, "hms-unwrap")
+        self.threads = FairThreads(STEP_THREADS, "hms-sasl", network_of)
+        self.unwrapping = FairThreads(UNWRAP_THREADS, "hms-unwrap", network_of)
         self.unwrapped_on_threads = 0
         """Frames, so far."""
 

@@ -30,15 +30,13 @@ from hms_cache.store.rows.constraint_rows import (
     RELY,
     UNIQUE,
     VALIDATE,
-    foreign_key,
-    foreign_key_order,
     keys_of,
     read_constraints,
-    select_foreign_keys,
+    read_foreign_keys,
 )
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.schema import DBS, KEY_CONSTRAINTS, TBLS
+from hms_cache.store.schema import KEY_CONSTRAINTS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidObjectException,
     MetaException,
@@ -84,24 +82,16 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
     """Reads and writes of constraints."""
 
     def get_table_constraints(self, table: TableName, *, version: ReadVersion = ANY_VERSION) -> SQLAllTableConstraints:
-        def read(connection: Connection) -> SQLAllTableConstraints:
-            found = connection.execute(
-                select(TBLS.c.TBL_ID)
-                .join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
-                .where(TBLS.c.TBL_NAME == table.table, DBS.c.NAME == table.database, DBS.c.CTLG_NAME == table.catalog)
-            ).scalar()
-            if found is None:
-                raise NoSuchObjectException(f"{table} table not found")
-            return read_constraints(connection, found)
-
-        return run_read(self._database, read)
+        found = run_read(self._database, lambda connection: read_constraints(connection, table))
+        if found is None:
+            raise NoSuchObjectException(f"{table} table not found")
+        return found
 
     def get_foreign_keys(
         self, catalog: str, parent: KeyEnd, child: KeyEnd, *, version: ReadVersion = ANY_VERSION
     ) -> list[SQLForeignKey]:
-        statement = select_foreign_keys(normalize_catalog(catalog), parent, child)
-        rows = run_read(self._database, lambda connection: connection.execute(statement).all())
-        return [foreign_key(row) for row in sorted(rows, key=foreign_key_order)]
+        of = normalize_catalog(catalog)
+        return run_read(self._database, lambda connection: read_foreign_keys(connection, of, parent, child))
 
     def add_constraints(self, constraints: SQLAllTableConstraints) -> None:
         wanted = copy.deepcopy(constraints)

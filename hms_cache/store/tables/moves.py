@@ -13,6 +13,7 @@ from hms_cache.metadata.names import qualified, table_directory_name
 from hms_cache.store.contract.environment import EnvironmentOptions
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.replication_sources import is_move_allowed
@@ -22,7 +23,7 @@ from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import MV_CREATION_METADATA
 from hms_cache.store.shared_places import own_places, places_in_use
 from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
-from hms_cache.store.warehouse import Location
+from hms_cache.store.warehouse import AllowedLocation, Location, WarehouseChanges
 from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidOperationException, MetaException, Table
 
 _TRANSLATED_TO_EXTERNAL = "TRANSLATED_TO_EXTERNAL"
@@ -90,14 +91,38 @@ def move_directory(
         raise InvalidOperationException(f"New location for this table {name} already exists : {destination}")
     new.sd.location = str(destination)
     if warehouse.exists(allowed):
-        try:
-            changes.rename_directory(allowed, goal)
-        except MetaException as error:
-            raise InvalidOperationException(
-                f"Alter Table operation for {old.dbName}.{old.tableName} failed to move data due to: "
-                f"'{error.message}' See hive log file for details."
-            ) from error
+        _move(changes, old, allowed, goal)
+    elif (moved := warehouse.moved_beside(allowed)) is not None:
+        # By a rename that ended without its commit: its server died, or the database ended its transaction, and with
+        # it the locks, so that it is moved back while others go on.
+        place, record = moved
+        if not places_in_use(context, transaction.connection, [place.location]):
+            try:
+                _move(changes, old, place, goal, origin=allowed)
+            except InvalidOperationException as error:
+                if warehouse.exists(allowed):
+                    raise RetryableConflict(f"{allowed} was moved back at the same moment") from error
+                raise
+            changes.forget_after_commit(record)
+    elif warehouse.exists(allowed):
+        _move(changes, old, allowed, goal)
     return source, destination
+
+
+def _move(
+    changes: WarehouseChanges,
+    table: Table,
+    source: AllowedLocation,
+    destination: AllowedLocation,
+    origin: AllowedLocation | None = None,
+) -> None:
+    try:
+        changes.rename_directory(source, destination, origin=origin)
+    except MetaException as error:
+        raise InvalidOperationException(
+            f"Alter Table operation for {table.dbName}.{table.tableName} failed to move data due to: "
+            f"'{error.message}' See hive log file for details."
+        ) from error
 
 
 def replicated_move(

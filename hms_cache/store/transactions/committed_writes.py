@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sqlalchemy import select
+from sqlalchemy import select, tuple_
 
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.database import Database, features_of
-from hms_cache.store.schema import TXN_TO_WRITE_ID
+from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
 
 W = TXN_TO_WRITE_ID.c
+
+# By way of the tables that have write ids, since there is no index by transaction: while one transaction stays open for
+# long, all write ids stay that were given since, and reads wait for this.
+_IS_OF_A_TABLE = tuple_(W.T2W_DATABASE, W.T2W_TABLE).in_(
+    select(NEXT_WRITE_ID.c.NWI_DATABASE, NEXT_WRITE_ID.c.NWI_TABLE)
+)
 
 #: Ids in one statement: far below every database's limit of parameters.
 _BATCH_SIZE = 500
@@ -32,7 +38,7 @@ def read_committed_writes(database: Database, txn_ids: Sequence[int]) -> Mapping
             batch = list(txn_ids[start : start + _BATCH_SIZE])
             rows = connection.execute(
                 select(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID)
-                .where(W.T2W_TXNID.in_(batch))
+                .where(_IS_OF_A_TABLE, W.T2W_TXNID.in_(batch))
                 .order_by(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE)
             )
             for txn_id, database_name, table, write_id in rows:

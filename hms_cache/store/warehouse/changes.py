@@ -66,8 +66,10 @@ class WarehouseChanges:
                 raise made
         return [made is True for made in found]
 
-    def rename_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
-        """Moves a directory now; undone by moving it back. Raises MetaException.
+    def rename_directory(
+        self, source: AllowedLocation, destination: AllowedLocation, *, origin: AllowedLocation | None = None
+    ) -> None:
+        """Moves a directory now; undone by moving it back. `origin`: see `Warehouse.record_move`. Raises MetaException.
 
         One of an object store is copied now and deleted at the old place after the commit, see `object_moves`. On a
         local file system a record tells of it until the write's fate is known: `resume_rename`. It stays when the
@@ -79,7 +81,7 @@ class WarehouseChanges:
             crash_point(CrashPoint.DIRECTORY_MOVED)
             return
         is_undone = True
-        record = self._warehouse.record_move(source, destination)
+        record = self._warehouse.record_move(source, destination, origin)
 
         def forget() -> None:
             if record is not None and is_undone:
@@ -88,6 +90,8 @@ class WarehouseChanges:
         def move_back() -> None:
             nonlocal is_undone
             is_undone = False
+            if record is not None and not self._warehouse.exists(record):
+                return  # the database had ended the transaction, and another write has finished the move
             self._warehouse.rename_directory(destination, source, is_undone_late=False)
             is_undone = True
 
@@ -142,6 +146,10 @@ class WarehouseChanges:
             return False
         self._transaction.after_commit(lambda: self._warehouse.delete_file(record))
         return True
+
+    def forget_after_commit(self, record: AllowedLocation) -> None:
+        """Plans to delete the record of a move that was cut short and is finished by this write."""
+        self._transaction.after_commit(lambda: self._warehouse.delete_file(record))
 
     def remove_interrupted_copy(self, destination: AllowedLocation) -> None:
         """Removes what a server that died before its commit has copied to this destination, and nothing else.

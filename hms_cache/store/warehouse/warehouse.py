@@ -27,7 +27,13 @@ from hms_cache.store.warehouse.file_systems import OBJECT_STORE_SCHEMES, FileSys
 from hms_cache.store.warehouse.local_files import LeadsOutside, ListingTooLong, is_hidden
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.mounts import file_system_of, mount_of
-from hms_cache.store.warehouse.move_records import RECORD_MAX_BYTES, MoveRecord, copy_name, record_name
+from hms_cache.store.warehouse.move_records import (
+    RECORD_MAX_BYTES,
+    RECORD_PREFIX,
+    MoveRecord,
+    copy_name,
+    record_name,
+)
 from hms_cache.store.warehouse.object_moves import ObjectMove
 from hms_cache.store.warehouse.waits import MOVE_WAITS, StillWaiting, current_waits
 from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
@@ -457,10 +463,13 @@ class Warehouse:
         parent = destination.parent
         return parent.child(copy_name(destination.location)) if destination.is_local and parent is not None else None
 
-    def record_move(self, source: AllowedLocation, destination: AllowedLocation) -> AllowedLocation | None:
+    def record_move(
+        self, source: AllowedLocation, destination: AllowedLocation, origin: AllowedLocation | None = None
+    ) -> AllowedLocation | None:
         """Writes beside the destination that the source is about to be moved there: the file, None where none is kept.
 
-        Raises MetaException.
+        `origin`: where the row says that it is, if it was moved to the source by a move that was cut short. Raises
+        MetaException.
         """
         parent = destination.parent
         if not source.is_local or not destination.is_local or parent is None:
@@ -469,7 +478,7 @@ class Warehouse:
         if inode is None:
             return None
         record = parent.child(record_name(destination.location))
-        self.write_file(record, MoveRecord(str(source), str(destination), inode).encode())
+        self.write_file(record, MoveRecord(str(origin or source), str(destination), inode).encode())
         return record
 
     def interrupted_move(self, source: AllowedLocation, destination: AllowedLocation) -> AllowedLocation | None:
@@ -491,6 +500,32 @@ class Warehouse:
         if there is None:
             return file if self._inode(destination) == record.inode else None
         return file if there == record.inode and self.exists(destination) and self.is_vacant(destination) else None
+
+    def moved_beside(self, source: AllowedLocation) -> tuple[AllowedLocation, AllowedLocation] | None:
+        """Where a move that was cut short has taken this directory, and the record of that; None if there is none.
+
+        Looks at the records of moves within the directory that it was in. Raises MetaException.
+        """
+        parent = source.parent
+        if not source.is_local or parent is None:
+            return None
+        for name in self.names(parent):
+            if not name.startswith(RECORD_PREFIX):
+                continue
+            file = parent.child(name)
+            try:
+                record = MoveRecord.decode(self.read_file(file, RECORD_MAX_BYTES))
+            except MetaException:
+                continue  # of a move that has ended meanwhile
+            if record is None or record.source != str(source):
+                continue
+            last = record.destination.rpartition("/")[2]
+            if last in ("", ".", ".."):
+                continue
+            place = parent.child(last)
+            if str(place) == record.destination and self._inode(place) == record.inode:
+                return place, file
+        return None
 
     def modified_s(self, location: AllowedLocation) -> float | None:
         """When a directory itself was last changed (epoch seconds); None where its file system does not say."""

@@ -8,7 +8,7 @@ compacted, and is valid.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
@@ -28,8 +28,11 @@ N = NEXT_WRITE_ID.c
 
 TableKey = tuple[str, str]
 
-_MOST_TABLES_IN_SQL = 200
+_MOST_TABLES_IN_SQL = 2_000
 """Tables per round of statements; a query names two or three, a prewarm thousands."""
+
+_MOST_DATABASES_IN_SQL = 100
+"""Of these tables: each has a condition of its own, which takes longer to be made and read than a name in a list."""
 
 _MOST_TXNS_IN_SQL = 500
 """Invalid transactions that a statement lists by id; beyond, it takes all from the lowest one and they are sorted out
@@ -88,11 +91,9 @@ def current_snapshot(connection: Connection, context: TxnContext, current_txn_id
 def valid_write_ids_of(
     connection: Connection, tables: Sequence[TableKey], snapshot: ValidTxnList
 ) -> dict[TableKey, ValidWriteIdList]:
-    """The list of each table (database, table; lower-case) in a snapshot. Three statements for up to 200 tables."""
+    """The list of each table (database, table; lower-case) in a snapshot. Three statements for up to 2,000 tables."""
     lists: dict[TableKey, ValidWriteIdList] = {}
-    wanted = list(dict.fromkeys(tables))
-    for start in range(0, len(wanted), _MOST_TABLES_IN_SQL):
-        batch = wanted[start : start + _MOST_TABLES_IN_SQL]
+    for batch in _batches(tables):
         highest = _highest_seen(connection, batch, snapshot.high_watermark)
         allocated = _allocated(connection, [table for table in batch if table not in highest])
         owned = _invalid_owned(connection, batch, snapshot)
@@ -129,7 +130,7 @@ def _highest_seen(
     """Highest write id of transactions up to the mark, and the number of these write ids."""
     rows = connection.execute(
         select(W.T2W_DATABASE, W.T2W_TABLE, func.max(W.T2W_WRITEID), func.count())
-        .where(W.T2W_TXNID <= txn_high_watermark, _names(tables))
+        .where(W.T2W_TXNID <= txn_high_watermark, _are_named(W.T2W_DATABASE, W.T2W_TABLE, tables))
         .group_by(W.T2W_DATABASE, W.T2W_TABLE)
     )
     return {(row[0], row[1]): (int(row[2]), int(row[3])) for row in rows}
@@ -138,8 +139,8 @@ def _highest_seen(
 def _allocated(connection: Connection, tables: Sequence[TableKey]) -> dict[TableKey, int]:
     if not tables:
         return {}
-    names = or_(*(and_(N.NWI_DATABASE == database, N.NWI_TABLE == table) for database, table in tables))
-    rows = connection.execute(select(N.NWI_DATABASE, N.NWI_TABLE, N.NWI_NEXT).where(names))
+    are_named = _are_named(N.NWI_DATABASE, N.NWI_TABLE, tables)
+    rows = connection.execute(select(N.NWI_DATABASE, N.NWI_TABLE, N.NWI_NEXT).where(are_named))
     return {(row.NWI_DATABASE, row.NWI_TABLE): row.NWI_NEXT - 1 for row in rows}
 
 
@@ -155,7 +156,7 @@ def _invalid_owned(
         is_invalid = or_(is_invalid, W.T2W_TXNID.in_(sorted(set(invalid))))
     rows = connection.execute(
         select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID, W.T2W_TXNID)
-        .where(is_invalid, _names(tables))
+        .where(is_invalid, _are_named(W.T2W_DATABASE, W.T2W_TABLE, tables))
         .order_by(W.T2W_WRITEID)
     )
     owned: dict[TableKey, list[tuple[int, int]]] = defaultdict(list)
@@ -165,8 +166,29 @@ def _invalid_owned(
     return owned
 
 
-def _names(tables: Sequence[TableKey]) -> ColumnElement[bool]:
-    return or_(*(and_(W.T2W_DATABASE == database, W.T2W_TABLE == table) for database, table in tables))
+def _batches(tables: Iterable[TableKey]) -> Iterator[list[TableKey]]:
+    """Each table once, in lists that a statement takes."""
+    batch: list[TableKey] = []
+    databases: set[str] = set()
+    for table in sorted(set(tables)):
+        is_full = len(batch) == _MOST_TABLES_IN_SQL
+        if is_full or (len(databases) == _MOST_DATABASES_IN_SQL and table[0] not in databases):
+            yield batch
+            batch, databases = [], set()
+        batch.append(table)
+        databases.add(table[0])
+    if batch:
+        yield batch
+
+
+def _are_named(
+    database_column: ColumnElement[str], table_column: ColumnElement[str], tables: Sequence[TableKey]
+) -> ColumnElement[bool]:
+    """Not as a list of pairs: databases look for each of these by its key."""
+    by_database: dict[str, list[str]] = defaultdict(list)
+    for database, table in tables:
+        by_database[database].append(table)
+    return or_(*(and_(database_column == database, table_column.in_(names)) for database, names in by_database.items()))
 
 
 class WriteIdState(StrEnum):
@@ -195,15 +217,12 @@ def write_id_states(connection: Connection, table: TableKey, write_ids: Collecti
 
 def table_ids_of(connection: Connection, tables: Sequence[TableKey]) -> dict[TableKey, int]:
     """TBL_ID of each table of the default catalog that exists."""
-    wanted = sorted(set(tables))
     ids: dict[TableKey, int] = {}
-    for start in range(0, len(wanted), _MOST_TABLES_IN_SQL):
-        batch = wanted[start : start + _MOST_TABLES_IN_SQL]
-        names = or_(*(and_(DBS.c.NAME == database, TBLS.c.TBL_NAME == table) for database, table in batch))
+    for batch in _batches(tables):
         rows = connection.execute(
             select(DBS.c.NAME, TBLS.c.TBL_NAME, TBLS.c.TBL_ID)
             .join_from(TBLS, DBS, TBLS.c.DB_ID == DBS.c.DB_ID)
-            .where(DBS.c.CTLG_NAME == DEFAULT_CATALOG, names)
+            .where(DBS.c.CTLG_NAME == DEFAULT_CATALOG, _are_named(DBS.c.NAME, TBLS.c.TBL_NAME, batch))
         )
         ids.update({(row.NAME, row.TBL_NAME): row.TBL_ID for row in rows})
     return ids

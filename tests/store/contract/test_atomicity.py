@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
@@ -14,9 +14,11 @@ from sqlalchemy import event
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable
+from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.tables.change_columns import replace_columns
 from hms_cache.store.warehouse import Warehouse
 from hms_cache.store.warehouse.changes import WarehouseChanges
+from hms_cache.store.warehouse.move_records import RECORD_PREFIX
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, environment, external, table
 from tests.store.contract.test_constraints import everything
@@ -293,6 +295,83 @@ def test_a_move_is_undone_before_others_find_the_directory(
     assert isinstance(errors[0], ttypes.MetaException)
     assert errors[1] is None
     assert (catalog.path(catalog.get("b").sd.location) / "data").is_file()
+
+
+class Unfinished:
+    """Renames of `t` to `a` that have moved the directory and end without their commit: nothing is undone."""
+
+    def __init__(self, catalog: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._catalog = catalog
+        self._monkeypatch = monkeypatch
+        self.undo: list[Callable[[], None]] = []
+        """What a live server does afterwards; one that died does not."""
+
+    def rename(self, new: ttypes.Table) -> None:
+        def keep(transaction: WriteTransaction) -> None:
+            actions, transaction._on_rollback = transaction._on_rollback, []
+            self.undo += [action for action, _ in reversed(actions)]
+
+        def refuse(*_: Any) -> Any:
+            raise ttypes.MetaException("refused")
+
+        with self._monkeypatch.context() as patched:
+            patched.setattr(WriteTransaction, "undo_under_locks", keep)
+            patched.setattr("hms_cache.store.tables.changes.replace_columns", refuse)
+            with pytest.raises(ttypes.MetaException, match="refused"):
+                self._catalog.alter("t", new)
+
+
+@pytest.fixture
+def unfinished(catalog: StoreUnderTest, monkeypatch: pytest.MonkeyPatch) -> Unfinished:
+    created = catalog.create_table("t")
+    (catalog.path(created.sd.location) / "data").write_bytes(b"1")
+    found = Unfinished(catalog, monkeypatch)
+    found.rename(table("a", location=created.sd.location))
+    assert not catalog.path(created.sd.location).exists()
+    return found
+
+
+def moves_recorded(catalog: StoreUnderTest) -> list[str]:
+    return [name for name in catalog.files() if RECORD_PREFIX in name]
+
+
+@pytest.mark.parametrize("is_alive", [False, True], ids=["died", "undoes late"])
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_rename_finds_the_files_where_one_without_commit_has_left_them(
+    catalog: StoreUnderTest, unfinished: Unfinished, is_alive: bool, name: str
+) -> None:
+    """The row was given a directory without files if it was another name."""
+    catalog.alter("t", table(name, location=catalog.get().sd.location))
+    if is_alive:
+        for action in unfinished.undo:
+            with suppress(ttypes.MetaException):
+                action()
+    assert (catalog.path(catalog.get(name).sd.location) / "data").is_file()
+    assert moves_recorded(catalog) == []
+
+
+def test_a_second_one_without_commit_leaves_them_to_the_next(catalog: StoreUnderTest, unfinished: Unfinished) -> None:
+    unfinished.rename(table("b", location=catalog.get().sd.location))
+    catalog.alter("t", table("c", location=catalog.get().sd.location))
+    assert (catalog.path(catalog.get("c").sd.location) / "data").is_file()
+
+
+def test_one_that_is_undone_leaves_them_to_the_next(catalog: StoreUnderTest, unfinished: Unfinished) -> None:
+    first, unfinished.undo = unfinished.undo, []
+    unfinished.rename(table("b", location=catalog.get().sd.location))
+    for action in [*unfinished.undo, *first]:
+        action()
+    assert (catalog.path(catalog.get().sd.location) / "data").is_file()
+    assert moves_recorded(catalog) == []
+
+
+def test_a_directory_that_has_become_another_tables_stays_there(
+    catalog: StoreUnderTest, unfinished: Unfinished
+) -> None:
+    catalog.create_table("a")
+    catalog.alter("t", table("b", location=catalog.get().sd.location))
+    assert (catalog.path(catalog.get("a").sd.location) / "data").is_file()
+    assert not catalog.path(catalog.get("b").sd.location).exists()
 
 
 def test_events_are_gapless_when_many_write(catalog: StoreUnderTest) -> None:

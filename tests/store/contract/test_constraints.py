@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
+from sqlalchemy import event
 
 from hms_cache.metadata.object_names import TableName, table_name
+from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
-from tests.store.contract.harness import CATALOG, StoreUnderTest, columns, table
+from tests.store.contract.harness import A_BLOCK_OF_IDS, CATALOG, StoreUnderTest, columns, table
+from tests.txn.test_rows_read import RowsRead
 
 FLAGS: dict[str, Any] = {"enable_cstr": True, "validate_cstr": False, "rely_cstr": True}
 
@@ -199,3 +203,113 @@ def test_missing_table(catalog: StoreUnderTest) -> None:
         catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "nope"))
     with pytest.raises(ttypes.InvalidObjectException):
         catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("id")))
+
+
+class _Steps:
+    """Hundreds of instructions of SQLite's machine that a call takes."""
+
+    def __init__(self, database: Database) -> None:
+        self._steps = 0
+        for engine in database.engines:
+            event.listen(engine, "checkout", lambda driver, *_: driver.set_progress_handler(self._step, 100))
+
+    def _step(self) -> int:
+        self._steps += 1
+        return 0
+
+    def __call__(self, call: Callable[[], object]) -> int:
+        before = self._steps
+        call()
+        return self._steps - before
+
+
+def long_key(catalog: StoreUnderTest, name: str, length: int) -> ttypes.SQLAllTableConstraints:
+    """A foreign key of so many columns between two new tables, whose parent has its key."""
+    parent, child = f"p_{name}", f"c_{name}"
+    names = [f"c{number}" for number in range(length)]
+    for of in (parent, child):
+        catalog.create_table(of, cols=columns(*((column, "int") for column in names)))
+    key = primary_key(*names, table_name=parent)
+    not_null = [ttypes.SQLNotNullConstraint(**place(one, child), nn_name=f"{name}_{one}", **FLAGS) for one in names]
+    add = catalog.store.writes.constraints.add_constraints
+    add(ttypes.SQLAllTableConstraints(primaryKeys=key, notNullConstraints=not_null))
+    return ttypes.SQLAllTableConstraints(foreignKeys=foreign_key(parent, child, *((one, one) for one in names)))
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
+@pytest.mark.parametrize("store_kind", ["object"], indirect=True)
+def test_what_the_database_does_for_a_long_key_grows_with_its_columns(catalog: StoreUnderTest) -> None:
+    """And not with their square: a key of 4,000 columns is a request of one connection."""
+    database, reads, writes = catalog.database, catalog.store.reads.constraints, catalog.store.writes.constraints
+    measure: Callable[[Callable[[], object]], int] = _Steps(database) if database.is_sqlite else RowsRead(database)
+    costs: dict[int, dict[str, int]] = {}
+    for length in (50, 200):
+        wanted = long_key(catalog, f"k{length}", length)
+        parent, child = f"p_k{length}", f"c_k{length}"
+        writes.add_constraints(wanted)
+
+        def drop_and_add(wanted: Any = wanted, child: str = child) -> None:
+            writes.drop_constraint(TableName(CATALOG, "d", child), "fk")
+            writes.add_constraints(wanted)
+
+        def reordered(child: str = child) -> None:
+            new = catalog.get(child)
+            new.sd.cols.reverse()
+            catalog.alter(child, new)
+
+        costs[length] = {
+            "get_table_constraints": measure(lambda of=child: reads.get_table_constraints(TableName(CATALOG, "d", of))),
+            "get_foreign_keys": measure(lambda of=parent: reads.get_foreign_keys(CATALOG, ("d", of), (None, None))),
+            "add_constraints": measure(drop_and_add),
+            "alter_table": measure(reordered),
+        }
+        found = reads.get_table_constraints(TableName(CATALOG, "d", child))
+        assert found.foreignKeys == wanted.foreignKeys and len(found.notNullConstraints) == length
+    # Four times the columns.
+    assert all(costs[200][name] < 7 * costs[50][name] + 100 for name in costs[50]), costs
+
+
+def test_statements_do_not_depend_on_the_number_of_constraints(catalog: StoreUnderTest) -> None:
+    counts = []
+    for length in (2, 9):
+        catalog.store.writes.constraints.add_constraints(long_key(catalog, f"n{length}", length))
+        child, parent = f"c_n{length}", f"p_n{length}"
+        with catalog.counting() as of_read:
+            catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", child))
+        new = catalog.get(child)
+        new.sd.cols.reverse()
+        with catalog.counting() as of_alter:
+            catalog.alter(child, new)
+        new.sd.cols = columns(("other", "int"))
+        with catalog.counting() as of_dropped_columns:
+            catalog.alter(child, new)
+        found = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", child))
+        assert (found.foreignKeys, found.notNullConstraints) == ([], [])
+        kept = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", parent)).primaryKeys
+        assert len(kept) == length
+        counts.append([*of_read, *of_alter, *of_dropped_columns])
+    assert all(more <= few + A_BLOCK_OF_IDS for few, more in zip(*counts, strict=True)), counts
+
+
+def test_columns_change_places(catalog: StoreUnderTest) -> None:
+    """Constraints follow the columns that they are on, each to its own place, and partition keys stay."""
+    found = catalog.create_table(cols=columns(*((one, "int") for one in "abcd")), keys=[("dt", "string")])
+    unique = [ttypes.SQLUniqueConstraint(**place(one), key_seq=1, uk_name=f"uk_{one}", **FLAGS) for one in "abcd"]
+    wanted = ttypes.SQLAllTableConstraints(primaryKeys=primary_key("d", "dt"), uniqueConstraints=unique)
+    catalog.store.writes.constraints.add_constraints(wanted)
+
+    def constrained() -> tuple[list[str], list[tuple[str, str]]]:
+        now = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t"))
+        return (
+            [key.column_name for key in now.primaryKeys],
+            [(constraint.uk_name, constraint.column_name) for constraint in now.uniqueConstraints],
+        )
+
+    for order in ("dabc", "adbce", "ecdba", "db", "bd"):
+        found.sd.cols = columns(*((one, "int") for one in order))
+        catalog.alter("t", found)
+        expected = [(f"uk_{one}", one) for one in "abcd" if one in order]
+        assert constrained() == (["d", "dt"], expected), order
+    found.sd.cols = columns(("b", "int"))
+    catalog.alter("t", found)
+    assert constrained() == ([], [("uk_b", "b")]), "a key that lost a column is gone"

@@ -1,0 +1,94 @@
+"""Which worker hangs: each counts, once a second, on the event loop that all its clients wait for.
+
+The counts are in a page of memory that all processes map, so that a worker which can do nothing any more says so, too.
+"""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+BEAT_INTERVAL_S: Final = 1.0
+
+_LOOKS: Final = 10
+"""In the time after which a worker counts as hanging."""
+
+_NUMBER_BYTES: Final = 8
+_STOPPED: Final = frozenset("Tt")
+"""States of a process that somebody has stopped, by a signal or with a debugger."""
+
+
+class Heartbeats:
+    """The page. Made by the parent; each worker takes its `slot` after the fork and writes nobody else's."""
+
+    def __init__(self, count: int) -> None:
+        self._numbers = memoryview(mmap.mmap(-1, count * _NUMBER_BYTES)).cast("q")
+
+    def slot(self, index: int) -> Heartbeat:
+        """A worker's own, as if it had not begun."""
+        return Heartbeat(self._numbers, index)
+
+    def beats(self, index: int) -> int:
+        """How often the worker has counted; 0: it has not begun, or is stopping, which may take long."""
+        return self._numbers[index]
+
+
+class Heartbeat:
+    """One worker's count."""
+
+    def __init__(self, numbers: memoryview[int], index: int) -> None:
+        self._numbers = numbers
+        self._index = index
+        self._is_over = False
+        numbers[index] = 0
+
+    def beat(self) -> None:
+        """On the event loop."""
+        if not self._is_over:
+            self._numbers[self._index] += 1
+
+    def end(self) -> None:
+        """No more are to be expected."""
+        self._is_over = True
+        self._numbers[self._index] = 0
+
+
+class HangWatch:
+    """For how long each process has been silent, in time that passed for the one that looks, too.
+
+    A machine that was suspended, or that has no time for anybody, passes for no hanging worker.
+    """
+
+    def __init__(self, timeout_s: float, is_stopped: Callable[[int], bool]) -> None:
+        self._timeout_s = timeout_s
+        self._is_stopped = is_stopped
+        self.interval_s = max(timeout_s / _LOOKS, BEAT_INTERVAL_S)
+        """Between two looks."""
+        self._looked_s: float | None = None
+        self._seen: dict[int, tuple[int, float]] = {}
+        """By process id: its count, and for how long that has not changed."""
+
+    def look(self, now_s: float, beats: Mapping[int, int]) -> list[int]:
+        """Those that hang; `beats`: the count of each process."""
+        passed_s = 0.0 if self._looked_s is None else min(now_s - self._looked_s, 1.5 * self.interval_s)
+        self._looked_s = now_s
+        seen: dict[int, tuple[int, float]] = {}
+        for process, count in beats.items():
+            before, silent_s = self._seen.get(process, (0, 0.0))
+            is_silent = count > 0 and count == before and not self._is_stopped(process)
+            seen[process] = count, silent_s + passed_s if is_silent else 0.0
+        self._seen = seen
+        return [process for process, (_, silent_s) in seen.items() if silent_s >= self._timeout_s]
+
+
+def is_stopped(process: int) -> bool:
+    """Whether somebody has stopped the process, as far as the system tells (Linux)."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    # After the name, which is in parentheses and may have any characters.
+    fields = status.rpartition(")")[2].split()
+    return bool(fields) and fields[0] in _STOPPED
