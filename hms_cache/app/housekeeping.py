@@ -21,6 +21,9 @@ _log = logging.getLogger(__name__)
 #: How long a task may take to end when the server stops.
 _STOP_TIMEOUT_S = 5.0
 
+_REPORTS_INTERVAL_S = 3600.0
+"""Between two runs that delete what clients reported long ago: as in Hive."""
+
 _PAUSES = 3.0
 """Intervals without housekeeping on any server that count as an outage: one run may be late on a busy machine."""
 
@@ -38,7 +41,7 @@ class Housekeeping:
             self._tasks.append(BackgroundTask("hms-retention", self._clean_events))
         if settings.workload.scheduled_queries and stores.auxiliary.scheduled_queries.is_available:
             self._tasks.append(BackgroundTask("hms-scheduled-queries", self._clean_scheduled_queries))
-
+        self._tasks.append(BackgroundTask("hms-reports", self._clean_reports))
         if tokens is not None:
             self._tasks.append(BackgroundTask("hms-tokens", self._clean_tokens))
 
@@ -84,6 +87,18 @@ class Housekeeping:
         except DatabaseUnavailable as error:
             _log.warning("scheduled queries are not looked through while the database is away: %s", error)
         return self._settings.workload.scheduled_query_maintenance_interval_s
+
+    def _clean_reports(self) -> float:
+        try:
+            cleaned = self._stores.auxiliary.runtime_statistics.clean()
+            if cleaned.statistics or cleaned.metrics:
+                _log.info(
+                    "deleted %d runtime statistics and %d replication metrics whose time is over",
+                    *(cleaned.statistics, cleaned.metrics),
+                )
+        except DatabaseUnavailable as error:
+            _log.warning("no runtime statistics are deleted while the database is away: %s", error)
+        return _REPORTS_INTERVAL_S
 
     def _clean_tokens(self) -> float:
         assert self._tokens is not None
