@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 import math
 import socket
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 from hms_cache.app.background import BackgroundTask
 from hms_cache.app.stores import DatabaseStores
@@ -53,21 +55,32 @@ class Housekeeping:
 
     def _keep_transactions(self) -> float:
         transactions = self._stores.transactions
+        steps: list[Callable[[], object]] = [
+            self._give_up_timed_out,
+            transactions.clean,
+            transactions.keep_compactions,
+        ]
+        if self._settings.compactions.initiator:
+            steps.append(partial(transactions.initiate_compactions, self._name))
+        for step in steps:
+            try:
+                step()
+            except DatabaseUnavailable as error:
+                _log.warning("no housekeeping while the database is away: %s", error)
+                break
+            except Exception:
+                # One row that nobody can read must not keep everything else from being cleaned.
+                _log.exception("a step of the housekeeping failed; the others go on")
+        return self._settings.transactions.housekeeping_interval_s
+
+    def _give_up_timed_out(self) -> None:
         interval_s = self._settings.transactions.housekeeping_interval_s
-        try:
-            given_up = transactions.give_up_timed_out(longest_pause_s=_PAUSES * interval_s)
-            if given_up.txns or given_up.locks or given_up.rebuild_locks:
-                _log.info(
-                    "gave up %d transactions, %d locks and %d rebuild locks without a heartbeat",
-                    *(given_up.txns, given_up.locks, given_up.rebuild_locks),
-                )
-            transactions.clean()
-            transactions.keep_compactions()
-            if self._settings.compactions.initiator:
-                transactions.initiate_compactions(self._name)
-        except DatabaseUnavailable as error:
-            _log.warning("no housekeeping while the database is away: %s", error)
-        return interval_s
+        given_up = self._stores.transactions.give_up_timed_out(longest_pause_s=_PAUSES * interval_s)
+        if given_up.txns or given_up.locks or given_up.rebuild_locks:
+            _log.info(
+                "gave up %d transactions, %d locks and %d rebuild locks without a heartbeat",
+                *(given_up.txns, given_up.locks, given_up.rebuild_locks),
+            )
 
     def _clean_events(self) -> float:
         events = self._settings.events
