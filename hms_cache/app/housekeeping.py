@@ -8,7 +8,9 @@ from __future__ import annotations
 import logging
 import math
 import socket
+from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 from hms_cache.app.background import BackgroundTask
 from hms_cache.app.stores import DatabaseStores
@@ -20,6 +22,9 @@ _log = logging.getLogger(__name__)
 
 #: How long a task may take to end when the server stops.
 _STOP_TIMEOUT_S = 5.0
+
+_REPORTS_INTERVAL_S = 3600.0
+"""Between two runs that delete what clients reported long ago: as in Hive."""
 
 _PAUSES = 3.0
 """Intervals without housekeeping on any server that count as an outage: one run may be late on a busy machine."""
@@ -38,7 +43,7 @@ class Housekeeping:
             self._tasks.append(BackgroundTask("hms-retention", self._clean_events))
         if settings.workload.scheduled_queries and stores.auxiliary.scheduled_queries.is_available:
             self._tasks.append(BackgroundTask("hms-scheduled-queries", self._clean_scheduled_queries))
-
+        self._tasks.append(BackgroundTask("hms-reports", self._clean_reports))
         if tokens is not None:
             self._tasks.append(BackgroundTask("hms-tokens", self._clean_tokens))
 
@@ -50,21 +55,32 @@ class Housekeeping:
 
     def _keep_transactions(self) -> float:
         transactions = self._stores.transactions
+        steps: list[Callable[[], object]] = [
+            self._give_up_timed_out,
+            transactions.clean,
+            transactions.keep_compactions,
+        ]
+        if self._settings.compactions.initiator:
+            steps.append(partial(transactions.initiate_compactions, self._name))
+        for step in steps:
+            try:
+                step()
+            except DatabaseUnavailable as error:
+                _log.warning("no housekeeping while the database is away: %s", error)
+                break
+            except Exception:
+                # One row that nobody can read must not keep everything else from being cleaned.
+                _log.exception("a step of the housekeeping failed; the others go on")
+        return self._settings.transactions.housekeeping_interval_s
+
+    def _give_up_timed_out(self) -> None:
         interval_s = self._settings.transactions.housekeeping_interval_s
-        try:
-            given_up = transactions.give_up_timed_out(longest_pause_s=_PAUSES * interval_s)
-            if given_up.txns or given_up.locks or given_up.rebuild_locks:
-                _log.info(
-                    "gave up %d transactions, %d locks and %d rebuild locks without a heartbeat",
-                    *(given_up.txns, given_up.locks, given_up.rebuild_locks),
-                )
-            transactions.clean()
-            transactions.keep_compactions()
-            if self._settings.compactions.initiator:
-                transactions.initiate_compactions(self._name)
-        except DatabaseUnavailable as error:
-            _log.warning("no housekeeping while the database is away: %s", error)
-        return interval_s
+        given_up = self._stores.transactions.give_up_timed_out(longest_pause_s=_PAUSES * interval_s)
+        if given_up.txns or given_up.locks or given_up.rebuild_locks:
+            _log.info(
+                "gave up %d transactions, %d locks and %d rebuild locks without a heartbeat",
+                *(given_up.txns, given_up.locks, given_up.rebuild_locks),
+            )
 
     def _clean_events(self) -> float:
         events = self._settings.events
@@ -84,6 +100,18 @@ class Housekeeping:
         except DatabaseUnavailable as error:
             _log.warning("scheduled queries are not looked through while the database is away: %s", error)
         return self._settings.workload.scheduled_query_maintenance_interval_s
+
+    def _clean_reports(self) -> float:
+        try:
+            cleaned = self._stores.auxiliary.runtime_statistics.clean()
+            if cleaned.statistics or cleaned.metrics:
+                _log.info(
+                    "deleted %d runtime statistics and %d replication metrics whose time is over",
+                    *(cleaned.statistics, cleaned.metrics),
+                )
+        except DatabaseUnavailable as error:
+            _log.warning("no runtime statistics are deleted while the database is away: %s", error)
+        return _REPORTS_INTERVAL_S
 
     def _clean_tokens(self) -> float:
         assert self._tokens is not None

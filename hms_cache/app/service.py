@@ -39,6 +39,7 @@ from hms_cache.app.security.authorization import (
 from hms_cache.app.security.authorization import reload as reload_policy
 from hms_cache.app.security.certificates import server_context
 from hms_cache.app.security.delegation import token_manager
+from hms_cache.app.security.expiry import CertificateEnd
 from hms_cache.app.security.groups import directory_groups, groups_for_proxies
 from hms_cache.app.security.listeners import listener_tokens, new_listener_tokens
 from hms_cache.app.security.ports import Ports, open_ports, settings_of_ports
@@ -122,6 +123,7 @@ class Service:
         self._policy: PolicyFile | None = None
         self._authorizer: Authorizer | None = None
         self._listener_tokens: ListenerTokens | None = None
+        self._certificate_end: CertificateEnd | None = None
         self._cache_off_reason = ""
         self.membership: Membership | None = None
         """This server as a member of a set that reads by lease; None under `cache.exactness = check`."""
@@ -179,6 +181,9 @@ class Service:
             if self._settings.admin.enabled:
                 self.admin_sources = self._admin_sources(uri, database, stores)
                 self.management = start_management(self.admin_sources, starting, self._siblings)
+            gauge = self.metrics.server.certificate_end
+            self._certificate_end = CertificateEnd(self._settings, gauge, database.clock)
+            self._certificate_end.start(starting)
             self._started = starting.pop_all()
         return uri
 
@@ -222,6 +227,13 @@ class Service:
         if self.management is not None and self.management.tls is not None and has_certificate:
             context = server_context(configuration.settings.server, asks_clients=False)
             take.append(partial(setattr, self.management.tls, "context", context))
+        if self._certificate_end is not None and has_certificate:
+            # Which ports have TLS is settled at the start.
+            files = configuration.settings.server.model_copy(
+                update={"listeners": self._settings.server.listeners, "tls_enabled": self._settings.server.tls_enabled}
+            )
+            shown = self._settings.model_copy(update={"server": files})
+            take.append(self._certificate_end.renewed(shown))
         if self._policy is not None:
             reload_policy(self._policy)  # read and taken in one: the last that can fail
         for one in take:

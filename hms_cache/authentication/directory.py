@@ -18,9 +18,10 @@ from hms_cache.authentication.directory_filters import (
     search,
 )
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.limited_log import LimitedLog
 from hms_cache.values import frozen
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 _WRONG = "wrong name or password"
 _T = TypeVar("_T")
@@ -54,6 +55,7 @@ class Directory:
     def __init__(self, options: DirectoryOptions) -> None:
         self._options = options
         self._filter = DirectoryFilter(options.filters)
+        self._log = LimitedLog(_logger)
 
     def check(self, user: str, password: str) -> None:
         """Raises AuthenticationError when no name of the user's can bind, the user is not let in, or no directory
@@ -125,7 +127,7 @@ class Directory:
         options = self._options
         with self._bound(server, options.account, options.account_password) as account:
             if account is None:
-                _log.error(
+                self._log.error(
                     "the directory refuses authentication.ldap_bind_dn: nobody is let in, and no groups are known"
                 )
                 raise AuthenticationError("the directory of users refuses this server", "unavailable")

@@ -23,9 +23,10 @@ from typing import Any
 
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Question, SecuredObject, UndecidedError
 from hms_cache.authorization.known_groups import Principal
+from hms_cache.limited_log import LimitedLog
 from hms_cache.values import frozen
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 SCHEMES = ("http", "https")
 MOST_QUESTIONS = 1000
@@ -69,6 +70,7 @@ class PolicyService:
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._tls = ssl.create_default_context(cafile=options.ca_file) if parts.scheme == "https" else None
         self._places = threading.BoundedSemaphore(options.most_at_once)
+        self._log = LimitedLog(_logger)
         self.outcomes = {"ok": 0, "failed": 0}
 
     def ask(
@@ -98,7 +100,7 @@ class PolicyService:
                 raise UndecidedError("its answers are not all true or false")
         except (UndecidedError, OSError, http.client.HTTPException, ValueError, RecursionError) as error:
             self.outcomes["failed"] += 1
-            _log.warning("the policy service did not decide: %s", error)
+            self._log.warning("the policy service did not decide: %s", error)
             raise UndecidedError("the policy service does not answer as it should") from error
         finally:
             self._places.release()

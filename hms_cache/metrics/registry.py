@@ -123,6 +123,10 @@ class ServerMetrics(_Subsystem):
             " timeout, closed, other.",
             "outcome",
         )
+        self.certificate_end = self._gauge(
+            "certificate_end_timestamp_seconds",
+            "When the TLS certificate ends that new connections are shown; 0: no port has TLS.",
+        )
         self.authentications = self._tally(
             "authentications_total",
             "SASL negotiations. outcome: ok, refused (wrong ticket, password or principal), refused_by_client,"

@@ -2,8 +2,8 @@
 
 prometheus-client takes a lock and finds its child by labels on each call, several microseconds in all: too much for a
 call that is answered in ten. Here every thread counts into a dictionary of its own, without a lock, and only a scrape
-adds the threads up. Counts are exact: no thread writes into another's shard. A shard outlives its thread, so nothing
-is forgotten.
+adds the threads up. Counts are exact: no thread writes into another's shard. Shards of threads that have ended are
+added up in one, so nothing is forgotten, and nothing grows with threads that come and go.
 """
 
 from __future__ import annotations
@@ -43,6 +43,10 @@ Labels = tuple[str, ...]
 S = TypeVar("S")
 
 
+_FEW_SHARDS = 32
+"""Up to which it is not looked whose threads have ended."""
+
+
 class _ShardedFamily(Collector, Generic[S]):
     """A family whose observations each thread keeps in a shard of its own, a dictionary by label values."""
 
@@ -52,21 +56,45 @@ class _ShardedFamily(Collector, Generic[S]):
         self.label_names = tuple(label_names)
         self._local = threading.local()
         self._lock = threading.Lock()
-        """Guards ``_shards``, the list; a dictionary in it is written by its thread alone."""
-        self._shards: list[dict[Labels, S]] = []
+        """Guards what follows; a dictionary of ``_shards`` is written by its thread alone."""
+        self._shards: list[tuple[threading.Thread, dict[Labels, S]]] = []
+        self._of_ended: dict[Labels, S] = {}
+        """What threads that have ended have counted. Never changed: another dictionary takes its place."""
+        self._looked_at = _FEW_SHARDS
+        """How many shards there may be until it is looked again whose threads have ended."""
+
+    def _sum(self, shards: Iterable[Mapping[Labels, S]]) -> dict[Labels, S]:
+        """All shards added up, in values of its own."""
+        raise NotImplementedError
 
     def _new_shard(self) -> dict[Labels, S]:
         shard: dict[Labels, S] = {}
         self._local.shard = shard
         with self._lock:
-            self._shards.append(shard)
+            if len(self._shards) >= self._looked_at:
+                self._join_ended()
+            self._shards.append((threading.current_thread(), shard))
         return shard
 
-    def _all_shards(self) -> list[dict[Labels, S]]:
-        """Copies, each by one C call: the owner may add keys meanwhile."""
+    def _join_ended(self) -> None:
+        """Under the lock. A thread that is not alive writes no more."""
+        alive: list[tuple[threading.Thread, dict[Labels, S]]] = []
+        ended = [self._of_ended]
+        for thread, shard in self._shards:
+            if thread.is_alive():
+                alive.append((thread, shard))
+            else:
+                ended.append(shard)
+        self._shards, self._of_ended = alive, self._sum(ended)
+        # Twice as many, so that each shard is looked at a few times only.
+        self._looked_at = max(_FEW_SHARDS, 2 * len(alive))
+
+    def _totals(self) -> dict[Labels, S]:
+        """Of all threads, in values of its own."""
         with self._lock:
-            shards = list(self._shards)
-        return [shard.copy() for shard in shards]
+            shards, of_ended = [shard for _, shard in self._shards], self._of_ended
+        # Copies, each by one C call: the owner may add keys meanwhile.
+        return self._sum([of_ended, *(shard.copy() for shard in shards)])
 
 
 class TallyFamily(_ShardedFamily[float]):
@@ -94,12 +122,12 @@ class TallyFamily(_ShardedFamily[float]):
 
     def values(self) -> dict[Labels, float]:
         """All counts by label values."""
+        return self._sum([self._totals(), *(source() for source in self._sources)])
+
+    def _sum(self, shards: Iterable[Mapping[Labels, float]]) -> dict[Labels, float]:
         totals: dict[Labels, float] = {}
-        for shard in self._all_shards():
+        for shard in shards:
             for labels, count in shard.items():
-                totals[labels] = totals.get(labels, 0) + count
-        for source in self._sources:
-            for labels, count in source().items():
                 totals[labels] = totals.get(labels, 0) + count
         return totals
 
@@ -162,12 +190,17 @@ class DurationFamily(_ShardedFamily[_Durations]):
 
     def totals(self) -> dict[Labels, tuple[list[int], float]]:
         """By label values: (observations per bucket, the last above all bounds; their sum in seconds)."""
-        totals: dict[Labels, tuple[list[int], float]] = {}
-        for shard in self._all_shards():
+        return {labels: (durations.counts, durations.sum_s) for labels, durations in self._totals().items()}
+
+    def _sum(self, shards: Iterable[Mapping[Labels, _Durations]]) -> dict[Labels, _Durations]:
+        totals: dict[Labels, _Durations] = {}
+        for shard in shards:
             for labels, durations in shard.items():
-                counts, sum_s = totals.get(labels, ([0] * (len(DURATION_BOUNDS_S) + 1), 0.0))
-                merged = [mine + theirs for mine, theirs in zip(counts, durations.counts, strict=True)]
-                totals[labels] = (merged, sum_s + durations.sum_s)
+                total = totals.get(labels)
+                if total is None:
+                    total = totals[labels] = _Durations()
+                total.counts = [mine + theirs for mine, theirs in zip(total.counts, durations.counts, strict=True)]
+                total.sum_s += durations.sum_s
         return totals
 
     def collect(self) -> Iterable[HistogramMetricFamily]:

@@ -9,12 +9,16 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any, Protocol
 
+from hms_cache.clock import elapsed_s
 from hms_cache.server.shares import Turns
 
 _log = logging.getLogger(__name__)
 
 MAX_LOGGED_ADDRESSES = 1024
-"""Addresses whose first failed handshake is logged; beyond them failures are counted only."""
+"""Addresses whose first failed handshake in `LOGGED_AGAIN_S` is logged; beyond them failures are counted only."""
+
+LOGGED_AGAIN_S = 3600.0
+"""What failed long ago does not hide what fails now: addresses are given to others, and certificates expire."""
 
 
 LINGER_QUIET_S = 2.0
@@ -41,19 +45,26 @@ MOST_PIECE_BYTES = 64 * 1024
 class Handshakes:
     """How the handshakes of a port ended. Touched on the port's event loop only."""
 
-    def __init__(self, name: str, outcomes: Iterable[str]) -> None:
+    def __init__(self, name: str, outcomes: Iterable[str], now_s: Callable[[], float] = elapsed_s) -> None:
         """`name`: what clients shake hands for."""
         self._name = name
         self.outcomes: dict[str, int] = dict.fromkeys(outcomes, 0)
+        self._now_s = now_s
         self._logged: set[str] = set()
+        self._forget_s = now_s() + LOGGED_AGAIN_S
+        """When `_logged` begins anew."""
 
     def failed(self, outcome: str, address: str, reason: str) -> None:
-        """A handshake failed: counted, and logged when it is the first of its address."""
+        """A handshake failed: counted, and logged when it is the first of its address for a while."""
         self.outcomes[outcome] += 1
+        now_s = self._now_s()
+        if now_s >= self._forget_s:
+            self._logged.clear()
+            self._forget_s = now_s + LOGGED_AGAIN_S
         if address not in self._logged and len(self._logged) < MAX_LOGGED_ADDRESSES:
             self._logged.add(address)
             _log.warning(
-                "no %s with %s: %s (later failures of this address are only counted)", self._name, address, reason
+                "no %s with %s: %s (others of this address are only counted for an hour)", self._name, address, reason
             )
 
 

@@ -10,11 +10,12 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from hms_cache.limited_log import LimitedLog
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.position_wire import PositionConnection
 
-_log = logging.getLogger(__name__)
+_logger = logging.getLogger(__name__)
 
 Answered = Callable[[LogHead | None], None]
 
@@ -40,6 +41,7 @@ class InlineSource:
         self._read_position = read_position
         self._loop = loop
         self._close = close
+        self._log = LimitedLog(_logger)
 
     def ask(self, answered: Answered) -> None:
         """At the end of this turn of the loop, so that all requests of the turn share the read."""
@@ -49,7 +51,7 @@ class InlineSource:
         try:
             head: LogHead | None = self._read_position()
         except Exception as error:
-            _log.warning("the position check failed: %s", error)
+            self._log.warning("the position check failed: %s", error)
             head = None
         answered(head)
 
@@ -66,6 +68,7 @@ class ThreadSource:
     def __init__(self, read_position: Callable[[], LogHead], loop: asyncio.AbstractEventLoop) -> None:
         self._read_position = read_position
         self._loop = loop
+        self._log = LimitedLog(_logger)
         self._questions: queue.SimpleQueue[Answered | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="hms-position", daemon=True)
         self._thread.start()
@@ -81,7 +84,7 @@ class ThreadSource:
             try:
                 head: LogHead | None = self._read_position()
             except Exception as error:
-                _log.warning("the position check failed: %s", error)
+                self._log.warning("the position check failed: %s", error)
                 head = None
             try:
                 self._loop.call_soon_threadsafe(answered, head)
@@ -109,6 +112,7 @@ class PacketSource:
         self._loop = loop
         self._answer_timeout_s = answer_timeout_s
         self._recycle_s = recycle_s
+        self._log = LimitedLog(_logger)
         self._history: History | None = None
         self._recycling: asyncio.TimerHandle | None = None
         self._is_old = False
@@ -201,7 +205,7 @@ class PacketSource:
             self._lose(DatabaseUnavailable(f"no answer to the position check within {self._answer_timeout_s:g} s"))
 
     def _lose(self, error: Exception) -> None:
-        _log.warning("%s", error)
+        self._log.warning("%s", error)
         self._drop()
         self._finish(None)
 

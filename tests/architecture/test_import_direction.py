@@ -32,6 +32,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
         "computing",
         "event_loops",
         "values",
+        "limited_log",
         "call_context",
     ),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 
 import pytest
@@ -44,6 +45,42 @@ def test_counts_of_a_thread_that_ended_stay() -> None:
     thread.start()
     thread.join()
     assert tally.value() == 1
+
+
+def test_threads_that_come_and_go_leave_counts_and_nothing_else() -> None:
+    """The probe of the database alone is a thread each ten seconds: three millions a year."""
+    tally, durations = TallyFamily("x_total", "", ("a",)), DurationFamily("x_seconds", "", ("a",))
+    held = threading.Event()
+
+    def count() -> None:
+        tally.add(("1",))
+        durations.observe(0.001, ("1",))
+
+    def count_and_stay() -> None:
+        count()
+        held.wait(30)
+        count()
+
+    staying = [threading.Thread(target=count_and_stay) for _ in range(5)]
+    for thread in staying:
+        thread.start()
+    gc.collect()
+    before = len(gc.get_objects())
+    for number in range(1, 1_001):
+        passing = threading.Thread(target=count)
+        passing.start()
+        passing.join()
+        if number % 100 == 0:
+            assert tally.value(("1",)) == number + 5
+    gc.collect()
+    assert len(gc.get_objects()) - before < 500
+    held.set()
+    for thread in staying:
+        thread.join()
+    assert tally.values() == {("1",): 1_010}
+    counts, sum_s = durations.totals()[("1",)]
+    assert sum(counts) == 1_010
+    assert sum_s == pytest.approx(1.01)
 
 
 def test_two_families_do_not_share_counts() -> None:

@@ -245,6 +245,31 @@ def test_no_hole_opens_behind_a_younger_event(writer: LogWriter) -> None:
     assert writer.ids() == [4, 5, 6, 7, 8]
 
 
+@pytest.mark.parametrize("ahead", [[1, 2, 3], [3, 4, 5, 6, 7, 8], [9, 12]])
+@pytest.mark.parametrize("batch", [2, 100])
+def test_times_that_are_to_come_keep_nothing(writer: LogWriter, ahead: list[int], batch: int) -> None:
+    """A server whose clock was years ahead wrote some events: the log would grow until that time comes."""
+    writer.create_tables(12)
+    writer.set_time(NOW_S - 100, *range(1, 11))
+    writer.set_time(NOW_S - 10, 11, 12)
+    writer.set_time(NOW_S + 1_000_000, *ahead)
+    cleaner = EventCleaner(writer.database, ManualClock(epoch_s=NOW_S))
+    cleaner.clean_events(50, batch)
+    assert writer.ids() == [11, 12]
+
+
+def test_times_that_are_to_come_tell_nothing(writer: LogWriter) -> None:
+    """This server's clock is behind, or all events are of a server whose clock is ahead: nothing is known to be old."""
+    writer.create_tables(6)
+    writer.set_time(NOW_S + 1_000_000, *range(1, 7))
+    cleaner = EventCleaner(writer.database, ManualClock(epoch_s=NOW_S))
+    assert cleaner.clean_events(50, 2) == 0
+    writer.set_time(NOW_S - 10, 6)
+    assert cleaner.clean_events(50, 2) == 0
+    writer.set_time(NOW_S - 100, 5)
+    assert cleaner.clean_events(50, 2) == 5
+
+
 def test_newest_event_stays(writer: LogWriter) -> None:
     writer.create_tables(4)
     sink = RecordingSink()

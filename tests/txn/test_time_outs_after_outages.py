@@ -69,6 +69,27 @@ def test_without_a_pause_time_outs_are_as_ever(client: TxnClient) -> None:
     assert dict(client.rows(TXNS, "TXN_ID", "TXN_STATE"))[gone] == "a"
 
 
+YEAR_MS = 365 * 86_400_000
+
+
+def test_a_clock_that_was_a_year_ahead_keeps_nothing_for_a_year(client: TxnClient) -> None:
+    """The database's clock is set back, or a failover leads to a host whose clock is behind."""
+    run(client)
+    keep_house(client, TIME_OUT_MS + 60_000)
+    gone, returns = client.open_many(2)
+    client.lock(component(LockType.SHARED_READ))
+    later(client, YEAR_MS)
+    client.store.heartbeat(HeartbeatRequest(txnid=gone))
+    run(client)  # finds a pause of a year: everybody has time to send a heartbeat
+    later(client, -YEAR_MS)
+    given_up = keep_house(client, TIME_OUT_MS - 60_000, returns)
+    assert given_up == [TimedOut(0, 0, 0)] * 4, "all get a time-out"
+    given_up = keep_house(client, 180_000, returns)
+    assert (sum(one.txns for one in given_up), sum(one.locks for one in given_up)) == (1, 1)
+    assert dict(client.rows(TXNS, "TXN_ID", "TXN_STATE"))[gone] == "a"
+    assert dict(client.rows(TXNS, "TXN_ID", "TXN_STATE"))[returns] == "o"
+
+
 @pytest.mark.parametrize("away_ms", [200_000, 290_000, 310_000, 500_000, 2_000_000])
 def test_whoever_returns_is_kept_however_long_it_lasted(sqlite_client: TxnClient, away_ms: int) -> None:
     """Heartbeats every half of a time-out, as Hive's clients send them, but for the time of the outage."""

@@ -22,6 +22,12 @@ _PKCS12_TAG = b"\x30"
 _CIPHERS = "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
 """Of TLS 1.2: what gives forward secrecy and is authenticated as a whole (RFC 7525, 4.2); Java 8 has some of it."""
 
+ENDS_SOON_S = 30 * 24 * 3600.0
+"""A certificate that ends within a month is told: authorities of companies take their time."""
+
+_NO_CHECK_TIME = 0x200000
+"""OpenSSL's X509_V_FLAG_NO_CHECK_TIME, for which Python has no name."""
+
 
 def server_context(settings: ServerSettings, *, asks_clients: bool = True) -> ssl.SSLContext:
     """The context that the settings `tls_*` describe, from files as they are now. Raises StartupError.
@@ -46,6 +52,44 @@ def server_context(settings: ServerSettings, *, asks_clients: bool = True) -> ss
     if asks_clients and settings.tls_client_certificates != "none":
         _load_client_authorities(context, settings)
     return context
+
+
+def end_of_certificate_s(settings: ServerSettings) -> float | None:
+    """When the certificate ends, in seconds since 1970; None if OpenSSL does not say. Raises StartupError.
+
+    The certificate itself is all that is trusted: what it says can be read then, though clients would refuse it.
+    """
+    context = server_context(settings, asks_clients=False)
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname = False
+    trusting.verify_mode = ssl.CERT_NONE
+    try:
+        certificate = shake_hands(context, trusting, None).getpeercert(binary_form=True)
+        assert certificate is not None, "every server shows one"
+        trusting.load_verify_locations(cadata=certificate)
+        trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        trusting.verify_flags |= ssl.VerifyFlags(_NO_CHECK_TIME)
+        trusting.verify_mode = ssl.CERT_REQUIRED
+        shown = shake_hands(context, trusting, None).getpeercert()
+    except ssl.SSLError:
+        return None
+    return float(ssl.cert_time_to_seconds(str(shown["notAfter"]))) if shown else None
+
+
+def shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None) -> ssl.SSLObject:
+    """The client's end after a handshake in memory. Raises ssl.SSLError."""
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    asks = client.wrap_bio(to_client, to_server, server_hostname=name)
+    answers = server.wrap_bio(to_server, to_client, server_side=True)
+    for _ in range(10):
+        for end in (asks, answers):
+            try:
+                end.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            if end is asks:
+                return asks
+    raise AssertionError("a handshake of TLS is two round trips")
 
 
 def _load_certificate(context: ssl.SSLContext, settings: ServerSettings) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hms_cache.app.security.authentication import directory_options, kerberos_options
 from hms_cache.app.security.authorization import authenticates, policy_file, policy_service, require_authentication
-from hms_cache.app.security.certificates import server_context
+from hms_cache.app.security.certificates import ENDS_SOON_S, server_context, shake_hands
 from hms_cache.app.security.groups import directory_groups
 from hms_cache.app.security.http_port import key_set
 from hms_cache.app.security.ports import settings_of_ports
@@ -28,9 +28,6 @@ from hms_cache.errors import StartupError
 
 if TYPE_CHECKING:
     from hms_cache.app.checks import Findings
-
-_SOON_S = 30 * 24 * 3600.0
-"""A certificate that ends within a month is told: authorities of companies take their time."""
 
 _STRANGER = "hms-cache-check"
 """A user whom no directory has."""
@@ -110,14 +107,14 @@ def _check_certificate(findings: Findings, settings: Settings) -> None:
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     trusting.check_hostname = False
     trusting.verify_mode = ssl.CERT_NONE
-    certificate = _shake_hands(context, trusting, None).getpeercert(binary_form=True)
+    certificate = shake_hands(context, trusting, None).getpeercert(binary_form=True)
     assert certificate is not None, "every server shows one"
     # The certificate itself is all that is trusted here: left are its dates and its names.
     trusting.load_verify_locations(cadata=certificate)
     trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     trusting.verify_mode = ssl.CERT_REQUIRED
     try:
-        shown = _shake_hands(context, trusting, None).getpeercert()
+        shown = shake_hands(context, trusting, None).getpeercert()
     except ssl.SSLCertVerificationError as error:
         findings.error(
             f"clients will refuse the certificate {file}: {error.verify_message}",
@@ -126,7 +123,7 @@ def _check_certificate(findings: Findings, settings: Settings) -> None:
         return
     assert shown is not None
     left_s = ssl.cert_time_to_seconds(str(shown["notAfter"])) - time.time()
-    if left_s < _SOON_S:
+    if left_s < ENDS_SOON_S:
         findings.warning(
             f"the certificate {file} ends in {left_s / 86400:.0f} days, on {shown['notAfter']}",
             "Put a new one in its place and send the server SIGHUP.",
@@ -134,7 +131,7 @@ def _check_certificate(findings: Findings, settings: Settings) -> None:
     name = socket.getfqdn().lower()
     trusting.check_hostname = True
     try:
-        _shake_hands(context, trusting, name)
+        shake_hands(context, trusting, name)
     except ssl.SSLCertVerificationError:
         found: Any = shown.get("subjectAltName", ())
         names = ", ".join(value for _, value in found)
@@ -142,22 +139,6 @@ def _check_certificate(findings: Findings, settings: Settings) -> None:
             f"the certificate {file} is made out to {names or 'no name'}, and this machine is {name}",
             "Clients that check names must reach the server under one of the certificate's.",
         )
-
-
-def _shake_hands(server: ssl.SSLContext, client: ssl.SSLContext, name: str | None) -> ssl.SSLObject:
-    """The client's end after a handshake in memory. Raises ssl.SSLError."""
-    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
-    asks = client.wrap_bio(to_client, to_server, server_hostname=name)
-    answers = server.wrap_bio(to_server, to_client, server_side=True)
-    for _ in range(10):
-        for end in (asks, answers):
-            try:
-                end.do_handshake()
-            except ssl.SSLWantReadError:
-                continue
-            if end is asks:
-                return asks
-    raise AssertionError("a handshake of TLS is two round trips")
 
 
 def _check_keytab(findings: Findings, settings: Settings) -> None:

@@ -6,6 +6,11 @@ from hms_cache.config.quantities import Seconds
 from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
 
 
+def _from_max_age(text: str) -> str:
+    """Below zero nothing is deleted, as in Hive."""
+    return "inf" if text.strip().startswith("-") else text
+
+
 class WorkloadSettings(Section):
     """Resource plans and scheduled queries of HiveServer2."""
 
@@ -62,5 +67,22 @@ class WorkloadSettings(Section):
         unit="failures",
         reason="Hive's default.",
         site_keys=("metastore.scheduled.queries.skip.opportunities.after.failures",),
+        ge=0,
+    )
+    runtime_statistics_retention_s: Seconds = setting(
+        3 * 86400.0,
+        "Statistics of operators that HiveServer2 has reported of queries (add_runtime_stats) are deleted when they are"
+        " older than this; inf: never.",
+        reason="Hive's default.",
+        site_keys=(*metastore_keys("runtime.stats.max.age"), "runtime.stats.max.age"),
+        from_site=_from_max_age,
+        ge=0,
+    )
+    replication_metrics_retention_s: Seconds = hive_setting(
+        7 * 86400.0,
+        "Metrics of replication (add_replication_metrics) whose execution began longer ago than this are deleted; inf:"
+        " never.",
+        "repl.metrics.max.age",
+        from_site=_from_max_age,
         ge=0,
     )

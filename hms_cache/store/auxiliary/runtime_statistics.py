@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Column, Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.config.quantities import whole_seconds
 from hms_cache.store.engine.context import PartOfStore, require_table
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
@@ -18,10 +19,22 @@ from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import MV_TABLES_USED, REPLICATION_METRICS, RUNTIME_STATS
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, ReplicationMetrics, RuntimeStat
+from hms_cache.values import frozen
 
 _LONGEST_METADATA = 4000
 _LONGEST_PROGRESS = 10000
 """Characters, the widths of the columns; what is longer is replaced by a note, as in Hive."""
+
+_BATCH_SIZE = 1000
+"""Rows deleted in one transaction: payloads are of some KiB, and nobody waits long for it."""
+
+
+@frozen
+class Cleaned:
+    """What `RuntimeStatistics.clean` deleted."""
+
+    statistics: int
+    metrics: int
 
 
 class RuntimeStatistics(PartOfStore):
@@ -69,9 +82,46 @@ class RuntimeStatistics(PartOfStore):
 
     def remove_before(self, max_create_time_s: int) -> int:
         """Delete those made at that time or before; how many."""
-        statement = delete(RUNTIME_STATS).where(RUNTIME_STATS.c.CREATE_TIME <= max_create_time_s)
         require_table(self._database, RUNTIME_STATS)
-        return run_write(self._database, lambda transaction: transaction.connection.execute(statement).rowcount)
+        return self._remove(RUNTIME_STATS.c.RS_ID, RUNTIME_STATS.c.CREATE_TIME, max_create_time_s)
+
+    def clean(self) -> Cleaned:
+        """Delete statistics and metrics that are older than the settings allow.
+
+        :raises DatabaseUnavailable: the database went away; what was deleted before stays deleted.
+        """
+        settings, features = self._context.settings.workload, self._database.features
+        kinds = (
+            (RUNTIME_STATS.c.RS_ID, RUNTIME_STATS.c.CREATE_TIME, settings.runtime_statistics_retention_s),
+            (
+                REPLICATION_METRICS.c.RM_SCHEDULED_EXECUTION_ID,
+                REPLICATION_METRICS.c.RM_START_TIME,
+                settings.replication_metrics_retention_s,
+            ),
+        )
+        now_s = self._context.now_s()
+        statistics, metrics = (
+            self._remove(key, made, now_s - whole_seconds(retention_s)) if features.has(made) else 0
+            for key, made, retention_s in kinds
+        )
+        return Cleaned(statistics, metrics)
+
+    def _remove(self, key: Column[Any], made: Column[Any], max_time_s: int) -> int:
+        """In transactions of 1,000 rows."""
+        some = select(key).where(made <= max_time_s).order_by(made).limit(_BATCH_SIZE)
+
+        def work(transaction: WriteTransaction) -> tuple[int, int]:
+            connection = transaction.connection
+            found = list(connection.execute(some).scalars())
+            # Another server may delete the same ones.
+            return len(found), connection.execute(delete(key.table).where(key.in_(found))).rowcount if found else 0
+
+        removed = 0
+        while True:
+            found, deleted = run_write(self._database, work)
+            removed += deleted
+            if found < _BATCH_SIZE:
+                return removed
 
     def add_replication_metrics(self, metrics: Sequence[ReplicationMetrics]) -> None:
         """Insert or update them by their scheduled execution; empty texts leave what is there.

@@ -278,7 +278,8 @@ _CLEANER = "NotificationLogCleaner"
 class EventCleaner:
     """Deletes old events, beginning with the oldest, so that what remains has no hole. Thread-safe.
 
-    Hive's own cleaner deletes by time alone: with servers whose clocks differ it can open a hole in the middle.
+    Hive's own cleaner deletes by time alone: with servers whose clocks differ it can open a hole in the middle. A time
+    that is still to come tells nothing but that a clock was wrong: such an event is as old as those that came after it.
     """
 
     def __init__(self, database: Database, clock: Clock | None = None) -> None:
@@ -293,11 +294,13 @@ class EventCleaner:
 
         :raises DatabaseUnavailable: the database went away; what was deleted before stays deleted.
         """
-        before_s = int(self._clock.epoch_s() - ttl_s)
+        now_s = self._clock.epoch_s()
         run_write(self._database, _ensure_cleaner_row)
         deleted = 0
         while True:
-            count = run_write(self._database, lambda transaction: _clean_batch(transaction, before_s, batch))
+            count = run_write(
+                self._database, lambda transaction: _clean_batch(transaction, int(now_s - ttl_s), int(now_s), batch)
+            )
             deleted += count
             if count < batch:
                 return deleted
@@ -328,17 +331,33 @@ def _lock_cleaner_row(connection: Connection) -> bool:
     return connection.execute(statement.with_for_update()).first() is not None
 
 
-def _clean_batch(transaction: WriteTransaction, before_s: int, batch: int) -> int:
+def _clean_batch(transaction: WriteTransaction, before_s: int, now_s: int, batch: int) -> int:
     connection = transaction.connection
     _lock_cleaner_row(connection)
     # One row more than is deleted: the newest event stays.
     oldest = connection.execute(select(_LOG.EVENT_ID, _LOG.EVENT_TIME).order_by(_LOG.EVENT_ID).limit(batch + 1)).all()
     last: int | None = None
     for event_id, event_time_s in oldest[:-1]:
+        if event_time_s > now_s:
+            continue
         if event_time_s > before_s:
             break
         last = event_id
+    else:
+        if (
+            len(oldest) > batch
+            and oldest[-2].EVENT_TIME > now_s
+            and _is_old_after(connection, oldest[-2].EVENT_ID, before_s, now_s)
+        ):
+            last = oldest[-2].EVENT_ID
     if last is None:
         return 0
     result: CursorResult[Any] = connection.execute(delete(NOTIFICATION_LOG).where(_LOG.EVENT_ID <= last))
     return result.rowcount
+
+
+def _is_old_after(connection: Connection, event_id: int, before_s: int, now_s: int) -> bool:
+    """Whether the next event with a time that has come is old."""
+    following = select(_LOG.EVENT_TIME).where(_LOG.EVENT_ID > event_id, _LOG.EVENT_TIME <= now_s)
+    found = connection.execute(following.order_by(_LOG.EVENT_ID).limit(1)).scalar()
+    return found is not None and found <= before_s

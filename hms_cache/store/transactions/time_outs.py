@@ -4,6 +4,9 @@ A heartbeat that could not arrive says nothing about its client. Each run theref
 clock, in a row of AUX_TABLE that all servers share. One that finds the last run too long ago (the database, or all
 servers, were away or stopped) gives nothing up, nor does any other for a whole time-out from then on: every client
 that lives has sent a heartbeat by that time.
+
+The database's clock may be set back, or a failover may lead to a host whose clock is behind. Times that are then still
+to come would keep what is dead until they come: they are replaced by the time of the run that finds them.
 """
 
 from __future__ import annotations
@@ -58,6 +61,7 @@ def give_up_timed_out(
     connection, settings = transaction.connection, context.transactions
     timeout_ms = whole_milliseconds(settings.timeout_s)
     hold_mutex(connection, Mutex.HOUSEKEEPER)
+    _replace_times_to_come(connection, timeout_ms)
     if longest_pause_ms is not None and _is_in_grace(connection, longest_pause_ms, timeout_ms):
         return TimedOut(0, 0, 0)
     locks = connection.execute(
@@ -77,6 +81,21 @@ def give_up_timed_out(
     # A heartbeat may have come in between: the condition is put again under the rows' locks.
     aborted = abort_open_txns(transaction, context, txn_ids, ABORTED_BY_TIME_OUT, only_if=timed_out) if txn_ids else []
     return TimedOut(len(aborted), locks, release_dead_rebuild_locks(connection, context))
+
+
+def _replace_times_to_come(connection: Connection, timeout_ms: int) -> None:
+    """Of heartbeats. A time-out ahead: clocks that are kept right are never set back so far."""
+    for table, heartbeat, is_meant in (
+        (HIVE_LOCKS, L.HL_LAST_HEARTBEAT, L.HL_TXNID <= 0),
+        (TXNS, T.TXN_LAST_HEARTBEAT, T.TXN_STATE == TXN_OPEN),
+    ):
+        is_to_come = and_(is_meant, heartbeat > now_ms() + timeout_ms)
+        if connection.execute(select(heartbeat).where(is_to_come).limit(1)).first() is None:
+            continue
+        replaced = connection.execute(update(table).where(is_to_come).values({heartbeat: now_ms()})).rowcount
+        _LOGGER.warning(
+            "the database's clock was set back: %d heartbeats of %s count from now on", replaced, table.name
+        )
 
 
 _KEY = "HmsCacheTimeOuts"
@@ -100,6 +119,8 @@ def _is_in_grace(connection: Connection, longest_pause_ms: int, timeout_ms: int)
                 (now - last) // 1000,
                 timeout_ms // 1000,
             )
+    # As far ahead as it may be; it was further if the clock was set back.
+    grace_end = min(grace_end, now + timeout_ms)
     comment = f"{now}:{grace_end}"
     if row is None:
         connection.execute(insert(AUX_TABLE).values(MT_KEY1=_KEY, MT_KEY2=0, MT_COMMENT=comment))

@@ -7,6 +7,8 @@ import uuid
 import pytest
 from sqlalchemy import insert, select
 
+from hms_cache.store.auxiliary import runtime_statistics
+from hms_cache.store.auxiliary.runtime_statistics import Cleaned
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, TBLS
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -57,6 +59,30 @@ def test_replication_metrics(world: World) -> None:
         "RM_Progress limit exceeded to 10001",
         "RM_Metadata limit exceeded to 4001",
     ]
+
+
+DAY_S = 86400
+
+
+def test_what_was_reported_long_ago_is_deleted(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No call of the protocol deletes it: without housekeeping it is there for good."""
+    monkeypatch.setattr(runtime_statistics, "_BATCH_SIZE", 2)
+    statistics = world.stores.runtime_statistics
+    for number in range(5):
+        statistics.add(RuntimeStat(0, number, b"old"))
+        statistics.add_replication_metrics([ReplicationMetrics(number, "p", 1)])
+    assert statistics.clean() == Cleaned(0, 0)
+    world.clock.advance(3 * DAY_S - 1)
+    statistics.add(RuntimeStat(0, 7, b"new"))
+    statistics.add_replication_metrics([ReplicationMetrics(7, "p", 1)])
+    assert statistics.clean() == Cleaned(0, 0)
+    world.clock.advance(1)
+    assert statistics.clean() == Cleaned(5, 0)
+    assert [one.payload for one in statistics.get(-1, 0)] == [b"new"]
+    world.clock.advance(4 * DAY_S)
+    assert statistics.clean() == Cleaned(1, 5)
+    assert statistics.clean() == Cleaned(0, 0)
+    assert [one.scheduledExecutionId for one in statistics.get_replication_metrics("p", None)] == [7]
 
 
 def test_changed_rows_of_a_view_s_sources(world: World) -> None:

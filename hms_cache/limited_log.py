@@ -1,0 +1,44 @@
+"""Lines about what fails again and again: one each ten seconds, with how many were left out."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+from hms_cache.clock import elapsed_s
+
+INTERVAL_S = 10.0
+"""A database or a directory that is away for an hour is some hundred lines, however many clients ask meanwhile."""
+
+
+class LimitedLog:
+    """Writes to a logger. Thread-safe. Lines of one text, as it is before its arguments are filled in, are of one kind;
+    texts are the program's own, and few."""
+
+    def __init__(self, logger: logging.Logger, now_s: Callable[[], float] = elapsed_s) -> None:
+        self._logger = logger
+        self._now_s = now_s
+        self._lock = threading.Lock()
+        self._of_kind: dict[str, tuple[float, int]] = {}
+        """When the next line may be written, and how many were left out since the last one."""
+
+    def warning(self, text: str, *arguments: object) -> None:
+        """As of a logger."""
+        self._write(logging.WARNING, text, arguments)
+
+    def error(self, text: str, *arguments: object) -> None:
+        """As of a logger."""
+        self._write(logging.ERROR, text, arguments)
+
+    def _write(self, level: int, text: str, arguments: tuple[object, ...]) -> None:
+        now_s = self._now_s()
+        with self._lock:
+            next_s, left_out = self._of_kind.get(text, (now_s, 0))
+            if now_s < next_s:
+                self._of_kind[text] = next_s, left_out + 1
+                return
+            self._of_kind[text] = now_s + INTERVAL_S, 0
+        more = f" ({left_out} more of such since the last line)" if left_out else ""
+        template = f"{text}%s"
+        self._logger.log(level, template, *arguments, more)

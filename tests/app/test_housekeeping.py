@@ -1,0 +1,77 @@
+"""Housekeeping: what one step of it cannot do keeps no other one from being done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from sqlalchemy import insert, select, update
+
+from hms_cache.app.database import ensure_first_rows, open_database, require_schema
+from hms_cache.app.housekeeping import Housekeeping
+from hms_cache.app.stores import DatabaseStores, build_database_stores
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.schema import AUX_TABLE, COMPACTION_QUEUE, TXNS
+from hms_cache.thrift_gen.hive_metastore import ttypes
+from tests.app.test_service import configured
+from tests.databases import closing
+
+AGE_MS = 10 * 86_400_000
+
+
+def work_for_each_step(database: Database, stores: DatabaseStores) -> None:
+    """Transactions that are over, and a compaction whose worker is gone."""
+    request = ttypes.OpenTxnRequest(num_txns=3, user="u", hostname="h")
+    for txn_id in stores.transactions.open_txns(request).txn_ids:
+        stores.transactions.abort_txn(ttypes.AbortTxnRequest(txnid=txn_id))
+    with database.writing() as connection:
+        connection.execute(update(TXNS).values(TXN_STARTED=TXNS.c.TXN_STARTED - AGE_MS))
+        connection.execute(
+            insert(COMPACTION_QUEUE).values(
+                CQ_ID=1, CQ_DATABASE="d", CQ_TABLE="t", CQ_STATE="w", CQ_TYPE="a", CQ_START=1, CQ_WORKER_ID="gone-1"
+            )
+        )
+        connection.commit()
+
+
+def left(database: Database) -> tuple[int, str]:
+    with database.loading() as connection:
+        transactions = connection.execute(select(TXNS.c.TXN_ID)).all()
+        state = connection.execute(select(COMPACTION_QUEUE.c.CQ_STATE)).scalar_one()
+    return len(transactions), state
+
+
+def test_a_row_that_one_step_cannot_read_stops_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    settings = configured(tmp_path).settings
+    with closing(open_database(settings)) as database:
+        require_schema(database, settings)
+        ensure_first_rows(database, settings)
+        stores = build_database_stores(settings, database)
+        work_for_each_step(database, stores)
+        with database.writing() as connection:
+            connection.execute(insert(AUX_TABLE).values(MT_KEY1="HmsCacheTimeOuts", MT_KEY2=0, MT_COMMENT="rubbish"))
+            connection.commit()
+        pause_s = Housekeeping(settings, stores)._keep_transactions()
+        assert pause_s == settings.transactions.housekeeping_interval_s
+        assert left(database) == (1, "i"), "the newest transaction stays; the compaction waits for another worker"
+    assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == [
+        "a step of the housekeeping failed; the others go on"
+    ]
+
+
+def test_an_outage_is_one_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = configured(tmp_path).settings
+    with closing(open_database(settings)) as database:
+        require_schema(database, settings)
+        stores = build_database_stores(settings, database)
+
+        def away(*_: object, **__: object) -> None:
+            raise DatabaseUnavailable("away")
+
+        for step in ("give_up_timed_out", "clean", "keep_compactions"):
+            monkeypatch.setattr(stores.transactions, step, away)
+        Housekeeping(settings, stores)._keep_transactions()
+    assert [one.getMessage() for one in caplog.records] == ["no housekeeping while the database is away: away"]

@@ -1,0 +1,84 @@
+"""What fails again and again, for hours or for a year, neither fills the log nor hides in it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+
+import pytest
+
+from hms_cache.limited_log import INTERVAL_S, LimitedLog
+from hms_cache.notifications.event_log import LogHead
+from hms_cache.server.layer import LOGGED_AGAIN_S, MAX_LOGGED_ADDRESSES, Handshakes
+from hms_cache.server.position_sources import InlineSource, PacketSource, ThreadSource
+from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.engine.position_wire import PositionConnection
+from tests.manual_clock import ManualClock
+
+
+def test_lines_of_one_kind_are_counted_and_others_are_not_hidden(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    log = LimitedLog(logging.getLogger("hms_cache.test"), clock.monotonic_s)
+    for number in range(100):
+        log.warning("no answer: %s", number)
+    log.error("another thing")
+    clock.advance(INTERVAL_S)
+    log.warning("no answer: %s", "still")
+    clock.advance(INTERVAL_S)
+    log.warning("no answer: %s", "still")
+    assert [(one.levelname, one.getMessage()) for one in caplog.records] == [
+        ("WARNING", "no answer: 0"),
+        ("ERROR", "another thing"),
+        ("WARNING", "no answer: still (99 more of such since the last line)"),
+        ("WARNING", "no answer: still"),
+    ]
+
+
+@pytest.mark.parametrize("kind", ["inline", "thread", "packets"])
+def test_position_checks_of_an_outage_are_few_lines(kind: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Each read asks, thousands a second, for as long as the database is away."""
+
+    def read_position() -> LogHead:
+        raise DatabaseUnavailable("connection refused")
+
+    def connect() -> PositionConnection | None:
+        raise DatabaseUnavailable("connection refused")
+
+    async def ask() -> list[LogHead | None]:
+        loop = asyncio.get_running_loop()
+        if kind == "inline":
+            source: InlineSource | ThreadSource | PacketSource = InlineSource(read_position, loop)
+        elif kind == "thread":
+            source = ThreadSource(read_position, loop)
+        else:
+            source = PacketSource(connect, read_position, loop)
+        answers: asyncio.Queue[LogHead | None] = asyncio.Queue()
+        try:
+            for _ in range(200):
+                source.ask(answers.put_nowait)
+            return [await answers.get() for _ in range(200)]
+        finally:
+            source.close()
+
+    assert asyncio.run(ask()) == [None] * 200
+    assert Counter(one.getMessage() for one in caplog.records) == {"the position check failed: connection refused": 1}
+
+
+def test_a_handshake_that_fails_is_told_though_others_failed_long_ago(caplog: pytest.LogCaptureFixture) -> None:
+    """In a year more addresses come by than are remembered, and one that failed once has a certificate that expires."""
+    clock = ManualClock()
+    handshakes = Handshakes("TLS", ["closed"], clock.monotonic_s)
+    for number in range(MAX_LOGGED_ADDRESSES + 100):
+        handshakes.failed("closed", f"10.0.{number // 256}.{number % 256}", "reason")
+    handshakes.failed("closed", "10.0.0.0", "reason")
+    assert len(caplog.records) == MAX_LOGGED_ADDRESSES
+    caplog.clear()
+    clock.advance(LOGGED_AGAIN_S)
+    for address in ("10.9.9.9", "10.0.0.0", "10.0.0.0"):
+        handshakes.failed("closed", address, "expired")
+    assert [one.getMessage().partition(" (")[0] for one in caplog.records] == [
+        "no TLS with 10.9.9.9: expired",
+        "no TLS with 10.0.0.0: expired",
+    ]
+    assert handshakes.outcomes == {"closed": MAX_LOGGED_ADDRESSES + 100 + 1 + 3}
