@@ -19,7 +19,7 @@ import functools
 import re
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Any, NoReturn
 
@@ -37,7 +37,10 @@ DEFAULT_MAX_CHARACTERS = 1_048_576
 costs some 4 µs per token, so a megabyte bounds one call to about a second of CPU."""
 DEFAULT_MAX_DEPTH = 100
 """Deepest nesting of parentheses and NOTs. Binding and evaluation recurse, with some 4 Python frames a level; the
-interpreter allows 1,000 frames. Programs that make filters nest them two or three deep."""
+interpreter allows 1,000 frames. Programs that make filters nest them two or three deep, but for ORs in ORs: Spark and
+Hudi write `((a = 1 or a = 2) or a = 3)`, a thousand levels for as many values. These become one and do not count."""
+MOST_PARENTHESES = 10_000
+"""Deepest nesting of parentheses at all. The stack of Hive 4.0.1's threads is exceeded by 500 of them."""
 DEFAULT_MAX_COMPARISONS = 50_000_000
 """Most values that a filter is tried on: of each part, the texts of its key that Python looks at one by one (LIKE,
 char), and a 64th of the partitions for what NumPy does. A thousand ORs on a million partitions are 16 million; 50
@@ -137,7 +140,7 @@ def _parse_cached(text: str, max_depth: int) -> tree.Predicate:
 def _parse(text: str, max_depth: int) -> tree.Predicate:
     _check_depth(text, max_depth)
     try:
-        return _parser().parse(text)  # type: ignore[return-value]
+        return _merged(_parser().parse(text))  # type: ignore[arg-type]
     except VisitError as error:
         raise FilterSyntaxError(f"{ERROR_PREFIX}{error.orig_exc}") from error
     except UnexpectedInput as error:
@@ -178,27 +181,95 @@ def _pieces(text: str) -> Iterator[re.Match[str]]:
             start = end
 
 
+@dataclass(slots=True)
+class _Level:
+    """What has been read between an open parenthesis, or the beginning, and here.
+
+    The depths are those of the parentheses and NOTs in it, -1 where there are none: `ands` and `ors` without the
+    parentheses that hold nothing but ANDs or ORs, because it depends on what is around them whether these count.
+    """
+
+    nots: int = 0
+    """Those right before the parenthesis."""
+    connectives: frozenset[str] = frozenset()
+    ands: int = -1
+    ors: int = -1
+    others: int = 0
+
+    @property
+    def depth(self) -> int:
+        ands = self.ands + (self.connectives != _ANDS)
+        ors = self.ors + (self.connectives != _ORS)
+        return max(ands if self.ands >= 0 else 0, ors if self.ors >= 0 else 0, self.others)
+
+    def take(self, inner: _Level) -> None:
+        """The parenthesis of this level is closed."""
+        if not inner.nots and inner.connectives == _ANDS:
+            self.ands = max(self.ands, inner.depth)
+        elif not inner.nots and inner.connectives == _ORS:
+            self.ors = max(self.ors, inner.depth)
+        else:
+            self.others = max(self.others, inner.nots + 1 + inner.depth)
+
+
+_ANDS, _ORS = frozenset({"and"}), frozenset({"or"})
+
+
 def _check_depth(text: str, max_depth: int) -> None:
-    """Counts open parentheses, and the NOTs in a row before each, outside strings. Counts the strings' escapes."""
-    enclosing = [0]
+    """Counts open parentheses, and the NOTs in a row before each, outside strings. Counts the strings' escapes.
+
+    A parenthesis of ORs among ORs does not count, nor does one of ANDs among ANDs: `_merged` takes it away.
+    """
+    levels = [_Level()]
     nots = 0
     for match in _pieces(text):
         part = match.group()
+        level = levels[-1]
         if part == "(":
-            enclosing.append(enclosing[-1] + nots + 1)
+            levels.append(_Level(nots))
             nots = 0
+            if len(levels) > MOST_PARENTHESES:
+                raise FilterLimitError(f"{ERROR_PREFIX}nested more than {MOST_PARENTHESES} deep")
         elif part == ")":
-            if len(enclosing) > 1:
-                enclosing.pop()
+            if len(levels) > 1:
+                levels.pop()
+                levels[-1].take(level)
             nots = 0
         elif part[0] in "nN":
             nots += 1
+            level.others = max(level.others, nots)
         else:
             nots = 0
-            if part[0] in _QUOTES and match.lastgroup is None and match.end() < len(text):
+            if part[0] not in _QUOTES:
+                level.connectives |= {part.lower()}
+            elif match.lastgroup is None and match.end() < len(text):
                 raise FilterLimitError(f"{ERROR_PREFIX}a text in it has more than {MOST_ESCAPES} escapes")
-        if enclosing[-1] + nots > max_depth:
-            raise FilterLimitError(f"{ERROR_PREFIX}nested more than {max_depth} deep (catalog.filter_max_depth)")
+        if levels[-1].others > max_depth:
+            break
+    else:
+        while len(levels) > 1:
+            levels[-2].take(levels.pop())
+    if levels[-1].depth > max_depth:
+        raise FilterLimitError(f"{ERROR_PREFIX}nested more than {max_depth} deep (catalog.filter_max_depth)")
+
+
+def _merged(node: tree.Predicate) -> tree.Predicate:
+    """The tree with ORs of ORs and ANDs of ANDs as one each. Recurses as deep as `_check_depth` has counted."""
+    match node:
+        case tree.Not(child):
+            return tree.Not(_merged(child))
+        case tree.And() | tree.Or():
+            kind = type(node)
+            parts: list[tree.Predicate] = []
+            pending: list[tree.Predicate] = [node]
+            while pending:
+                current = pending.pop()
+                if isinstance(current, kind):
+                    pending.extend(reversed(current.children))
+                else:
+                    parts.append(_merged(current))
+            return kind(tuple(parts))
+    return node
 
 
 _parser_lock = threading.Lock()

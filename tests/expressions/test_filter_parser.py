@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -31,6 +32,7 @@ from hms_cache.expressions.tree import (
     Like,
     Not,
     Or,
+    Predicate,
 )
 from hms_cache.expressions.tree import ComparisonOperator as Op
 from tests.expressions.strategies import tables_and_filters, text_of
@@ -157,6 +159,68 @@ def _nested(value: int, level: int) -> bool:
     return value != level and _nested(value, level + 1)
 
 
+def nested_to_the_left(connective: str, parts: Sequence[str]) -> str:
+    """As programs write what they put together two by two: `((a and b) and c)`."""
+    return "(" * (len(parts) - 1) + parts[0] + "".join(f" {connective} {part})" for part in parts[1:])
+
+
+def nested_to_the_right(connective: str, parts: Sequence[str]) -> str:
+    return "".join(f"({part} {connective} " for part in parts[:-1]) + parts[-1] + ")" * (len(parts) - 1)
+
+
+def halved(connective: str, parts: Sequence[str]) -> str:
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return f"({halved(connective, parts[:middle])} {connective} {halved(connective, parts[middle:])})"
+
+
+NESTINGS = [nested_to_the_left, nested_to_the_right, halved]
+
+
+@pytest.mark.parametrize("nested", NESTINGS)
+@pytest.mark.parametrize("connective", ["or", "and"])
+def test_ors_in_ors_and_ands_in_ands_are_one_however_deep(nested: Callable[..., str], connective: str) -> None:
+    parts = [f"a = {number}" for number in range(1_000)]
+    expected = parse_filter(f" {connective} ".join(parts))
+    assert parse_filter(nested(connective, parts)) == expected
+    kind = Or if connective == "or" else And
+    assert expected == kind(tuple(equal("a", number) for number in range(1_000)))
+
+
+@pytest.mark.parametrize("nested", NESTINGS)
+def test_the_days_of_a_year_as_programs_write_them(nested: Callable[..., str]) -> None:
+    """Each is an AND in an OR, two levels, and the ORs are one."""
+    days = [f"(m = {number % 12 + 1} and (d = {number % 31 + 1}))" for number in range(365)]
+    assert parse_filter(nested("or", days), FilterLimits(max_depth=4)) == parse_filter(" or ".join(days))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "not (a=0 or {})",
+        "(a=0 or (a=1 and {}))",
+        "(a=0 or not (a=1 or {}))",
+        "((a=0 or {}) and a=1)",
+        "(a=0 and a=1 or {})",
+        "({})",
+    ],
+)
+def test_what_is_not_one_or_stays_limited_in_depth(text: str) -> None:
+    deep = "a=9"
+    for _ in range(101):
+        deep = text.replace("{}", deep)
+    with pytest.raises(FilterLimitError, match="nested more than 100 deep"):
+        parse_filter(deep)
+
+
+@pytest.mark.parametrize("end", ["", "a = 1", "a = 1" + ")" * 1_000_000])
+@pytest.mark.parametrize("start", ["(", "(a = 1 or ", "a = 1 and ("])
+def test_parentheses_without_end_are_refused(start: str, end: str) -> None:
+    with pytest.raises(FilterLimitError, match="nested more than"):
+        parse_filter((start * 100_000)[:1_000_000] + end, FilterLimits(max_characters=4_000_000))
+
+
 def test_a_long_list_is_parsed() -> None:
     tree = parse_filter(f"(hr) in ({','.join(map(str, range(20_000)))})")
     assert isinstance(tree, In)
@@ -223,7 +287,19 @@ def test_many_threads_parse_at_once() -> None:
 @given(tables_and_filters(max_rows=0))
 def test_printed_trees_are_parsed_back(case) -> None:
     _, _, tree = case
-    assert parse_filter(text_of(tree)) == tree
+    assert parse_filter(text_of(tree)) == without_neighbours(tree)
+
+
+def without_neighbours(node: Predicate) -> Predicate:
+    """ORs right below an OR are its own, and so are ANDs below an AND."""
+    if isinstance(node, Not):
+        return Not(without_neighbours(node.child))
+    if not isinstance(node, And | Or):
+        return node
+    children: list[Predicate] = []
+    for child in map(without_neighbours, node.children):
+        children += child.children if isinstance(child, type(node)) else [child]
+    return type(node)(tuple(children))
 
 
 @settings(deadline=None)

@@ -44,6 +44,22 @@ def test_filters_beyond_the_limits(serve: Serve, caches: bool) -> None:
 
 
 @pytest.mark.parametrize("caches", [True, False])
+def test_as_many_ors_in_ors_as_spark_and_hudi_write(serve: Serve, caches: bool) -> None:
+    """Two and two of a thousand values: `((p = 'a' OR p = 'b') OR p = 'c')`."""
+    link = serve(**{"cache.enabled": caches}).link()
+    link.call("create_database", database=database("d"))
+    link.call("create_table", tbl=table("d", "t"))
+    for value in "abc":
+        link.call("append_partition", db_name="d", tbl_name="t", part_vals=[value])
+    values = ["a", *(f"x{number}" for number in range(998)), "c"]
+    for _ in range(2):
+        text = "(" * 999 + "p = 'a'" + "".join(f" OR p = '{value}')" for value in values[1:])
+        assert sorted(one.values for one in ask(link, text)) == [["a"], ["c"]]
+    text = "(" * 999 + f"{OWNER} = 'a'" + "".join(f" OR {OWNER} = '{value}')" for value in values[1:])
+    assert link.call("get_table_names_by_filter", dbname="d", filter=text, max_tables=-1) == []
+
+
+@pytest.mark.parametrize("caches", [True, False])
 def test_filters_that_compare_too_much(serve: Serve, caches: bool) -> None:
     running = serve(**{"catalog.filter_max_comparisons": 1_000, "cache.enabled": caches})
     link = running.link()
