@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, delete, exists, func, or_, select
+from sqlalchemy import Connection, FromClause, Row, Select, and_, delete, exists, func, or_, select
 
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.store.schema import COLUMNS_V2, DBS, KEY_CONSTRAINTS, PARTITION_KEYS, TBLS
@@ -32,7 +32,19 @@ _PARENT_KEY, _CHILD_KEY = PARTITION_KEYS.alias("PK"), PARTITION_KEYS.alias("CK")
 _K = KEY_CONSTRAINTS
 _OTHER = KEY_CONSTRAINTS.alias("K2")
 
-# A column is named by the column descriptor and its position there; a partition key by its position and no descriptor.
+
+def _with_column(joined: FromClause, column: FromClause, key: FromClause, end: str) -> FromClause:
+    """Joined with the column at one end of a constraint.
+
+    A column is named by the column descriptor and its position there; a partition key by its position alone.
+    """
+    descriptor_id, position = _K.c[f"{end}_CD_ID"], _K.c[f"{end}_INTEGER_IDX"]
+    return joined.outerjoin(column, and_(column.c.CD_ID == descriptor_id, column.c.INTEGER_IDX == position)).outerjoin(
+        key,
+        and_(descriptor_id.is_(None), key.c.TBL_ID == _K.c[f"{end}_TBL_ID"], key.c.INTEGER_IDX == position),
+    )
+
+
 _SELECT = select(
     _K.c.CONSTRAINT_NAME,
     _K.c.CONSTRAINT_TYPE,
@@ -54,33 +66,19 @@ _SELECT = select(
     .scalar_subquery()
     .label("PRIMARY_KEY_NAME"),
 ).select_from(
-    _K.join(_PARENT, _PARENT.c.TBL_ID == _K.c.PARENT_TBL_ID)
-    .join(_PARENT_DB, _PARENT_DB.c.DB_ID == _PARENT.c.DB_ID)
-    .outerjoin(_CHILD, _CHILD.c.TBL_ID == _K.c.CHILD_TBL_ID)
-    .outerjoin(_CHILD_DB, _CHILD_DB.c.DB_ID == _CHILD.c.DB_ID)
-    .outerjoin(
-        _PARENT_COLUMN,
-        and_(_PARENT_COLUMN.c.CD_ID == _K.c.PARENT_CD_ID, _PARENT_COLUMN.c.INTEGER_IDX == _K.c.PARENT_INTEGER_IDX),
-    )
-    .outerjoin(
-        _PARENT_KEY,
-        and_(
-            _K.c.PARENT_CD_ID.is_(None),
-            _PARENT_KEY.c.TBL_ID == _K.c.PARENT_TBL_ID,
-            _PARENT_KEY.c.INTEGER_IDX == _K.c.PARENT_INTEGER_IDX,
+    _with_column(
+        _with_column(
+            _K.join(_PARENT, _PARENT.c.TBL_ID == _K.c.PARENT_TBL_ID)
+            .join(_PARENT_DB, _PARENT_DB.c.DB_ID == _PARENT.c.DB_ID)
+            .outerjoin(_CHILD, _CHILD.c.TBL_ID == _K.c.CHILD_TBL_ID)
+            .outerjoin(_CHILD_DB, _CHILD_DB.c.DB_ID == _CHILD.c.DB_ID),
+            _PARENT_COLUMN,
+            _PARENT_KEY,
+            "PARENT",
         ),
-    )
-    .outerjoin(
         _CHILD_COLUMN,
-        and_(_CHILD_COLUMN.c.CD_ID == _K.c.CHILD_CD_ID, _CHILD_COLUMN.c.INTEGER_IDX == _K.c.CHILD_INTEGER_IDX),
-    )
-    .outerjoin(
         _CHILD_KEY,
-        and_(
-            _K.c.CHILD_CD_ID.is_(None),
-            _CHILD_KEY.c.TBL_ID == _K.c.CHILD_TBL_ID,
-            _CHILD_KEY.c.INTEGER_IDX == _K.c.CHILD_INTEGER_IDX,
-        ),
+        "CHILD",
     )
 )
 
