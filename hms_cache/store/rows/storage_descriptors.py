@@ -10,7 +10,6 @@ cut short is noticed and read row by row instead.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -75,12 +74,20 @@ class ColumnsKeys:
 
 def own_descriptor(sent: StorageDescriptor) -> StorageDescriptor:
     """A copy of a client's descriptor that may be changed, with a value for all that is stored with one."""
-    own = copy.copy(sent)
-    own.compressed, own.storedAsSubDirectories = bool(sent.compressed), bool(sent.storedAsSubDirectories)
-    own.numBuckets = sent.numBuckets or 0
-    own.bucketCols, own.sortCols = sent.bucketCols or [], sent.sortCols or []
-    own.parameters = sent.parameters or {}
-    return own
+    return StorageDescriptor(
+        cols=sent.cols,
+        location=sent.location,
+        inputFormat=sent.inputFormat,
+        outputFormat=sent.outputFormat,
+        compressed=bool(sent.compressed),
+        numBuckets=sent.numBuckets or 0,
+        serdeInfo=sent.serdeInfo,
+        bucketCols=sent.bucketCols or [],
+        sortCols=sent.sortCols or [],
+        parameters=sent.parameters or {},
+        skewedInfo=sent.skewedInfo,
+        storedAsSubDirectories=bool(sent.storedAsSubDirectories),
+    )
 
 
 def read_templates(
