@@ -16,6 +16,7 @@ from hms_cache.config import secrets
 from hms_cache.input_limits import input_limits, use_input_limits
 from hms_cache.store.engine.database import Database
 from tests.clients.spark.session import SparkProcess
+from tests.database_kinds import ALL_KINDS
 from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing, keep_in_memory, new_directory
 from tests.databases import start_server as start_database_server
 from tests.done_once import done_once
@@ -41,12 +42,6 @@ def put_in_force() -> Iterator[Callable[..., None]]:
     yield lambda **limits: use_input_limits(before.model_copy(update=limits))
     use_input_limits(before)
 
-
-_MARKED_KINDS = [
-    pytest.param("sqlite", id="sqlite"),
-    pytest.param("mariadb", id="mariadb", marks=pytest.mark.mariadb),
-    pytest.param("postgresql", id="postgresql", marks=pytest.mark.postgresql),
-]
 
 #: `database_server` by name, for tests that need one kind only: ``database_servers("mariadb")``.
 ServerLookup = Callable[[str], SqliteFiles | DatabaseServer]
@@ -115,7 +110,7 @@ def database_servers() -> Iterator[ServerLookup]:
     shutil.rmtree(files, ignore_errors=True)
 
 
-@pytest.fixture(params=_MARKED_KINDS)
+@pytest.fixture(params=ALL_KINDS)
 def database_kind(request: pytest.FixtureRequest) -> str:
     """``sqlite``, ``mariadb`` and ``postgresql`` in turn; a test narrows it with ``@pytest.mark.parametrize``."""
     kind: str = request.param
@@ -158,7 +153,7 @@ def initialized_database(initialized_database_url: str) -> Iterator[Database]:
         yield database
 
 
-@pytest.fixture(params=[*_MARKED_KINDS, pytest.param("hive", id="hive", marks=[pytest.mark.mariadb, pytest.mark.java])])
+@pytest.fixture(params=[*ALL_KINDS, pytest.param("hive", id="hive", marks=[pytest.mark.mariadb, pytest.mark.java])])
 def database_of_any_schema(request: pytest.FixtureRequest, database_servers: ServerLookup) -> Iterator[Database]:
     """As `initialized_database`, and one of MariaDB made by Hive's script, where case and accents are ignored."""
     is_of_hive = request.param == "hive"

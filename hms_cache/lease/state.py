@@ -24,6 +24,7 @@ from typing import Final
 
 from hms_cache.lease.scopes import EVERYTHING, Scope, table_number
 from hms_cache.metadata.object_names import TableName
+from hms_cache.values import frozen
 
 DRIFT: Final = 0.01
 """How far a clock may be off, as a share of the time measured. Quartz is off by 0.0001; NTP slews by 0.0005."""
@@ -48,7 +49,7 @@ class _OpenWrite:
     """Where memory stood when it was first heard of: its events come later. -1: in which history is not proven."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseView:
     """A moment of the state, for people."""
 

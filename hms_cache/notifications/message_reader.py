@@ -249,32 +249,22 @@ def _partitions_dropped(header: ev.EventHeader, message: Message) -> ev.Event:
     return ev.PartitionsDropped(header, table_json, partitions, _text(message, "tableType"))
 
 
-def _one_partition(partition_json: str | None) -> tuple[PartitionValues, ...] | None:
+def _about_one_partition(
+    message: Message, flag: str
+) -> tuple[str | None, tuple[PartitionValues, ...] | None, bool, str | None]:
+    """The table, the partition's values, what the flag says, and the partition."""
+    partition_json = _text(message, "ptnObjJson")
     values = _readable_values(partition_json)
-    return None if values is None else (values,)
+    of_one = None if values is None else (values,)
+    return _text(message, "tableObjJson"), of_one, _flag(message, flag), partition_json
 
 
 def _data_inserted(header: ev.EventHeader, message: Message) -> ev.Event:
-    partition_json = _text(message, "ptnObjJson")
-    return ev.DataInserted(
-        header,
-        _text(message, "tableObjJson"),
-        _one_partition(partition_json),
-        _flag(message, "replace"),
-        partition_json,
-        _texts(message, "files"),
-    )
+    return ev.DataInserted(header, *_about_one_partition(message, "replace"), _texts(message, "files"))
 
 
 def _table_reloaded(header: ev.EventHeader, message: Message) -> ev.Event:
-    partition_json = _text(message, "ptnObjJson")
-    return ev.TableReloaded(
-        header,
-        _text(message, "tableObjJson"),
-        _one_partition(partition_json),
-        _flag(message, "refreshEvent"),
-        partition_json,
-    )
+    return ev.TableReloaded(header, *_about_one_partition(message, "refreshEvent"))
 
 
 def _function_created(header: ev.EventHeader, message: Message) -> ev.Event:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from hms_cache.call_context import call_context, for_write
@@ -15,6 +15,7 @@ from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.metadata import MetadataReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+from hms_cache.values import frozen
 
 
 class Kind(enum.Enum):
@@ -35,7 +36,7 @@ def _every_table(tables: list[Table]) -> list[Table]:
     return tables
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Call:
     """One call on its way through a handler."""
 
@@ -55,7 +56,7 @@ HandlerFunction = Callable[[Call, Any], Any]
 AuditFunction = Callable[[Any], str]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Handler:
     """A method's function: takes the call and the generated `*_args` struct, returns the value of `success`."""
 

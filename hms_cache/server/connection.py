@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import struct
-from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import TYPE_CHECKING, Literal, NamedTuple, cast
-
-from thrift.Thrift import TApplicationException
+from typing import TYPE_CHECKING, Literal, cast
 
 from hms_cache.cache.answers import Reply
-from hms_cache.server.faults import wire_fault
+from hms_cache.server.combined_replies import Member, tell_loop
+from hms_cache.server.faults import busy, wire_fault
 from hms_cache.server.first_call import FirstCall
 from hms_cache.server.layer import part_from
 from hms_cache.server.session import ANONYMOUS, CLAIMED_USER, IDENTITY, Session
 from hms_cache.server.shares import SLICE_S
+from hms_cache.server.transports.tcp_info import seconds_without_data
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire import Message, MessageReader, ServerFull, TruncatedMessage, WireError, encode_exception
 
@@ -29,7 +27,6 @@ if TYPE_CHECKING:
     from hms_cache.server.hot_path import HotPath
     from hms_cache.server.listener import Listener
     from hms_cache.server.port import Port
-    from hms_cache.store.combined_calls import CombinedCalls
 
 PIPELINE_BYTES = 128 * 1024
 """Bytes a client may send ahead while its call runs, or while it does not take its replies; beyond it the socket is not
@@ -53,38 +50,6 @@ DIRECT_BYTES = 1024
 """What has come is decoded at once up to here, as nearly all requests are. More waits for its turn (`Turns`)."""
 
 _HOT = object()
-
-
-class _Member(NamedTuple):
-    """A call that is carried out with others."""
-
-    connection: Connection
-    session: Session
-    message: Message
-
-
-def answer_together(listener: Listener, combined: CombinedCalls, members: Sequence[_Member]) -> bool:
-    """On a worker thread: carries the calls out and has their replies written. False: each is to run by itself."""
-    calls = [(one.session, one.message) for one in members]
-    replies = listener.dispatcher.execute_together(combined, calls)
-    if replies is None:
-        return False
-    _tell_loop(listener.loop, _all_finished, members, replies)
-    return True
-
-
-def _tell_loop(loop: asyncio.AbstractEventLoop, finished: Callable[..., None], *arguments: object) -> None:
-    """Has the loop write replies. One that is closed has none to write: the server stopped while the call ran on."""
-    try:
-        loop.call_soon_threadsafe(finished, *arguments)
-    except RuntimeError:
-        if not loop.is_closed():
-            raise
-
-
-def _all_finished(members: Sequence[_Member], replies: Sequence[bytes | None]) -> None:
-    for one, reply in zip(members, replies, strict=True):
-        one.connection._finished(one.message, reply)
 
 
 class Connection(asyncio.Protocol):
@@ -310,7 +275,7 @@ class Connection(asyncio.Protocol):
         error = ServerFull(reason)
         self._reader.fail(error)
         if error.message is not None and error.message.expects_reply:
-            self._write(encode_exception(error.message, _busy(reason)))
+            self._write(encode_exception(error.message, busy(reason)))
         self.part()
 
     def abort(self) -> None:
@@ -377,7 +342,7 @@ class Connection(asyncio.Protocol):
             self._charge()
 
     def _refuse_call(self, message: Message, reason: str) -> None:
-        self._write(encode_exception(message, _busy(reason)))
+        self._write(encode_exception(message, busy(reason)))
         self.close()
 
     def _queue(self) -> None:
@@ -422,7 +387,7 @@ class Connection(asyncio.Protocol):
             return
         refusal = self._listener.begin_call(message.memory_bytes, pool)
         if refusal is not None:
-            self._write(encode_exception(message, _busy(refusal)) if message.expects_reply else None)
+            self._write(encode_exception(message, busy(refusal)) if message.expects_reply else None)
             return
         shares.begin(session.user, self._network)
         self._running = message
@@ -433,25 +398,26 @@ class Connection(asyncio.Protocol):
 
         def work() -> None:
             reply = dispatcher.execute(session, message)
-            _tell_loop(loop, self._finished, message, reply)
+            tell_loop(loop, self.finished, message, reply)
 
         combined = dispatcher.combination(message)
         group = self._listener.group_of(combined) if combined is not None else None
-        if not pool.submit(work, message, group, _Member(self, session, message)):
+        if not pool.submit(work, message, group, Member(self, session, message)):
             self._running = None
             if self._deadline is not None:
                 self._deadline.cancel()
                 self._deadline = None
             self._end_call(message)
             self._listener.refused_calls += 1
-            self._write(encode_exception(message, _busy(pool.refusal())) if message.expects_reply else None)
+            self._write(encode_exception(message, busy(pool.refusal())) if message.expects_reply else None)
 
     def _end_call(self, message: Message) -> None:
         assert self._session is not None
         self._listener.shares.end(self._session.user, self._network)
         self._listener.end_call(message.memory_bytes, self._listener.lanes.of(message.name))
 
-    def _finished(self, message: Message, reply: bytes | None) -> None:
+    def finished(self, message: Message, reply: bytes | None) -> None:
+        """Its call is done: the reply goes out, and the next call may begin."""
         self._end_call(message)
         if self._running is not message:
             return  # overdue: the client was told and the connection closed
@@ -495,7 +461,7 @@ class Connection(asyncio.Protocol):
         else:
             took = f"{message.name} took longer than {limit:g} s"
             text = f"{took} (setting server.request_timeout_s); its outcome is unknown"
-        self._write(encode_exception(message, _busy(text)) if message.expects_reply else None)
+        self._write(encode_exception(message, busy(text)) if message.expects_reply else None)
         self.close()
 
     # Bytes out, trouble, timers
@@ -611,24 +577,3 @@ class Connection(asyncio.Protocol):
     def _peer(self) -> str:
         name = self._transport.get_extra_info("peername") if self._transport is not None else None
         return str(name[0]) if isinstance(name, tuple) and name else "local"
-
-
-def seconds_without_data(sock: socket.socket | None) -> float:
-    """Since when nothing was sent or received, by the kernel's count, which costs the traffic nothing. Linux; else 0.
-
-    From `struct tcp_info`: `tcpi_last_data_sent` and `tcpi_last_data_recv`, milliseconds.
-    """
-    if sock is None or not hasattr(socket, "TCP_INFO") or sock.family == socket.AF_UNIX:
-        return 0.0
-    try:
-        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 60)
-    except OSError:  # it has just been closed
-        return 0.0
-    if len(info) < 60:
-        return 0.0
-    sent_ms, received_ms = struct.unpack_from("=I", info, 44)[0], struct.unpack_from("=I", info, 52)[0]
-    return float(min(sent_ms, received_ms)) / 1000
-
-
-def _busy(text: str) -> TApplicationException:
-    return TApplicationException(TApplicationException.INTERNAL_ERROR, text)

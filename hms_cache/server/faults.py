@@ -108,6 +108,11 @@ def wire_fault(error: WireError) -> TApplicationException:
     return TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error))
 
 
+def busy(text: str) -> TApplicationException:
+    """The fault for a call that the server has no room or no time for; Hive's Java client tries it again."""
+    return TApplicationException(TApplicationException.INTERNAL_ERROR, text)
+
+
 def forget_frames(error: BaseException | None) -> None:
     """Take the frames from an error that has been told, and from what it came from.
 

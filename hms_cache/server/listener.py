@@ -17,7 +17,8 @@ from hms_cache.server.admission import Admission
 from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.client_networks import client_networks
-from hms_cache.server.connection import Connection, answer_together
+from hms_cache.server.combined_replies import answer_together
+from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.hot_path import HotPath
 from hms_cache.server.lanes import Lane, Lanes

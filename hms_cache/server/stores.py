@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
 from hms_cache.authentication.delegation.token_manager import TokenManager
@@ -10,6 +9,7 @@ from hms_cache.store.auxiliary.auxiliary_store import AuxiliaryStores
 from hms_cache.store.contract.metadata import MetadataReads, MetadataWrites
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.txn_store import TxnStore
+from hms_cache.values import frozen
 
 
 class Site(Protocol):
@@ -20,7 +20,7 @@ class Site(Protocol):
     def counters(self) -> dict[str, int]: ...
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Stores:
     """Built once by `app`. `reads` is the cache, or the object store's reads when it is off."""
 

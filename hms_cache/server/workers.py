@@ -11,11 +11,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 from hms_cache.computing import turns
 from hms_cache.metrics.lanes import LaneLoad
+from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ MOST_REPLACEMENTS = 2
 (a file system that does not answer) may hold the next one, too."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Group:
     """Calls of one kind that one thread carries out together. Compared by identity of what it runs."""
 

@@ -22,6 +22,7 @@ from hms_cache.app.database import create_schema
 from hms_cache.app.service import Service
 from tests.app.test_service import client, configured, table
 from tests.conftest import ServerLookup
+from tests.database_kinds import SERVER_KINDS
 
 Execute = Callable[[str], None]
 
@@ -287,10 +288,7 @@ def test_a_replica_is_told(tmp_path: Path, database_servers: ServerLookup) -> No
         server.give_back(url)
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [pytest.param("mariadb", marks=pytest.mark.mariadb), pytest.param("postgresql", marks=pytest.mark.postgresql)],
-)
+@pytest.mark.parametrize("kind", SERVER_KINDS)
 def test_the_servers_are_checked_as_well(tmp_path: Path, database_servers: ServerLookup, kind: str) -> None:
     server = database_servers(kind)
     url = server.initialized_database()

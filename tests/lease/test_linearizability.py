@@ -11,6 +11,7 @@ import pytest
 
 from hms_cache.cli.demo.server_process import ServerProcess
 from tests.consistency.workload import Size
+from tests.database_kinds import SERVER_KINDS
 from tests.lease.runs import FAKETIME, members
 
 QUIET = Size(reads=3_000, writes=80, raw=False)
@@ -21,10 +22,6 @@ SOAK = Size(reads=120_000, writes=2_400, raw=False)
 
 FAULTS = ("stop", "break", "swallow", "come_and_go")
 FAULTS_OF_SOAK = FAULTS * 4 + ("stop_long",)
-SERVERS = [
-    pytest.param("mariadb", marks=pytest.mark.mariadb),
-    pytest.param("postgresql", marks=pytest.mark.postgresql),
-]
 
 
 def reads_by_outcome(server: ServerProcess) -> dict[str, int]:
@@ -70,7 +67,7 @@ def test_two_servers_without_faults(
         pytest.param(SOAK, id="long", marks=[pytest.mark.long, pytest.mark.timeout(1500)]),
     ],
 )
-@pytest.mark.parametrize("database_kind", SERVERS, indirect=True)
+@pytest.mark.parametrize("database_kind", SERVER_KINDS, indirect=True)
 def test_every_read_has_its_place_in_the_log_whatever_happens(
     size: Size, database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -101,7 +98,7 @@ def test_every_read_has_its_place_in_the_log_whatever_happens(
 @pytest.mark.soak
 @pytest.mark.long
 @pytest.mark.skipif(not FAKETIME.exists(), reason="needs libfaketime")
-@pytest.mark.parametrize("database_kind", SERVERS, indirect=True)
+@pytest.mark.parametrize("database_kind", SERVER_KINDS, indirect=True)
 def test_wall_clocks_that_are_set_change_nothing(
     database_url: str, tmp_path: Path, initialize: None, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,17 +14,12 @@ from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.members import members
+from tests.database_kinds import ALL_KINDS
 from tests.databases import closing
 from tests.lease.member import Member, wait_until
 from tests.lease.test_guards import write
 
 pytestmark = [pytest.mark.soak]
-
-KINDS = [
-    "sqlite",
-    pytest.param("mariadb", marks=pytest.mark.mariadb),
-    pytest.param("postgresql", marks=pytest.mark.postgresql),
-]
 
 
 @pytest.fixture
@@ -61,7 +56,7 @@ def guard_of(database: Database) -> UnannouncedWrites:
     return database.write_guard
 
 
-@pytest.mark.parametrize("database_kind", KINDS, indirect=True)
+@pytest.mark.parametrize("database_kind", ALL_KINDS, indirect=True)
 def test_reads_by_lease_see_every_write_of_a_server_that_announces_none(
     make: Callable[[float], Member], bystander: Database
 ) -> None:

@@ -11,13 +11,9 @@ import pytest
 from hms_cache.store.schema import COMPACTION_QUEUE, TXNS
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.time_outs import TimedOut
+from tests.database_kinds import SERVER_KINDS
 from tests.txn.client import TxnClient
 from tests.txn.housekeepers import keep_house
-
-SERVERS = [
-    pytest.param("mariadb", marks=pytest.mark.mariadb),
-    pytest.param("postgresql", marks=pytest.mark.postgresql),
-]
 
 ABANDONED = 1_500
 """More than a round of time-outs takes."""
@@ -47,7 +43,7 @@ def test_two_servers_share_the_work(client: TxnClient) -> None:
     assert sum(one.cleaned_txns for one in kept) >= ABANDONED
 
 
-@pytest.mark.parametrize("database_kind", SERVERS, indirect=True)
+@pytest.mark.parametrize("database_kind", SERVER_KINDS, indirect=True)
 def test_a_server_waits_for_the_one_that_works(client: TxnClient) -> None:
     """Whoever holds the mutex is alone. (SQLite has one writer at a time anyway.)"""
     client.open_many(3)

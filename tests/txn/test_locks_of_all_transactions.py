@@ -21,18 +21,12 @@ from hms_cache.store.transactions.database_values import (
     read_now_ms,
 )
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, TxnType
+from tests.database_kinds import SERVER_KINDS
 from tests.txn.client import TxnClient
 
 LIMIT_S = 60.0
 
-pytestmark = pytest.mark.parametrize(
-    "database_kind",
-    [
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
-        pytest.param("postgresql", marks=pytest.mark.postgresql),
-    ],
-    indirect=True,
-)
+pytestmark = pytest.mark.parametrize("database_kind", SERVER_KINDS, indirect=True)
 
 
 @pytest.fixture

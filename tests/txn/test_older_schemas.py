@@ -28,19 +28,14 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     UnlockRequest,
 )
 from tests.conftest import DatabaseServer, SqliteFiles
+from tests.database_kinds import SERVER_KINDS
 from tests.databases import closing
 from tests.store.schema.distribution import load_hive_schema
 from tests.txn.client import TxnClient, component
 
 pytestmark = [
     pytest.mark.java,
-    pytest.mark.parametrize(
-        "database_kind",
-        [
-            pytest.param("mariadb", marks=pytest.mark.mariadb),
-            pytest.param("postgresql", marks=pytest.mark.postgresql),
-        ],
-    ),
+    pytest.mark.parametrize("database_kind", SERVER_KINDS),
 ]
 
 

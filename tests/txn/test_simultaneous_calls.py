@@ -16,17 +16,11 @@ from sqlalchemy import insert
 from hms_cache.store.schema import COMPLETED_TXN_COMPONENTS, TXN_COMPONENTS, TXNS, WRITE_SET
 from hms_cache.store.transactions.txn_rows import lock_open_txn
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, TxnAbortedException
+from tests.database_kinds import SERVER_KINDS
 from tests.txn.client import TxnClient
 from tests.txn.test_locks_of_all_transactions import LIMIT_S, wait_for_waiter
 
-pytestmark = pytest.mark.parametrize(
-    "database_kind",
-    [
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
-        pytest.param("postgresql", marks=pytest.mark.postgresql),
-    ],
-    indirect=True,
-)
+pytestmark = pytest.mark.parametrize("database_kind", SERVER_KINDS, indirect=True)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hms_cache.jobs.frame import METASTORE, TABLES, Job, Option
+from hms_cache.jobs.frame import METASTORE, REQUESTS_PER_S, TABLES, Job, Option
 
 MEBIBYTE = 1 << 20
 
@@ -26,13 +26,7 @@ JOB = Job(
         Option("small_file_mib", "Files below this are small.", kind=int, default=16, minimum=0, metavar="MIB"),
         Option("block_mib", "Size of a block of the file system.", kind=int, default=128, minimum=1, metavar="MIB"),
         Option("slices", "Most parts that directories are divided into.", kind=int, default=64, minimum=1),
-        Option(
-            "requests_per_s",
-            "Most listings a second of one store, such as a bucket; 0 for no limit.",
-            kind=int,
-            default=0,
-            minimum=0,
-        ),
+        REQUESTS_PER_S,
         Option("output", "Directory (or, for iceberg, namespace) that keeps what runs find, as tables.", metavar="DIR"),
         Option("format", "Format of these tables.", default="parquet", choices=("parquet", "iceberg")),
         Option("full_every", "Runs from one that keeps all directories to the next.", kind=int, default=30, minimum=1),

@@ -6,7 +6,6 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +16,7 @@ from hms_cache.store.warehouse.key_stores import key_store_of, store_listed_by_k
 from hms_cache.store.warehouse.keys import KeyStore
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.values import frozen
 
 # Kinds of directories: a partition's by its name, nobody's, without files, one that cannot be listed, a table's that is
 # not there; and of differences from the catalog.
@@ -28,7 +28,7 @@ OF_DIRECTORIES = frozenset({"file", "hdfs", "viewfs", "webhdfs", "swebhdfs", "of
 """Schemes of file systems with directories; others are stores of objects, which have prefixes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DirectoryFiles:
     """The data files in a directory and below it. Names that begin with a dot or an underscore are none."""
 
@@ -50,7 +50,7 @@ class DirectoryFiles:
     """Of each file's name, size, modification and, where the store has one, entity tag."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class FoundDirectory:
     """A directory below a table's: `kind` is one of the names above. `partition`: its name, of a partition's only."""
 

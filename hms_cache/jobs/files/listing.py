@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
@@ -18,6 +18,7 @@ from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS
+from hms_cache.values import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -82,7 +83,7 @@ _PROTOCOL = TBinaryProtocolAcceleratedFactory()
 _Rows = Iterator[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListingOptions:
     """How directories are listed. Travels to Spark's workers."""
 

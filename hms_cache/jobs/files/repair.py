@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.files.directories import DirectoryLister
-from hms_cache.metadata.partition_names import values_of_name
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    AddPartitionsRequest,
-    DropPartitionsRequest,
-    Partition,
-    RequestPartsSpec,
-    Table,
-)
+from hms_cache.jobs.frame.partition_calls import add_partitions, drop_partitions, new_partition
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Repair:
     """A partition to add or to drop."""
 
@@ -49,61 +44,34 @@ def repair_table(client: MetastoreClient, table: Table, repairs: Sequence[Repair
     lister = DirectoryLister()
     for batch in _batches([one for one in repairs if one.action == "add"], batch_partitions):
         still = [one for one in batch if lister.files(one.location).files]
-        outcome.unchanged += len(batch) - len(still)
-        request = AddPartitionsRequest(
-            dbName=table.dbName,
-            tblName=table.tableName,
-            parts=[_partition(table, one) for one in still],
-            ifNotExists=True,
-            needResult=True,
-            catName=table.catName,
-        )
-        done = _done(client, "add_partitions_req", request, outcome) if still else 0
-        outcome.added += done or 0
-        outcome.unchanged += 0 if done is None else len(still) - done
+        new = [new_partition(table, one.partition, one.location) for one in still]
+        outcome.added += _done(outcome, batch, still, partial(add_partitions, client, table, new))
     for batch in _batches([one for one in repairs if one.action == "drop"], batch_partitions):
-        still = []
-        for one in batch:
-            now = lister.files(one.location)
-            if not now.exists and now.problem is None:
-                still.append(one)
-        outcome.unchanged += len(batch) - len(still)
-        drop = DropPartitionsRequest(
-            dbName=table.dbName,
-            tblName=table.tableName,
-            parts=RequestPartsSpec(names=[one.partition for one in still]),
-            deleteData=False,
-            ifExists=True,
-            needResult=True,
-            catName=table.catName,
-        )
-        done = _done(client, "drop_partitions_req", drop, outcome) if still else 0
-        outcome.dropped += done or 0
-        outcome.unchanged += 0 if done is None else len(still) - done
+        still = [one for one in batch if _is_gone(lister, one.location)]
+        names = [one.partition for one in still]
+        drop = partial(drop_partitions, client, table, names, deletes_data=False)
+        outcome.dropped += _done(outcome, batch, still, drop)
     return outcome
 
 
-def _done(client: MetastoreClient, method: str, request: object, outcome: Outcome) -> int | None:
-    """How many the call itself added or dropped, which others may do at the same time; None if it failed."""
+def _is_gone(lister: DirectoryLister, location: str) -> bool:
+    now = lister.files(location)
+    return not now.exists and now.problem is None
+
+
+def _done(outcome: Outcome, batch: Sequence[Repair], still: Sequence[Repair], call: Callable[[], int]) -> int:
+    """How many the call itself added or dropped. The outcome has the rest: those that are not as they had been found,
+    those that somebody else was faster with, and why the call failed."""
+    outcome.unchanged += len(batch) - len(still)
+    if not still:
+        return 0
     try:
-        return len(client.call(method, request).partitions or ())
+        done = call()
     except TException as error:
         outcome.failures.append(str(getattr(error, "message", None) or error))
-        return None
-
-
-def _partition(table: Table, repair: Repair) -> Partition:
-    """A partition of the table's own format at the directory."""
-    descriptor = copy.deepcopy(table.sd)
-    descriptor.location = repair.location
-    return Partition(
-        catName=table.catName,
-        values=values_of_name(repair.partition),
-        dbName=table.dbName,
-        tableName=table.tableName,
-        sd=descriptor,
-        parameters={},
-    )
+        return 0
+    outcome.unchanged += len(still) - done
+    return done
 
 
 def _batches(repairs: Sequence[Repair], size: int) -> Iterator[Sequence[Repair]]:

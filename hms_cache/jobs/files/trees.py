@@ -28,9 +28,10 @@ from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListedDirectory:
     """A directory below a table's, with the data files in it and below; `files` is None where it was not listed."""
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from hms_cache.jobs.frame.progress import Progress
+from hms_cache.values import frozen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Option:
     """One option of a job, ``--name`` on the command line and ``JobRun.options["name"]`` in its main.
 
@@ -33,7 +34,7 @@ class Option:
     """Smallest value of an ``int``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResultTable:
     """A part of a report: a title, names of columns, rows."""
 
@@ -42,7 +43,7 @@ class ResultTable:
     rows: Sequence[Sequence[object]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobResult:
     """What a job did, or in a dry run would do.
 
@@ -62,7 +63,7 @@ class JobResult:
         return {"dry_run": dry_run, "summary": dict(self.summary), "tables": tables}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class JobRun:
     """What a job's main is given. In a dry run it reads and counts as always, and changes nothing."""
 
@@ -78,7 +79,7 @@ class JobRun:
         return self.session
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """A job by its name. ``main`` is ``module:function``, imported when the job runs: it may import PySpark."""
 

@@ -17,3 +17,6 @@ TABLES = Option(
     metavar="PATTERN",
 )
 WAREHOUSE = Option("warehouse", "Directory of managed tables: a path or a URI.", metavar="DIR")
+REQUESTS_PER_S = Option(
+    "requests_per_s", "Most requests a second to one store (a bucket); 0 for no limit.", kind=int, default=0, minimum=0
+)

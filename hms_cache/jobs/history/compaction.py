@@ -25,6 +25,7 @@ from pyspark.sql import functions as F
 
 from hms_cache.jobs.history.files import Files, StoredFile
 from hms_cache.jobs.history.transform import HISTORY_TABLE
+from hms_cache.values import frozen
 
 STAGING = "_compaction"
 """Beside the days."""
@@ -43,7 +44,7 @@ class Compacted:
     days_deleted: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Journal:
     """A merge that counts and is not ended."""
 

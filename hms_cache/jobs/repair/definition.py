@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hms_cache.jobs.frame import DATABASE, METASTORE, TABLES, Job, Option
+from hms_cache.jobs.frame import DATABASE, METASTORE, REQUESTS_PER_S, TABLES, Job, Option
 
 JOB = Job(
     name="repair",
@@ -33,13 +33,7 @@ JOB = Job(
         ),
         Option("batch_partitions", "Partitions of one call.", kind=int, default=500, minimum=1),
         Option("threads", "Listings at the same time.", kind=int, default=16, minimum=1),
-        Option(
-            "requests_per_s",
-            "Most requests a second to one store, such as a bucket; 0 for no limit.",
-            kind=int,
-            default=0,
-            minimum=0,
-        ),
+        REQUESTS_PER_S,
         Option("state", "File that keeps the plan while it is carried out.", metavar="FILE"),
         Option("shown", "Partitions, and notes, to show.", kind=int, default=50, minimum=0),
     ),

@@ -22,6 +22,7 @@ from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors
 from hms_cache.store.warehouse.key_stores import store_listed_by_keys
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException
+from hms_cache.values import frozen
 
 NO_PARTITION, UNREADABLE, NO_ROOT = "no partition", "unreadable", "no directory"
 """Kinds of `Problem`: a name that is no partition's, a listing that failed, a table's own directory that is gone."""
@@ -91,7 +92,7 @@ class Directories:
             return False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """What was found that is no partition: `kind` is one of the names above."""
 

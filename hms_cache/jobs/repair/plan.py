@@ -16,6 +16,7 @@ from hms_cache.jobs.repair.known import KnownPartitions, Place
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
+from hms_cache.values import frozen
 
 DISCOVER = "discover.partitions"
 RETENTION = "partition.retention.period"
@@ -51,7 +52,7 @@ class TablePlan:
     notes: list[tuple[str, str, str]] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """What a repair is asked for."""
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.repair.plan import Change
+from hms_cache.values import frozen
 
 _FORMAT = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Batch:
     """Changes of one kind to one table, written in one call."""
 

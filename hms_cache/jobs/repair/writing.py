@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +11,7 @@ from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.files.directories import canonical
+from hms_cache.jobs.frame.partition_calls import add_partitions, drop_partitions, new_partition
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.repair.directories import Directories
 from hms_cache.jobs.repair.known import KnownPartitions
@@ -19,18 +19,8 @@ from hms_cache.jobs.repair.plan import ADD, DROP, EXPIRE, Change, missing, refus
 from hms_cache.jobs.repair.plan_file import Batch
 from hms_cache.jobs.sources.scope import shown_name
 from hms_cache.metadata.object_names import TableName
-from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.store.warehouse.locations import Location
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    AddPartitionsRequest,
-    DropPartitionsRequest,
-    GetTableRequest,
-    MetaException,
-    NoSuchObjectException,
-    Partition,
-    RequestPartsSpec,
-    Table,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import GetTableRequest, MetaException, NoSuchObjectException, Table
 
 _ATTEMPTS = 3
 
@@ -162,36 +152,7 @@ class RepairWriter:
     def _send(self, table: Table, action: str, changes: Sequence[Change]) -> int:
         """How many of them this call added or dropped."""
         if action == ADD:
-            request = AddPartitionsRequest(
-                dbName=table.dbName,
-                tblName=table.tableName,
-                parts=[_partition(table, change) for change in changes],
-                ifNotExists=True,
-                needResult=True,
-                catName=table.catName,
-            )
-            return len(self._client.call("add_partitions_req", request).partitions or ())
-        drop = DropPartitionsRequest(
-            dbName=table.dbName,
-            tblName=table.tableName,
-            parts=RequestPartsSpec(names=[change.name for change in changes]),
-            deleteData=action == EXPIRE,
-            ifExists=True,
-            needResult=True,
-            catName=table.catName,
-        )
-        return len(self._client.call("drop_partitions_req", drop).partitions or ())
-
-
-def _partition(table: Table, change: Change) -> Partition:
-    """A partition of the table's own format at the directory."""
-    descriptor = copy.deepcopy(table.sd)
-    descriptor.location = change.location
-    return Partition(
-        catName=table.catName,
-        dbName=table.dbName,
-        tableName=table.tableName,
-        values=values_of_name(change.name),
-        sd=descriptor,
-        parameters={},
-    )
+            new = [new_partition(table, change.name, change.location) for change in changes]
+            return add_partitions(self._client, table, new)
+        names = [change.name for change in changes]
+        return drop_partitions(self._client, table, names, deletes_data=action == EXPIRE)

@@ -6,7 +6,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,14 @@ from hms_cache.config.quantities import parse_duration_s
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.frame import Job, Option
 from hms_cache.jobs.registry import JOBS
+from hms_cache.values import frozen
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _PLAN_KEYS = {"name", "metastore", "database", "command", "master", "conf", "lease_wait", "job"}
 _STEP_KEYS = {"name", "job", "needs", "time_limit", "lease", "lease_wait", "command", "master", "conf", "options"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One job of a plan, with its options."""
 
@@ -42,7 +43,7 @@ class Step:
     conf: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """Steps in their order."""
 

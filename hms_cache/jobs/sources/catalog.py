@@ -16,7 +16,6 @@ these are an option, or a schema; where names are enough, nothing else is read.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
@@ -46,6 +45,7 @@ from hms_cache.jobs.sources.options import (
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import NAME_COLUMNS, TableScope
 from hms_cache.metadata.partition_names import values_of_name
+from hms_cache.values import frozen
 
 TABLES_PER_SLICE = 500
 PARTITIONS_PER_SLICE = 20_000
@@ -74,7 +74,7 @@ _NAMES_OF_A_READ = 1_000
 """Partitions whose statistics are read at once: they have many columns."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DatabaseSlice(InputPartition):  # type: ignore[misc]
     """All databases of a catalog that are asked for."""
 
@@ -82,7 +82,7 @@ class DatabaseSlice(InputPartition):  # type: ignore[misc]
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableSlice(InputPartition):  # type: ignore[misc]
     """Some tables of one database."""
 
@@ -91,7 +91,7 @@ class TableSlice(InputPartition):  # type: ignore[misc]
     tables: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionSlice(InputPartition):  # type: ignore[misc]
     """Whole tables with few partitions, or a part of one with many."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.metadata.object_names import TableName as TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, Database, Partition, Table
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PartitionRange:
     """Some partitions of a table: all of them, those with these names, or those with ids in this range.
 

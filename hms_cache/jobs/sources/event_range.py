@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from hms_cache.errors import HmsCacheError
 from hms_cache.notifications.event_log import EventLog
 from hms_cache.notifications.events import NotificationRow
+from hms_cache.values import frozen
 
 ROWS_OF_A_READ = 1_000
 """Events asked for at once: messages are of a few KiB, so some MiB."""
@@ -22,7 +22,7 @@ class EventLogError(HmsCacheError):
     """The log lacks what was asked for, or is not the log that was read before: to read on would lose events."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventPlace:
     """After the event with this id. ``digest`` is that of the event, None if the log did not hold it."""
 

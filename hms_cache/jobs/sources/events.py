@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql.datasource import (
@@ -58,6 +57,7 @@ from hms_cache.jobs.sources.origin import Origin
 from hms_cache.notifications.event_log import EventLog
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.messages import MessageError, decode_message
+from hms_cache.values import frozen
 
 EVENTS_PER_SLICE = 10_000
 """A second or so of a task's work."""
@@ -95,7 +95,7 @@ _FILTERED = ("event_type", "catalog", "database", "table")
 """Columns, as of a `NotificationRow`, whose conditions decide which events become rows."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventSlice(InputPartition):  # type: ignore[misc]
     """Events after the first id, up to the second one."""
 
@@ -103,7 +103,7 @@ class EventSlice(InputPartition):  # type: ignore[misc]
     last_event_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class EventOptions:
     """The options of a source, checked. Travels to Spark's workers."""
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_reader import CatalogReader
 from hms_cache.jobs.sources.event_logs import MetastoreEventLog
 from hms_cache.jobs.sources.options import database_url
 from hms_cache.notifications.event_log import EventLog
+from hms_cache.values import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Origin:
     """A metastore's URIs or a metastore database's URL: one of the two. Travels to Spark's workers."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from hms_cache.errors import ConfigurationError
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import TableName
 from hms_cache.patterns.wildcards import Wildcard, WildcardPattern
+from hms_cache.values import frozen
 
 NAME_COLUMNS = ("catalog", "database", "table", "partition")
 """Columns whose filters narrow what is read, in the order of a full name."""
@@ -17,7 +18,7 @@ TABLE_COLUMNS = NAME_COLUMNS[:3]
 """Those that name a table."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TableScope:
     """Tables by pattern and by conditions on the parts of their names. Travels to Spark's workers."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.txn import RangeAnswer, ValidTxnList, ValidWriteIdList
+from hms_cache.values import frozen
 
 COMPACTED = "_metadata_acid"
 """A file in the bases that a compaction of Hive 3.1 made; the others are of INSERT OVERWRITE."""
@@ -66,7 +66,7 @@ class AcidDirectory(NamedTuple):
         return cls(name, kind, *numbers)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AcidState:
     """Directories to read."""
 

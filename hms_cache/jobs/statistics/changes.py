@@ -19,6 +19,7 @@ from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.events import NotificationRow, TableAltered
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.scope import PartitionValues
+from hms_cache.values import frozen
 
 EVENTS_OF_A_READ = 1_000
 """Events asked for at once: some MB where messages are long."""
@@ -38,7 +39,7 @@ _CHANGES = frozenset(
 """Events after which data may be other data. Statistics that are written have events of their own, not among these."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A place in the log: everything up to this event is in the statistics. The digest proves that it is this log."""
 

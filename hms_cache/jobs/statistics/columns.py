@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hms_cache.metadata.statistics_values import StatisticsKind, kind_of_type
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+from hms_cache.values import frozen
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -17,7 +17,7 @@ COLUMNS_OF_A_PASS = 100
 """Columns computed in one reading of a table: some ten aggregates each, as many as one plan of Spark bears well."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StatisticsColumn:
     """A column that Hive keeps statistics of. `name` in lower case, `type` in Hive's words."""
 

@@ -7,7 +7,6 @@ another catalog than the default one by a plan of ours (`rows.hive_relation`), w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Context, Decimal
 from functools import partial
@@ -36,6 +35,7 @@ from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import table_name
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, values_of_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+from hms_cache.values import frozen
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -105,7 +105,7 @@ _VALUES: Mapping[str, Callable[[str, str], object]] = {
 what is no value of the type: Spark takes it for none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Portion:
     """Partitions that are read together; `names` is None for a table without partitions."""
 

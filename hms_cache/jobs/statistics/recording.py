@@ -9,7 +9,6 @@ as by ANALYZE of Hive. See docs/decisions/0011-statistics-by-files.md.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.sources.metastore_reader import in_catalog
@@ -28,6 +27,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Partition,
     Table,
 )
+from hms_cache.values import frozen
 
 _ATTEMPTS = 3
 
@@ -42,7 +42,7 @@ Failures = dict[str | None, str]
 """By partition, None for the table itself: why nothing was recorded."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unit:
     """A partition, or with the name None a table without partitions, whose column statistics are written."""
 

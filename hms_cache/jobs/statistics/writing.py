@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     SetPartitionsStatsRequest,
     Table,
 )
+from hms_cache.values import frozen
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -75,7 +76,7 @@ OUTCOME = StructType(
 row of a task has what it wrote, together, and encoded `TotalsOfColumns` of it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """Whose statistics are written, and how. Travels to Spark's workers."""
 
@@ -148,7 +149,7 @@ def written(statistics: DataFrame, target: Target, columns: Sequence[StatisticsC
     return statistics.mapInArrow(write_rows, OUTCOME)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SmallUnits:
     """Units of small files of a table, in one task each, and where their statistics are written."""
 
@@ -315,8 +316,64 @@ class _Calls:
             statistics = [
                 self._target.statistics(row["name"], statistics_of_row(row, self._columns)) for row in unchanged
             ]
-            more, done = _write(client, self._target, self._columns, unchanged, statistics, self._table)
+            more, done = self._send(client, unchanged, statistics)
             return outcomes + more, done
+
+    def _send(
+        self, client: MetastoreClient, rows: Sequence[dict[str, Any]], statistics: Sequence[ColumnStatistics]
+    ) -> _Answer:
+        """A batch that the metastore refuses is halved until what it refuses stands alone."""
+        try:
+            self._target.write(client, statistics)
+            failures = self._record(client, rows, statistics)
+        except TException as error:
+            if len(rows) == 1:
+                return [_outcome(partition=rows[0]["name"], failure=reason_of(error))], []
+            half = len(rows) // 2
+            first, done = self._send(client, rows[:half], statistics[:half])
+            second, more = self._send(client, rows[half:], statistics[half:])
+            return first + second, done + more
+        kept = [(row, one) for row, one in zip(rows, statistics, strict=True) if row["name"] not in failures]
+        outcomes = [_outcome(partition=name, failure=reason) for name, reason in failures.items()]
+        told = _outcome(written=len(kept), rows=sum(row["rows"] for row, _ in kept))
+        return [told, *outcomes], kept
+
+    def _record(
+        self, client: MetastoreClient, rows: Sequence[dict[str, Any]], statistics: Sequence[ColumnStatistics]
+    ) -> Failures:
+        """After the last pass: what was counted, and of which files, stands beside statistics of all columns. After
+        others claims are taken back that a query would be answered wrongly from."""
+        target, table = self._target, self._table
+        units = []
+        for row, one in zip(rows, statistics, strict=True):
+            figures = Figures.read(row["files"])
+            assert figures is not None
+            sample = None if row["sample_bytes"] is None else f"{row['sample_bytes']}:{row['all_bytes']}"
+            units.append(Unit(row["name"], row["rows"], row["location"], figures, one.statsObj, sample))
+        if {one.colName for one in statistics[0].statsObj} != set(target.last_pass):
+            return self._take_back(client, [unit for unit in units if not_answerable(unit.columns)])
+        if units[0].name is not None:
+            return record_partitions(client, table, units, target.write_id, target.valid_write_ids)
+        [unit] = units
+        totals = TotalsOfColumns()
+        totals.add(unit.columns, unit.rows, bounds_us_of_row(rows[0], self._columns))
+
+        def change(parameters: Mapping[str, str]) -> dict[str, str]:
+            rows_of_all = None if unit.sample is not None else unit.rows
+            return spark_statistics(counted(unit, parameters), rows_of_all, unit.figures.bytes, unit.columns, totals)
+
+        reason = record_table(client, table, change, partial(is_counted, unit), target.write_id, target.valid_write_ids)
+        return {} if reason is None else {None: reason}
+
+    def _take_back(self, client: MetastoreClient, units: Sequence[Unit]) -> Failures:
+        if not units:
+            return {}
+        table, whose = self._table, (self._target.write_id, self._target.valid_write_ids)
+        if units[0].name is not None:
+            return record_partitions(client, table, units, *whose, planned_by, is_planned_by)
+        [unit] = units
+        reason = record_table(client, table, partial(planned_by, unit), partial(is_planned_by, unit), *whose)
+        return {} if reason is None else {None: reason}
 
 
 def _of_all_files(row: dict[str, Any]) -> dict[str, Any]:
@@ -350,71 +407,3 @@ def _unchanged(
         else:
             outcomes.append(_outcome(partition=row["name"], failure=problem or FILES_CHANGED))
     return kept, outcomes
-
-
-def _write(
-    client: MetastoreClient,
-    target: Target,
-    columns: Sequence[StatisticsColumn],
-    rows: Sequence[dict[str, Any]],
-    statistics: Sequence[ColumnStatistics],
-    table: Table,
-) -> _Answer:
-    """A batch that the metastore refuses is halved until what it refuses stands alone."""
-    try:
-        target.write(client, statistics)
-        failures = _record(client, target, columns, rows, statistics, table)
-    except TException as error:
-        if len(rows) == 1:
-            return [_outcome(partition=rows[0]["name"], failure=reason_of(error))], []
-        half = len(rows) // 2
-        first, done = _write(client, target, columns, rows[:half], statistics[:half], table)
-        second, more = _write(client, target, columns, rows[half:], statistics[half:], table)
-        return first + second, done + more
-    kept = [(row, one) for row, one in zip(rows, statistics, strict=True) if row["name"] not in failures]
-    outcomes = [_outcome(partition=name, failure=reason) for name, reason in failures.items()]
-    told = _outcome(written=len(kept), rows=sum(row["rows"] for row, _ in kept))
-    return [told, *outcomes], kept
-
-
-def _record(
-    client: MetastoreClient,
-    target: Target,
-    columns: Sequence[StatisticsColumn],
-    rows: Sequence[dict[str, Any]],
-    statistics: Sequence[ColumnStatistics],
-    table: Table,
-) -> Failures:
-    """After the last pass: what was counted, and of which files, stands beside statistics of all columns. After others
-    claims are taken back that a query would be answered wrongly from."""
-    units = []
-    for row, one in zip(rows, statistics, strict=True):
-        figures = Figures.read(row["files"])
-        assert figures is not None
-        sample = None if row["sample_bytes"] is None else f"{row['sample_bytes']}:{row['all_bytes']}"
-        units.append(Unit(row["name"], row["rows"], row["location"], figures, one.statsObj, sample))
-    if {one.colName for one in statistics[0].statsObj} != set(target.last_pass):
-        return _take_back(client, target, table, [unit for unit in units if not_answerable(unit.columns)])
-    if units[0].name is not None:
-        return record_partitions(client, table, units, target.write_id, target.valid_write_ids)
-    [unit] = units
-    totals = TotalsOfColumns()
-    totals.add(unit.columns, unit.rows, bounds_us_of_row(rows[0], columns))
-
-    def change(parameters: Mapping[str, str]) -> dict[str, str]:
-        rows_of_all = None if unit.sample is not None else unit.rows
-        return spark_statistics(counted(unit, parameters), rows_of_all, unit.figures.bytes, unit.columns, totals)
-
-    reason = record_table(client, table, change, partial(is_counted, unit), target.write_id, target.valid_write_ids)
-    return {} if reason is None else {None: reason}
-
-
-def _take_back(client: MetastoreClient, target: Target, table: Table, units: Sequence[Unit]) -> Failures:
-    if not units:
-        return {}
-    whose = target.write_id, target.valid_write_ids
-    if units[0].name is not None:
-        return record_partitions(client, table, units, *whose, planned_by, is_planned_by)
-    [unit] = units
-    reason = record_table(client, table, partial(planned_by, unit), partial(is_planned_by, unit), *whose)
-    return {} if reason is None else {None: reason}

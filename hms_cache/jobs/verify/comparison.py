@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from hms_cache.jobs.sources.catalog_reader import CatalogReader
@@ -24,6 +23,7 @@ from hms_cache.jobs.verify.objects import (
     objects_of,
     partition_names_of,
 )
+from hms_cache.values import frozen
 
 MOVING_LOOKS = 5
 """Further looks at an object that changed while it was looked at, before it is left undecided."""
@@ -32,7 +32,7 @@ _LONGEST_TEXT = 500
 """Characters of a value in a report."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """What a comparison came to: ``different``, or ``undecided`` for what changed at every look.
 
@@ -49,7 +49,7 @@ class Finding:
     event_id: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recheck:
     """How a difference is looked at again: how often, after which time each."""
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
 from pyspark.sql.datasource import InputPartition
 
 from hms_cache.jobs.sources.catalog_reader import CatalogReader, PartitionRange, TableName
+from hms_cache.values import frozen
 from hms_cache.wire import decode_struct, encode_struct
 
 _NAMES_OF_A_READ = 1_000
@@ -22,7 +22,7 @@ _BIT_VECTORS = "bitVectors"
 """The field of `LongColumnStatsData` and its like that holds a sketch of the distinct values."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ObjectKey:
     """What is compared: ``kind`` is database, tables (the names in a database), table, partitions (the names in a
     table), partition or statistics; ``table`` and ``partition`` are empty where there is none."""
@@ -37,7 +37,7 @@ Objects = Mapping[ObjectKey, Any]
 """Structs and sorted lists of names by key; what does not exist has no key."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unit(InputPartition):  # type: ignore[misc]
     """What one task compares on one server. Travels to Spark's workers."""
 

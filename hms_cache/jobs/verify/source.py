@@ -10,7 +10,6 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
@@ -24,6 +23,7 @@ from hms_cache.jobs.sources.options import positive
 from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.jobs.verify.comparison import Recheck, compare_unit
 from hms_cache.jobs.verify.objects import Unit
+from hms_cache.values import frozen
 
 TABLES_PER_SLICE = 100
 PARTITIONS_PER_SLICE = 5_000
@@ -50,7 +50,7 @@ SCHEMA = StructType(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sample:
     """A part of the catalog, another one in each turn: all of it in `parts` turns. Which object belongs to which part
     does not change while it exists. Travels to Spark's workers."""

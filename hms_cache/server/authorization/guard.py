@@ -8,7 +8,7 @@ the action and the object.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from hms_cache.authorization.decisions import METASTORE, Action, Authorizer, Decisions, SecuredObject, UndecidedError
@@ -48,6 +48,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     TxnType,
     UnknownTableException,
 )
+from hms_cache.values import frozen
 
 _ANY_CHANGE = (Action.ALTER, Action.DROP, Action.WRITE, Action.UPDATE, Action.DELETE)
 """Of what is there."""
@@ -84,7 +85,7 @@ class AccessDenied(Exception):
         self.told = told
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Needed:
     """One question to the decision point: one of the actions, on the object."""
 

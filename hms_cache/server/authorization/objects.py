@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -19,6 +18,7 @@ from hms_cache.authorization.decisions import SecuredObject
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_identifier
 from hms_cache.store.transactions.names import split_full_table_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import CreationMetadata, MetaException, Table
+from hms_cache.values import frozen
 from hms_cache.wire.versions import parse_database_name
 
 CATALOGS = frozenset({"catName", "cat_name", "catalog", "catalogName", "catname"})
@@ -67,7 +67,7 @@ NAMED: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
 """What a field means that is called `name`, by struct; in all others it names nothing that is decided upon."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Plan:
     """The fields of a struct that name something, and those that hold structs which may."""
 

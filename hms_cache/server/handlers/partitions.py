@@ -26,7 +26,6 @@ from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.store.rows.parameters import with_accurate_columns
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    GetPartitionNamesPsResponse,
     GetPartitionResponse,
     GetPartitionsByNamesResult,
     GetPartitionsPsWithAuthResponse,
@@ -41,17 +40,12 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     PartitionSpec,
     PartitionsResponse,
     PartitionsSpecByExprResult,
-    PartitionValuesResponse,
 )
 
 handlers = HandlerTable()
 
 EXPRESSION_PROXY = "metastore.expression.proxy"
 """The variable by which MSCK's connections say that their expressions are plain filter texts (hive4-calls 5)."""
-
-
-NO_CONDITION = b"\xff"
-"""What Hive 4 sends as the expression of `get_partition_names_req` for SHOW PARTITIONS without WHERE."""
 
 
 class Positional(Protocol):
@@ -100,7 +94,7 @@ def expression(call: Call, serialized: bytes | None, default_partition: str | No
     )
 
 
-def _selected_by(call: Call, request: PartitionsByExprRequest) -> PartitionSelection:
+def selected_by(call: Call, request: PartitionsByExprRequest) -> PartitionSelection:
     """The selection of an expression request: all partitions if it has no expression, or an empty one."""
     return expression(call, request.expr, request.defaultPartitionName) if request.expr else AllPartitions()
 
@@ -182,7 +176,7 @@ def _all_partitions(call: Call, name: TableName, **options: Any) -> list[Partiti
 
     Where `metastore.limit.partition.request` is set Hive counts them first, and so says what is not there.
     """
-    _check_not_empty(name)
+    check_not_empty(name)
     try:
         return _partitions(call, name, AllPartitions(), **options)
     except NoSuchObjectException:
@@ -202,16 +196,8 @@ def _partial_values(call: Call, values: list[str] | None) -> ByPartialValues:
     return ByPartialValues(tuple(values or ()))
 
 
-def _all_names(call: Call, name: TableName, **options: Any) -> list[str]:
-    """Names of all partitions, as `_all_partitions`."""
-    _check_not_empty(name)
-    try:
-        return _names(call, name, AllPartitions(), **options)
-    except NoSuchObjectException:
-        return []
-
-
-def _check_not_empty(name: TableName) -> None:
+def check_not_empty(name: TableName) -> None:
+    """Raises NoSuchObjectException where the database or the table has no name."""
     for part, text in (("dbName", name.database), ("tblName", name.table)):
         if not text:
             raise NoSuchObjectException(f"{part} is not valid")
@@ -277,10 +263,11 @@ def _by_filter(call: Call, name: TableName, text: str | None, max_parts: int | N
     try:
         return _partitions(call, name, ByFilter(text or ""), max_parts=limit(max_parts), **options)
     except NoSuchObjectException as error:
-        raise _no_table_to_filter(name) from error
+        raise no_table_to_filter(name) from error
 
 
-def _no_table_to_filter(name: TableName) -> NoSuchObjectException:
+def no_table_to_filter(name: TableName) -> NoSuchObjectException:
+    """What Hive says where there is no table whose partitions a filter could select."""
     return NoSuchObjectException(f"Specified catalog.database.table does not exist : {name}")
 
 
@@ -321,7 +308,7 @@ def get_partitions_by_names_req(
 ) -> GetPartitionsByNamesResult:
     request = arguments.req
     name = requested_table(request)
-    _check_not_empty(name)
+    check_not_empty(name)
     selection = _given_names(request.names)
     snapshot = version(request)
     try:
@@ -373,7 +360,7 @@ def get_partitions_by_expr(call: Call, arguments: methods.get_partitions_by_expr
     request = arguments.req
     answer = call.stores.reads.partitions.get_partitions(
         requested_table(request),
-        _selected_by(call, request),
+        selected_by(call, request),
         max_parts=limit(request.maxParts),
         projection=_projection(request),
         version=version(request),
@@ -391,7 +378,7 @@ def get_partitions_spec_by_expr(
     name = requested_table(request)
     answer = call.stores.reads.partitions.get_partitions(
         name,
-        _selected_by(call, request),
+        selected_by(call, request),
         max_parts=limit(request.maxParts),
         projection=_projection(request),
         version=version(request),
@@ -476,128 +463,3 @@ def _spec_selection(specification: Any, *, is_projected: bool) -> PartitionSelec
     if mode == PartitionFilterMode.BY_EXPR:
         return ByFilter(" and ".join(f"({text})" for text in filters) if len(filters) > 1 else filters[0])
     raise MetaException(f"No such partition filter mode: {mode}")
-
-
-# Names, counts, values
-
-
-def _names(call: Call, name: TableName, selection: PartitionSelection, **options: Any) -> list[str]:
-    return call.stores.reads.partitions.get_partition_names(name, selection, **options)
-
-
-@handlers.read("get_partition_names")
-def get_partition_names(call: Call, arguments: methods.get_partition_names_args) -> list[str]:
-    return _all_names(call, positional(arguments), max_parts=limit(arguments.max_parts))
-
-
-@handlers.read("fetch_partition_names_req")
-def fetch_partition_names_req(call: Call, arguments: methods.fetch_partition_names_req_args) -> list[str]:
-    request = arguments.partitionReq
-    return _all_names(call, requested_table(request), max_parts=limit(request.maxParts), version=version(request))
-
-
-@handlers.read("get_partition_names_ps")
-def get_partition_names_ps(call: Call, arguments: methods.get_partition_names_ps_args) -> list[str]:
-    name = positional(arguments)
-    selection = _named_values(call, name, arguments.part_vals)
-    return _names(call, name, selection, max_parts=limit(arguments.max_parts))
-
-
-def _named_values(call: Call, name: TableName, values: list[str] | None) -> ByPartialValues:
-    """Names are asked for with at least one value, be it empty: Hive refuses less, and its client tests for that.
-
-    Raises NoSuchObjectException first where the table is not there, as Hive does.
-    """
-    if not values:
-        call.stores.reads.tables.get_table(name)
-        raise MetaException("Invalid partition key & values; keys [], values []")
-    return ByPartialValues(tuple(values))
-
-
-@handlers.read("get_partition_names_ps_req")
-def get_partition_names_ps_req(
-    call: Call, arguments: methods.get_partition_names_ps_req_args
-) -> GetPartitionNamesPsResponse:
-    request = arguments.req
-    name = requested_table(request)
-    selection = _named_values(call, name, request.partValues)
-    names = _names(call, name, selection, max_parts=limit(request.maxParts), version=version(request))
-    return GetPartitionNamesPsResponse(names=names)
-
-
-@handlers.read("get_partition_names_req")
-def get_partition_names_req(call: Call, arguments: methods.get_partition_names_req_args) -> list[str]:
-    request = arguments.req
-    selection = _selected_by(call, request) if request.expr != NO_CONDITION else AllPartitions()
-    return _names(
-        call,
-        requested_table(request),
-        selection,
-        max_parts=limit(request.maxParts),
-        order=request.order or None,
-        version=version(request),
-    )
-
-
-@handlers.read("get_num_partitions_by_filter")
-def get_num_partitions_by_filter(call: Call, arguments: methods.get_num_partitions_by_filter_args) -> int:
-    name = positional(arguments)
-    selection: PartitionSelection = ByFilter(arguments.filter) if arguments.filter else AllPartitions()
-    try:
-        return call.stores.reads.partitions.get_partition_count(name, selection)
-    except NoSuchObjectException as error:
-        raise _no_table_to_filter(name) from error
-
-
-@handlers.read("get_partition_values")
-def get_partition_values(call: Call, arguments: methods.get_partition_values_args) -> PartitionValuesResponse:
-    request = arguments.request
-    if not request.partitionKeys:
-        raise MetaException("The values of no partition key are asked for")
-    keys = [key.name for key in request.partitionKeys]
-    if None in keys:
-        raise MetaException("The values of a partition key without a name are asked for")
-    if len(set(keys)) < len(keys):
-        # Each would be a further column of every row of the answer.
-        raise MetaException("The values of a partition key are asked for more than once")
-    try:
-        rows = call.stores.reads.partitions.get_partition_values(
-            requested_table(request),
-            keys,
-            selection=ByFilter(request.filter) if request.filter else None,
-            distinct=request.applyDistinct is None or bool(request.applyDistinct),
-            ascending=request.ascending is None or bool(request.ascending),
-            max_parts=limit(request.maxParts),
-            version=ReadVersion(valid_write_ids=request.validWriteIdList or None),
-        )
-    except NoSuchObjectException as error:
-        # The method declares both; Hive 4.0.1 throws this one, and its client tests for that.
-        raise MetaException(error.message) from error
-    return PartitionValuesResponse(partitionValues=rows)
-
-
-# Names as text and markers
-
-
-@handlers.read("partition_name_to_vals")
-def partition_name_to_vals(call: Call, arguments: methods.partition_name_to_vals_args) -> list[str]:
-    return list(parse_partition_name(arguments.part_name).values()) if arguments.part_name else []
-
-
-@handlers.read("partition_name_to_spec")
-def partition_name_to_spec(call: Call, arguments: methods.partition_name_to_spec_args) -> dict[str, str]:
-    return parse_partition_name(arguments.part_name) if arguments.part_name else {}
-
-
-@handlers.read("isPartitionMarkedForEvent")
-def is_partition_marked_for_event(call: Call, arguments: methods.isPartitionMarkedForEvent_args) -> bool:
-    return call.stores.reads.partitions.is_partition_marked_for_event(
-        positional(arguments), arguments.part_vals or {}, arguments.eventType
-    )
-
-
-@handlers.write("markPartitionForEvent")
-def mark_partition_for_event(call: Call, arguments: methods.markPartitionForEvent_args) -> None:
-    call.stores.writes.partitions.mark_partition_for_event(
-        positional(arguments), arguments.part_vals or {}, arguments.eventType
-    )

@@ -342,13 +342,7 @@ class SaslLayer(Layer):
         self._hold("step")
 
         def step() -> None:
-            challenge, failure = b"", None
-            try:
-                challenge = mechanism.step(response)
-            except AuthenticationError as error:
-                failure = error
-            except Exception as error:  # a defect of a library costs this client only
-                failure = AuthenticationError(f"not authenticated: {type(error).__name__}")
+            challenge, failure = _attempt("not authenticated", lambda: mechanism.step(response))
             self._loop.call_soon_threadsafe(self._stepped, negotiation, challenge, failure)
 
         self._port.threads.submit(self._address, step, lambda: not self._closing)
@@ -471,13 +465,7 @@ class SaslLayer(Layer):
         self._port.unwrapped_on_threads += 1
 
         def unwrap() -> None:
-            content, failure = b"", None
-            try:
-                content = protection.unwrap(token)
-            except AuthenticationError as error:
-                failure = error
-            except Exception as error:  # a defect of a library costs this client only
-                failure = AuthenticationError(f"a frame cannot be unwrapped: {type(error).__name__}")
+            content, failure = _attempt("a frame cannot be unwrapped", lambda: protection.unwrap(token))
             self._loop.call_soon_threadsafe(self._unwrapped, content, failure)
 
         # A reply may still wait to be sent behind it when this layer is closing.
@@ -553,3 +541,13 @@ class SaslLayer(Layer):
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+
+def _attempt(trouble: str, work: Callable[[], bytes]) -> tuple[bytes, AuthenticationError | None]:
+    """What the work makes, or why it makes nothing. A defect of a library costs this client only."""
+    try:
+        return work(), None
+    except AuthenticationError as error:
+        return b"", error
+    except Exception as error:
+        return b"", AuthenticationError(f"{trouble}: {type(error).__name__}")

@@ -19,7 +19,7 @@ from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.database_rows import lock_database
 from hms_cache.store.rows.name_locks import hold_names
-from hms_cache.store.rows.storage_descriptor_writes import insert_columns
+from hms_cache.store.rows.storage_descriptor_writes import insert_columns, serde_values
 from hms_cache.store.schema import CDS, COLUMNS_V2, DBS, I_SCHEMA, SCHEMA_VERSION, SERDE_PARAMS, SERDES
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -386,17 +386,7 @@ def _serde_id(connection: Connection, name: str) -> int | None:
 
 def _insert_serde(transaction: WriteTransaction, serde: SerDeInfo) -> int:
     serde_id = transaction.id("MSerDeInfo")
-    transaction.connection.execute(
-        insert(SERDES).values(
-            SERDE_ID=serde_id,
-            NAME=serde.name,
-            SLIB=serde.serializationLib,
-            DESCRIPTION=serde.description,
-            SERIALIZER_CLASS=serde.serializerClass,
-            DESERIALIZER_CLASS=serde.deserializerClass,
-            SERDE_TYPE=serde.serdeType,
-        )
-    )
+    transaction.connection.execute(insert(SERDES).values(SERDE_ID=serde_id, **serde_values(serde)))
     rows = [
         {"SERDE_ID": serde_id, "PARAM_KEY": key, "PARAM_VALUE": value}
         for key, value in (serde.parameters or {}).items()
@@ -408,11 +398,13 @@ def _insert_serde(transaction: WriteTransaction, serde: SerDeInfo) -> int:
 def _read_serdes(connection: Connection, ids: Sequence[int]) -> dict[int, SerDeInfo]:
     if not ids:
         return {}
+    rows = connection.execute(select(SERDES).where(SERDES.c.SERDE_ID.in_(ids)))
     found = {
-        row.SERDE_ID: SerDeInfo(
-            row.NAME, row.SLIB, {}, row.DESCRIPTION, row.SERIALIZER_CLASS, row.DESERIALIZER_CLASS, row.SERDE_TYPE
+        # 0 is no type.
+        s.SERDE_ID: SerDeInfo(
+            s.NAME, s.SLIB, {}, s.DESCRIPTION, s.SERIALIZER_CLASS, s.DESERIALIZER_CLASS, s.SERDE_TYPE or None
         )
-        for row in connection.execute(select(SERDES).where(SERDES.c.SERDE_ID.in_(ids)))
+        for s in rows
     }
     has_value = SERDE_PARAMS.c.PARAM_VALUE.is_not(None)
     for row in connection.execute(select(SERDE_PARAMS).where(SERDE_PARAMS.c.SERDE_ID.in_(ids), has_value)):

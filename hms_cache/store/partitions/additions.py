@@ -33,7 +33,7 @@ from hms_cache.store.rows.parameters import (
     update_directory_statistics,
 )
 from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
-from hms_cache.store.rows.storage_descriptors import ColumnsKeys
+from hms_cache.store.rows.storage_descriptors import ColumnsKeys, own_descriptor
 from hms_cache.store.rows.table_kinds import is_parameter_true, is_transactional, is_view
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import (
@@ -209,7 +209,7 @@ def _own_copy(table: Table, partition: Partition, write_id: int | None) -> Parti
         tableName=table.tableName,
         createTime=partition.createTime,
         lastAccessTime=partition.lastAccessTime or 0,
-        sd=None if sd is None else _descriptor_at(sd, sd.location),
+        sd=None if sd is None else own_descriptor(sd),
         parameters=dict(sorted((partition.parameters or {}).items())),
         catName=table.catName,
         writeId=_positive(write_id) or _positive(partition.writeId) or -1,
@@ -218,23 +218,6 @@ def _own_copy(table: Table, partition: Partition, write_id: int | None) -> Parti
 
 def _positive(value: int | None) -> int | None:
     return value if value is not None and value > 0 else None
-
-
-def _descriptor_at(descriptor: StorageDescriptor, location: str | None) -> StorageDescriptor:
-    return StorageDescriptor(
-        cols=descriptor.cols,
-        location=location,
-        inputFormat=descriptor.inputFormat,
-        outputFormat=descriptor.outputFormat,
-        compressed=bool(descriptor.compressed),
-        numBuckets=descriptor.numBuckets or 0,
-        serdeInfo=descriptor.serdeInfo,
-        bucketCols=descriptor.bucketCols or [],
-        sortCols=descriptor.sortCols or [],
-        parameters=descriptor.parameters or {},
-        skewedInfo=descriptor.skewedInfo,
-        storedAsSubDirectories=bool(descriptor.storedAsSubDirectories),
-    )
 
 
 @frozen

@@ -48,7 +48,7 @@ from hms_cache.store.rows.parameters import (
 )
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
 from hms_cache.store.rows.storage_descriptor_updates import DescriptorChange, update_storage_descriptors
-from hms_cache.store.rows.storage_descriptors import columns_key
+from hms_cache.store.rows.storage_descriptors import columns_key, own_descriptor
 from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import PART_COL_STATS, PARTITION_KEY_VALS, PARTITION_PARAMS, PARTITIONS
@@ -236,25 +236,12 @@ def _new_image(context: StoreContext, table: Table, old: Partition, sent: Partit
 def _new_descriptor(
     context: StoreContext, table: Table, old: StorageDescriptor, sent: StorageDescriptor
 ) -> StorageDescriptor:
-    columns = sent.cols
-    if columns is not None and not columns and table.sd is not None:
-        columns = table.sd.cols
+    new = own_descriptor(sent)
+    if sent.cols is not None and not sent.cols and table.sd is not None:
+        new.cols = table.sd.cols
     # A client that leaves the location out does not mean that the partition has none.
-    location = _new_location(context, table, old, sent.location) if sent.location else old.location
-    return StorageDescriptor(
-        cols=columns,
-        location=location,
-        inputFormat=sent.inputFormat,
-        outputFormat=sent.outputFormat,
-        compressed=bool(sent.compressed),
-        numBuckets=sent.numBuckets or 0,
-        serdeInfo=sent.serdeInfo,
-        bucketCols=sent.bucketCols or [],
-        sortCols=sent.sortCols or [],
-        parameters=sent.parameters or {},
-        skewedInfo=sent.skewedInfo,
-        storedAsSubDirectories=bool(sent.storedAsSubDirectories),
-    )
+    new.location = _new_location(context, table, old, sent.location) if sent.location else old.location
+    return new
 
 
 def _new_location(context: StoreContext, table: Table, old: StorageDescriptor, sent: str) -> str:

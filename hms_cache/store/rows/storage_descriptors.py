@@ -72,6 +72,24 @@ class ColumnsKeys:
         return found[1]
 
 
+def own_descriptor(sent: StorageDescriptor) -> StorageDescriptor:
+    """A copy of a client's descriptor that may be changed, with a value for all that is stored with one."""
+    return StorageDescriptor(
+        cols=sent.cols,
+        location=sent.location,
+        inputFormat=sent.inputFormat,
+        outputFormat=sent.outputFormat,
+        compressed=bool(sent.compressed),
+        numBuckets=sent.numBuckets or 0,
+        serdeInfo=sent.serdeInfo,
+        bucketCols=sent.bucketCols or [],
+        sortCols=sent.sortCols or [],
+        parameters=sent.parameters or {},
+        skewedInfo=sent.skewedInfo,
+        storedAsSubDirectories=bool(sent.storedAsSubDirectories),
+    )
+
+
 def read_templates(
     connection: Connection, scope: DescriptorScope, parameters: Mapping[str, Any]
 ) -> DescriptorTemplates:

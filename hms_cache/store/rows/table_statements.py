@@ -100,85 +100,37 @@ def main_statements(missing_columns: frozenset[tuple[str, str]]) -> MainStatemen
     )
 
 
-def _arm(kind: int, owner: Any, is_wanted: ColumnElement[bool], position: Any, *texts: Any) -> Select[Any]:
-    filled = [*texts, *[null()] * (3 - len(texts))]
-    labelled = [text.label(f"TEXT_{number}") for number, text in enumerate(filled, 1)]
-    return select(
-        literal_column(str(kind)).label("KIND"), owner.label("OWNER_ID"), position.label("POSITION"), *labelled
-    ).where(is_wanted)
-
-
 _NO_POSITION: Any = literal_column("0")
 
 
 def _details(wanted: Callable[[Any, str], ColumnElement[bool]]) -> CompoundSelect[Any]:
     """`wanted`: whether an owner's id is one of those of a kind."""
+
+    def arm(kind: int, owner: Any, ids: str, position: Any, *texts: Any) -> Select[Any]:
+        filled = [*texts, *[null()] * (3 - len(texts))]
+        labelled = [text.label(f"TEXT_{number}") for number, text in enumerate(filled, 1)]
+        return select(
+            literal_column(str(kind)).label("KIND"), owner.label("OWNER_ID"), position.label("POSITION"), *labelled
+        ).where(wanted(owner, ids))
+
+    def items(kind: int, owner: Any, ids: str, *texts: Any) -> Select[Any]:
+        return arm(kind, owner, ids, owner.table.c.INTEGER_IDX, *texts)
+
+    def parameters(kind: int, owner: Any, ids: str) -> Select[Any]:
+        return arm(kind, owner, ids, _NO_POSITION, owner.table.c.PARAM_KEY, owner.table.c.PARAM_VALUE)
+
+    columns, keys, sorting = schema.COLUMNS_V2.c, schema.PARTITION_KEYS.c, schema.SORT_COLS.c
+    buckets, skew = schema.BUCKETING_COLS.c, schema.SKEWED_COL_NAMES.c
     return union_all(
         # The first branch gives the columns of the result their types.
-        _arm(
-            COLUMN,
-            schema.COLUMNS_V2.c.CD_ID,
-            wanted(schema.COLUMNS_V2.c.CD_ID, "cd_ids"),
-            schema.COLUMNS_V2.c.INTEGER_IDX,
-            schema.COLUMNS_V2.c.COLUMN_NAME,
-            schema.COLUMNS_V2.c.TYPE_NAME,
-            schema.COLUMNS_V2.c.COMMENT,
-        ),
-        _arm(
-            PARTITION_KEY,
-            schema.PARTITION_KEYS.c.TBL_ID,
-            wanted(schema.PARTITION_KEYS.c.TBL_ID, "table_ids"),
-            schema.PARTITION_KEYS.c.INTEGER_IDX,
-            schema.PARTITION_KEYS.c.PKEY_NAME,
-            schema.PARTITION_KEYS.c.PKEY_TYPE,
-            schema.PARTITION_KEYS.c.PKEY_COMMENT,
-        ),
-        _arm(
-            TABLE_PARAMETER,
-            schema.TABLE_PARAMS.c.TBL_ID,
-            wanted(schema.TABLE_PARAMS.c.TBL_ID, "table_ids"),
-            _NO_POSITION,
-            schema.TABLE_PARAMS.c.PARAM_KEY,
-            schema.TABLE_PARAMS.c.PARAM_VALUE,
-        ),
-        _arm(
-            PARAMETER,
-            schema.SD_PARAMS.c.SD_ID,
-            wanted(schema.SD_PARAMS.c.SD_ID, "sd_ids"),
-            _NO_POSITION,
-            schema.SD_PARAMS.c.PARAM_KEY,
-            schema.SD_PARAMS.c.PARAM_VALUE,
-        ),
-        _arm(
-            SERDE_PARAMETER,
-            schema.SERDE_PARAMS.c.SERDE_ID,
-            wanted(schema.SERDE_PARAMS.c.SERDE_ID, "serde_ids"),
-            _NO_POSITION,
-            schema.SERDE_PARAMS.c.PARAM_KEY,
-            schema.SERDE_PARAMS.c.PARAM_VALUE,
-        ),
-        _arm(
-            BUCKET,
-            schema.BUCKETING_COLS.c.SD_ID,
-            wanted(schema.BUCKETING_COLS.c.SD_ID, "sd_ids"),
-            schema.BUCKETING_COLS.c.INTEGER_IDX,
-            schema.BUCKETING_COLS.c.BUCKET_COL_NAME,
-        ),
-        _arm(
-            SORT,
-            schema.SORT_COLS.c.SD_ID,
-            wanted(schema.SORT_COLS.c.SD_ID, "sd_ids"),
-            schema.SORT_COLS.c.INTEGER_IDX,
-            schema.SORT_COLS.c.COLUMN_NAME,
-            cast(schema.SORT_COLS.c.ORDER, String(12)),
-        ),
-        _arm(
-            SKEWED,
-            schema.SKEWED_COL_NAMES.c.SD_ID,
-            wanted(schema.SKEWED_COL_NAMES.c.SD_ID, "sd_ids"),
-            schema.SKEWED_COL_NAMES.c.INTEGER_IDX,
-            schema.SKEWED_COL_NAMES.c.SKEWED_COL_NAME,
-        ),
+        items(COLUMN, columns.CD_ID, "cd_ids", columns.COLUMN_NAME, columns.TYPE_NAME, columns.COMMENT),
+        items(PARTITION_KEY, keys.TBL_ID, "table_ids", keys.PKEY_NAME, keys.PKEY_TYPE, keys.PKEY_COMMENT),
+        parameters(TABLE_PARAMETER, schema.TABLE_PARAMS.c.TBL_ID, "table_ids"),
+        parameters(PARAMETER, schema.SD_PARAMS.c.SD_ID, "sd_ids"),
+        parameters(SERDE_PARAMETER, schema.SERDE_PARAMS.c.SERDE_ID, "serde_ids"),
+        items(BUCKET, buckets.SD_ID, "sd_ids", buckets.BUCKET_COL_NAME),
+        items(SORT, sorting.SD_ID, "sd_ids", sorting.COLUMN_NAME, cast(sorting.ORDER, String(12))),
+        items(SKEWED, skew.SD_ID, "sd_ids", skew.SKEWED_COL_NAME),
     )
 
 

@@ -26,6 +26,9 @@ TIMEOUT = "warehouse.file_timeout_s"
 MOVE_TIMEOUT = "warehouse.file_move_timeout_s"
 """The settings with the time limits."""
 
+DIRECTORIES_AT_ONCE = 250
+"""In one piece of work at most: milliseconds each on a slow network file system."""
+
 #: After that a thread without work ends.
 _IDLE_S = 30.0
 

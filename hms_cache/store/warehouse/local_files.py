@@ -316,40 +316,14 @@ def names(path: str, roots: Sequence[str]) -> list[str]:
         return []
 
 
-def count_each(
-    directories: Sequence[tuple[str, Sequence[str]]], *, max_entries: int, deadline_s: float
-) -> list[tuple[int, int] | ListingTooLong]:
-    """As `count` of each, in order, until the time is over: of the first at least. One that began late and was not done
-    in time has no answer: with all the time it may have one."""
-    found: list[tuple[int, int] | ListingTooLong] = []
-    for path, roots in directories:
-        if found and time.monotonic() > deadline_s:
-            break
-        try:
-            found.append(count(path, roots, max_entries=max_entries, deadline_s=deadline_s))
-        except ListingTooLong as error:
-            if found and time.monotonic() > deadline_s:
-                break
-            found.append(error)
-    return found
-
-
-def count(path: str, roots: Sequence[str], *, max_entries: int, deadline_s: float) -> tuple[int, int]:
-    """Number and size of the visible files below a directory; links to directories are not followed.
-
-    Raises ListingTooLong above so many entries, or after `deadline_s` of `time.monotonic`.
-    """
-    files = size = 0
-    for _, file_size in visible_files(path, roots, max_entries=max_entries, deadline_s=deadline_s):
-        files += 1
-        size += file_size
-    return files, size
-
-
 def visible_files(
     path: str, roots: Sequence[str], *, max_entries: int, deadline_s: float
 ) -> Generator[tuple[str, int], None, None]:
-    """Path below the directory, and size, of each file that `count` counts. To be read to its end, or closed."""
+    """Path below the directory, and size, of each visible file; links to directories are not followed.
+
+    To be read to its end, or closed. Raises ListingTooLong above so many entries, or after `deadline_s` of
+    `time.monotonic`.
+    """
     entries = 0
     real = _real(path, roots)
     if os.path.isfile(real):

@@ -73,13 +73,13 @@ def remove_empty_directory(file_system: Any, path: str) -> None:
 
 def move(file_system: Any, source: str, destination: str) -> None:
     """Moves a directory with all in it. Raises FileExistsError for a destination that is there."""
-    if file_system.exists(destination):
-        raise FileExistsError(destination)
     store = key_store_of(file_system)
     if store is not None:
-        _copy_keys(store, source, destination)
+        copy(file_system, source, destination)
         _raise_first(_KeyDeletion(store).delete_below(source))
         return
+    if file_system.exists(destination):
+        raise FileExistsError(destination)
     file_system.makedirs(posixpath.dirname(destination), exist_ok=True)
     if not has_magic(source) and not has_magic(destination):
         file_system.mv(source, destination, recursive=True)
@@ -259,22 +259,13 @@ def names(file_system: Any, path: str) -> list[str]:
     return [name for name in found if name]
 
 
-def count(file_system: Any, path: str, *, max_entries: int, deadline_s: float) -> tuple[int, int]:
-    """Number and size of the visible files below a directory.
-
-    Raises ListingTooLong above so many entries, or after `deadline_s` of `time.monotonic`.
-    """
-    files = size = 0
-    for _, file_size in visible_files(file_system, path, max_entries=max_entries, deadline_s=deadline_s):
-        files += 1
-        size += file_size
-    return files, size
-
-
 def visible_files(
     file_system: Any, path: str, *, max_entries: int, deadline_s: float
 ) -> Generator[tuple[str, int], None, None]:
-    """Path below the directory, and size, of each file that `count` counts."""
+    """Path below the directory, and size, of each visible file.
+
+    Raises ListingTooLong above so many entries, or after `deadline_s` of `time.monotonic`.
+    """
     if not file_system.exists(path):
         return
     store = store_listed_by_keys(file_system)

@@ -1,30 +1,27 @@
-"""`Warehouse`: default locations, which locations may be touched, and the file operations behind the store.
-
-Facts: `Warehouse` and `MetaStoreServerUtils.populateQuickStats` of Hive 3.1 and 4.0.
-"""
+"""`Warehouse`: which locations may be touched, and the file operations behind the store."""
 
 from __future__ import annotations
 
 import logging
 import pwd
 import re
-import time
-from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
 from hms_cache.config.sections import WarehouseSettings
-from hms_cache.metadata.names import DEFAULT_CATALOG, DEFAULT_DATABASE, database_directory_name, table_directory_name
 from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.registry import WarehouseMetrics
 from hms_cache.store.warehouse import local_files, remote_files
 from hms_cache.store.warehouse.allowed import AllowedLocation, allow_by_names
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges
-from hms_cache.store.warehouse.deadlines import MOVE_TIMEOUT, TIMEOUT, FileThreads
+from hms_cache.store.warehouse.deadlines import DIRECTORIES_AT_ONCE, MOVE_TIMEOUT, TIMEOUT, FileThreads
 from hms_cache.store.warehouse.deletions import Deletions, raise_first
 from hms_cache.store.warehouse.file_systems import OBJECT_STORE_SCHEMES, FileSystems
-from hms_cache.store.warehouse.local_files import LeadsOutside, ListingTooLong, is_hidden
+from hms_cache.store.warehouse.layout import WarehouseLayout
+from hms_cache.store.warehouse.listings import DirectoryStatistics, Listings
+from hms_cache.store.warehouse.local_files import LeadsOutside, is_hidden
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.mounts import file_system_of, mount_of
 from hms_cache.store.warehouse.move_records import (
@@ -36,23 +33,11 @@ from hms_cache.store.warehouse.move_records import (
 )
 from hms_cache.store.warehouse.object_moves import ObjectMove
 from hms_cache.store.warehouse.waits import MOVE_WAITS, StillWaiting, current_waits
-from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaException
-from hms_cache.values import frozen
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 T = TypeVar("T")
 
 _LOG = logging.getLogger(__name__)
-
-_DIRECTORIES_AT_ONCE = 250
-"""Made within one time limit: milliseconds each on a slow network file system."""
-
-
-@frozen
-class DirectoryStatistics:
-    """Visible files below a directory, and their size."""
-
-    file_count: int
-    total_size_bytes: int
 
 
 @contextmanager
@@ -67,7 +52,7 @@ def _translated(text: str) -> Iterator[None]:
         raise MetaException(f"{text}: {error}") from error
 
 
-class Warehouse:
+class Warehouse(WarehouseLayout):
     """The directories of databases, tables and partitions. Safe for use by many threads; holds no lock.
 
     Every file operation takes a location that `allow` has judged, and raises MetaException when the file system does or
@@ -75,7 +60,7 @@ class Warehouse:
     """
 
     def __init__(self, settings: WarehouseSettings | None = None, *, metrics: WarehouseMetrics | None = None) -> None:
-        self.settings = settings or WarehouseSettings()
+        super().__init__(settings)
         self._file_systems = FileSystems(self.settings.options)
         self._threads = FileThreads(self.settings.file_threads, patience_s=self.settings.file_wait_with_locks_s)
         self._operations: TallyFamily = (
@@ -86,44 +71,9 @@ class Warehouse:
         if metrics is not None:
             metrics.threads_in_use.set_function(self._threads.in_use)
         self._deletions = Deletions(self, self._file_systems)
-        self._default = Location.parse(self.settings.default_file_system)
-        self._managed_root = self.location(self.settings.directory)
-        self._external_root = (
-            self.location(self.settings.external_directory) if self.settings.external_directory else None
-        )
-        self._roots = tuple(
-            dict.fromkeys(
-                [
-                    self._managed_root,
-                    self._external_root or self._managed_root,
-                    *map(self.location, self.settings.allowed_locations),
-                ]
-            )
-        )
-        self._own_schemes = frozenset(root.scheme for root in self._roots)
+        self._listings = Listings(self, self._file_systems, self._operations)
 
-    @property
-    def manages_files(self) -> bool:
-        """Whether directories are made, moved and deleted at all."""
-        return self.settings.files == "manage"
-
-    # Locations
-
-    @property
-    def managed_root(self) -> Location:
-        """Below it lie managed tables."""
-        return self._managed_root
-
-    @property
-    def external_root(self) -> Location | None:
-        """Below it lie external tables; None if there is no directory of their own for them."""
-        return self._external_root
-
-    def location(self, text: str) -> Location:
-        """The location a client wrote, completed by the default file system. Raises MetaException."""
-        return Location.parse(text, self._default)
-
-    # What may be touched, and what may be stored
+    # What may be touched
 
     def allow(self, location: Location, declared: Iterable[Location] = ()) -> AllowedLocation | None:
         """The location for file operations, None if this server may not touch files there.
@@ -160,21 +110,6 @@ class Warehouse:
                     found[index] = None
         return found
 
-    def allow_by_names(
-        self, locations: Sequence[Location], declared: Iterable[Location] = ()
-    ) -> list[AllowedLocation | None]:
-        """As `allow_all`, as far as names tell: no file system is asked. Links are for each operation to judge."""
-        if not self.manages_files:
-            return [None] * len(locations)
-        more = (
-            root
-            for root in declared
-            if self.may_be_declared(root)
-            # Below the operator's own directories a link is judged by them: a declaration adds nothing there.
-            and not any(root == own or root.is_inside(own) for own in self._roots)
-        )
-        return allow_by_names(locations, (*self._roots, *more))
-
     def claim(self, location: Location) -> AllowedLocation | None:
         """The location of a new database outside of what is allowed, if nothing is there: what is made is our own.
 
@@ -192,8 +127,8 @@ class Warehouse:
             if not self.may_be_declared(location) or not is_ours:
                 continue
             # Below the operator's own directories a link is judged by them, as in `allow_all`.
-            is_below = any(location == own or location.is_inside(own) for own in self._roots)
-            claimed = allow_by_names([location], self._roots if is_below else (*self._roots, location))[0]
+            roots = self._roots if self._is_in_own_roots(location) else (*self._roots, location)
+            claimed = allow_by_names([location], roots)[0]
             if claimed is None:
                 continue
             if claimed.is_local:
@@ -214,90 +149,6 @@ class Warehouse:
             for (index, claimed), is_free in zip(claims, answers, strict=True):
                 found[index] = claimed if is_free else None
         return found
-
-    def may_be_declared(self, location: Location) -> bool:
-        """Whether files there may be touched if a database of the metastore says that it lies there."""
-        return self.manages_files and location.scheme in self._own_schemes and not location.is_root
-
-    def is_own_root(self, location: Location) -> bool:
-        """Whether it is the managed or the external directory."""
-        return location in (self._managed_root, self._external_root)
-
-    def require_known_scheme(self, location: Location) -> None:
-        """Raises MetaException unless objects may be registered on such a file system: `warehouse.allowed_schemes`.
-
-        Nothing is opened. With `files = leave` all are: this server never opens one.
-        """
-        if not self.manages_files:
-            return
-        if location.scheme == "file" and location.authority:
-            raise MetaException(f"Wrong FS: {location}, expected: file:///")
-        if location.scheme not in self._own_schemes and location.scheme not in self.settings.allowed_schemes:
-            raise MetaException(
-                f'No FileSystem for scheme "{location.scheme}": warehouse.allowed_schemes does not name it'
-            )
-
-    # Default locations
-
-    def database_location(self, database: Database, catalog: Catalog | None = None) -> Location:
-        """Where a database goes: what it says itself, else the default of its catalog."""
-        if database.locationUri:
-            return self.location(database.locationUri)
-        name = database.name
-        if catalog is None or catalog.name.lower() == DEFAULT_CATALOG:
-            root = self._external_root or self._managed_root
-            return root if name.lower() == DEFAULT_DATABASE else root.child(database_directory_name(name))
-        return self.location(catalog.locationUri).child(database_directory_name(name))
-
-    def default_table_location(self, database: Database, table: str, *, external: bool) -> Location:
-        """Where a table goes whose creator names no location.
-
-        Managed tables: the database's managed location, else below the managed root. External ones: below the
-        database's location unless that lies in the managed root while an external root is configured.
-        """
-        root = self.external_database_location(database) if external else self.managed_database_location(database)
-        return root.child(table_directory_name(table))
-
-    def default_places(self, database: str, table: str) -> tuple[Location, ...]:
-        """Where a table of the default catalog goes whose database lies where its own name puts it."""
-        name = table_directory_name(table)
-        roots = dict.fromkeys((self._managed_root, self._external_root or self._managed_root))
-        return tuple(self._default_child(root, database).child(name) for root in roots)
-
-    def managed_database_location(self, database: Database) -> Location:
-        """The directory of the database's managed tables."""
-        if database.managedLocationUri:
-            return self.location(database.managedLocationUri)
-        own = self._own_location(database)
-        if self._external_root is None or not self._is_default_catalog(database):
-            return own
-        if own == self._managed_root or own.is_inside(self._managed_root):
-            return own
-        return self._default_child(self._managed_root, database.name)
-
-    def external_database_location(self, database: Database) -> Location:
-        """The directory of the database's external tables."""
-        own = self._own_location(database)
-        if (
-            self._external_root is not None
-            and self._is_default_catalog(database)
-            and (own == self._managed_root or own.is_inside(self._managed_root))
-        ):
-            return self._default_child(self._external_root, database.name)
-        return own
-
-    def _own_location(self, database: Database) -> Location:
-        if database.locationUri:
-            return self.location(database.locationUri)
-        return self._default_child(self._external_root or self._managed_root, database.name)
-
-    @staticmethod
-    def _is_default_catalog(database: Database) -> bool:
-        return (database.catalogName or DEFAULT_CATALOG).lower() == DEFAULT_CATALOG
-
-    @staticmethod
-    def _default_child(root: Location, database: str) -> Location:
-        return root if database.lower() == DEFAULT_DATABASE else root.child(database_directory_name(database))
 
     # File operations
 
@@ -369,8 +220,8 @@ class Warehouse:
                 except MetaException as error:
                     made[index] = error
         for mount, indexes in by_mount.items():
-            for start in range(0, len(indexes), _DIRECTORIES_AT_ONCE):
-                some = indexes[start : start + _DIRECTORIES_AT_ONCE]
+            for start in range(0, len(indexes), DIRECTORIES_AT_ONCE):
+                some = indexes[start : start + DIRECTORIES_AT_ONCE]
                 answers = self._make_local_directories(mount, [locations[index] for index in some])
                 for index, answer in zip(some, answers, strict=True):
                     if isinstance(answer, OSError):
@@ -635,139 +486,21 @@ class Warehouse:
 
     def directory_statistics_all(self, locations: Sequence[AllowedLocation]) -> list[DirectoryStatistics | None]:
         """As `directory_statistics` of each, in order; on this machine many within one time limit."""
-        found: list[DirectoryStatistics | None] = [None] * len(locations)
-        by_mount: dict[str, list[int]] = {}
-        for index, location in enumerate(locations):
-            if location.is_local:
-                by_mount.setdefault(mount_of(location.location.path), []).append(index)
-            else:
-                counted = self._count([location], partial(self._count_remote, location))
-                found[index] = counted[0]
-        for indexes in by_mount.values():
-            while indexes:
-                some = [locations[index] for index in indexes[:_DIRECTORIES_AT_ONCE]]
-                wanted = [(location.location.path, location.root_paths) for location in some]
-                counted = self._count(some, partial(_count_local, wanted))
-                for index, each in zip(indexes, counted, strict=False):
-                    found[index] = each
-                indexes = indexes[len(counted) :]
-        return found
+        return self._listings.directory_statistics(locations)
 
     def unexpected_file(self, locations: Sequence[AllowedLocation], expected: re.Pattern[str]) -> str | None:
         """A visible file below one of the directories whose whole name is not as expected; None where all are.
 
         Raises MetaException, also for a directory with too many files to look at, or listed too slowly.
         """
-        by_system: dict[str, list[AllowedLocation]] = {}
-        for location in locations:
-            by_system.setdefault(file_system_of(location), []).append(location)
-        for file_system, some in by_system.items():
-            found = self.ask(
-                file_system,
-                "list",
-                f"Cannot list {some[0]}",
-                partial(self._unexpected_file, some, expected),
-                timeout_s=max(self.settings.file_timeout_s, self.settings.listing_timeout_s),
-                question=("unexpected_file", tuple(map(str, some))),
-            )
-            if found is not None:
-                return found
-        return None
+        return self._listings.unexpected_file(locations, expected)
 
     def files_in(self, locations: Sequence[AllowedLocation]) -> list[list[str]]:
         """The names of the visible files in each of the directories, not of those further below, in order.
 
         Raises MetaException, also for directories with too many files to look at, or listed too slowly.
         """
-        by_system: dict[str, list[int]] = {}
-        for index, location in enumerate(locations):
-            by_system.setdefault(file_system_of(location), []).append(index)
-        found: list[list[str]] = [[]] * len(locations)
-        for file_system, indexes in by_system.items():
-            for start in range(0, len(indexes), _DIRECTORIES_AT_ONCE):
-                some = indexes[start : start + _DIRECTORIES_AT_ONCE]
-                wanted = [locations[index] for index in some]
-                answers = self.ask(
-                    file_system,
-                    "list",
-                    f"Cannot list {wanted[0]}",
-                    partial(self._files_in, wanted),
-                    timeout_s=max(self.settings.file_timeout_s, self.settings.listing_timeout_s),
-                    question=("files_in", tuple(map(str, wanted))),
-                )
-                for index, names in zip(some, answers, strict=True):
-                    found[index] = names
-        return found
-
-    def _files_in(self, locations: Sequence[AllowedLocation]) -> list[list[str]]:
-        found = []
-        for _, files in self._visible_files(locations):
-            with closing(files):
-                found.append(sorted(name for name, _ in files if name and "/" not in name))
-        return found
-
-    def _visible_files(
-        self, locations: Sequence[AllowedLocation]
-    ) -> Iterator[tuple[AllowedLocation, Generator[tuple[str, int], None, None]]]:
-        """Each location with its listing, all within the time for one."""
-        deadline_s = time.monotonic() + self.settings.listing_timeout_s
-        limits: dict[str, Any] = {"max_entries": self.settings.listing_max_entries, "deadline_s": deadline_s}
-        for location in locations:
-            if location.is_local:
-                yield location, local_files.visible_files(location.location.path, location.root_paths, **limits)
-            else:
-                yield location, remote_files.visible_files(*self._file_systems.open(location.location), **limits)
-
-    def _unexpected_file(self, locations: Sequence[AllowedLocation], expected: re.Pattern[str]) -> str | None:
-        for location, files in self._visible_files(locations):
-            with closing(files):
-                for name, _ in files:
-                    if expected.fullmatch(name.rpartition("/")[2]) is None:
-                        return f"{location}/{name}" if name else str(location)
-        return None
-
-    def _count_remote(
-        self, location: AllowedLocation, limits: dict[str, Any]
-    ) -> list[tuple[int, int] | ListingTooLong]:
-        file_system, path = self._file_systems.open(location.location)
-        try:
-            return [remote_files.count(file_system, path, **limits)]
-        except ListingTooLong as error:
-            return [error]
-
-    def _count(
-        self,
-        locations: Sequence[AllowedLocation],
-        count: Callable[[dict[str, Any]], list[tuple[int, int] | ListingTooLong]],
-    ) -> list[DirectoryStatistics | None]:
-        """One question about these directories of one file system: answers of the first of them, one at least."""
-        listing_s = self.settings.listing_timeout_s
-        waits = current_waits()
-        if waits is not None and waits.holds_locks and waits.has_moved:
-            listing_s = min(listing_s, self.settings.file_wait_with_locks_s * (MOVE_WAITS - 1))
-        limits = {"max_entries": self.settings.listing_max_entries, "deadline_s": time.monotonic() + listing_s}
-        first = locations[0]
-        answers = self.ask(
-            file_system_of(first),
-            "count",
-            f"Cannot list {first}",
-            lambda: count(limits),
-            timeout_s=max(self.settings.file_timeout_s, self.settings.listing_timeout_s),
-            question=("directory_statistics", tuple(map(str, locations))),
-        )
-        found: list[DirectoryStatistics | None] = []
-        for location, answer in zip(locations, answers, strict=False):
-            if isinstance(answer, ListingTooLong):
-                self._operations.add(("count", "too_long"))
-                _LOG.warning(
-                    "the files of %s are not counted: %s (warehouse.listing_max_entries, warehouse.listing_timeout_s)",
-                    location,
-                    answer,
-                )
-                found.append(None)
-            else:
-                found.append(DirectoryStatistics(*answer))
-        return found
+        return self._listings.files_in(locations)
 
     def move(self, source: AllowedLocation, destination: AllowedLocation, *, is_undone_late: bool = True) -> None:
         def rename(path: str, roots: Sequence[str], *, may_copy: bool) -> bool:
@@ -885,9 +618,3 @@ class Warehouse:
         finally:
             self._operations.add((operation, outcome))
         return found
-
-
-def _count_local(
-    directories: Sequence[tuple[str, Sequence[str]]], limits: dict[str, Any]
-) -> list[tuple[int, int] | ListingTooLong]:
-    return local_files.count_each(directories, **limits)

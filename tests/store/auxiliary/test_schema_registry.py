@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from sqlalchemy import select
 
 from hms_cache.store.auxiliary.schema_registry import SchemaRegistry
+from hms_cache.store.schema import SERDES
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     FieldSchema,
@@ -118,3 +120,11 @@ def test_serdes(schemas: SchemaRegistry) -> None:
         schemas.add_serde(serde)
     with pytest.raises(NoSuchObjectException, match="No serde named y exists"):
         schemas.get_serde("y")
+
+
+def test_a_serde_without_a_type_is_stored_and_answered_as_by_hive(schemas: SchemaRegistry, world: World) -> None:
+    """With 0, as those of tables are; 0 is none of the protocol's types, and clients were sent it as one."""
+    schemas.add_serde(SerDeInfo("x", "lib"))
+    with world.database.loading() as connection:
+        assert connection.execute(select(SERDES.c.SERDE_TYPE)).scalars().all() == [0]
+    assert schemas.get_serde("x") == SerDeInfo("x", "lib", {})

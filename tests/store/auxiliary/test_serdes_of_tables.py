@@ -48,6 +48,7 @@ def test_what_has_the_serde_can_be_dropped(
         schemas.map_version_to_serde(VERSION, "named")
         before = schemas.get_version(VERSION).serDe
         assert before is not None
+        assert before.serdeType is None
         drop(server)
         assert schemas.get_version(VERSION).serDe == before
         schemas.drop_version(VERSION)

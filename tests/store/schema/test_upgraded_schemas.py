@@ -14,6 +14,7 @@ from hms_cache.store.installation.foreign_key_indexes import create_indexes_besi
 from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles
 from hms_cache.thrift_gen.hive_metastore.ttypes import LockType
 from tests.conftest import DatabaseServer, SqliteFiles
+from tests.database_kinds import SERVER_KINDS
 from tests.databases import closing
 from tests.store.partitions.catalog import PartitionCatalog
 from tests.store.schema.distribution import load_upgraded_schema
@@ -22,13 +23,7 @@ from tests.txn.conftest import store_of
 
 pytestmark = [
     pytest.mark.java,
-    pytest.mark.parametrize(
-        "database_kind",
-        [
-            pytest.param("mariadb", marks=pytest.mark.mariadb),
-            pytest.param("postgresql", marks=pytest.mark.postgresql),
-        ],
-    ),
+    pytest.mark.parametrize("database_kind", SERVER_KINDS),
 ]
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -31,6 +30,7 @@ from hms_cache.metadata.statistics_values import StatisticsKind
 from hms_cache.store.warehouse.file_systems import driver_errors
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
+from hms_cache.values import frozen
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -75,7 +75,7 @@ _ALL = {"sample_bytes": None, "all_bytes": None}
 ReadSlice = Callable[[Iterable[dict[str, Any]]], Read]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SessionReading:
     """How a session reads files, as far as it matters here."""
 

@@ -1,0 +1,47 @@
+"""Calls of several connections that one worker thread carries out together, and their replies on the way back."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from hms_cache.server.session import Session
+from hms_cache.wire import Message
+
+if TYPE_CHECKING:
+    from hms_cache.server.connection import Connection
+    from hms_cache.server.listener import Listener
+    from hms_cache.store.combined_calls import CombinedCalls
+
+
+class Member(NamedTuple):
+    """A call that is carried out with others."""
+
+    connection: Connection
+    session: Session
+    message: Message
+
+
+def answer_together(listener: Listener, combined: CombinedCalls, members: Sequence[Member]) -> bool:
+    """On a worker thread: carries the calls out and has their replies written. False: each is to run by itself."""
+    calls = [(one.session, one.message) for one in members]
+    replies = listener.dispatcher.execute_together(combined, calls)
+    if replies is None:
+        return False
+    tell_loop(listener.loop, _all_finished, members, replies)
+    return True
+
+
+def tell_loop(loop: asyncio.AbstractEventLoop, finished: Callable[..., None], *arguments: object) -> None:
+    """Has the loop write replies. One that is closed has none to write: the server stopped while the call ran on."""
+    try:
+        loop.call_soon_threadsafe(finished, *arguments)
+    except RuntimeError:
+        if not loop.is_closed():
+            raise
+
+
+def _all_finished(members: Sequence[Member], replies: Sequence[bytes | None]) -> None:
+    for one, reply in zip(members, replies, strict=True):
+        one.connection.finished(one.message, reply)

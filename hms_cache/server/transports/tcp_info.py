@@ -1,0 +1,43 @@
+"""What the kernel counts of a TCP connection, which costs the traffic nothing: `struct tcp_info` of Linux."""
+
+from __future__ import annotations
+
+import socket
+import struct
+
+_LAST_DATA_SENT_AT = 44
+_LAST_DATA_RECEIVED_AT = 52
+"""`tcpi_last_data_sent` and `tcpi_last_data_recv`: 32 bits, milliseconds."""
+
+_ACKNOWLEDGED_AT = 120
+"""`tcpi_bytes_acked`, and behind it `tcpi_bytes_received`: 64 bits each."""
+
+
+def seconds_without_data(sock: socket.socket | None) -> float:
+    """Since when nothing was sent or received; 0 where the system does not tell."""
+    info = _tcp_info(sock, _LAST_DATA_RECEIVED_AT + 4)
+    if info is None:
+        return 0.0
+    [sent_ms] = struct.unpack_from("=I", info, _LAST_DATA_SENT_AT)
+    [received_ms] = struct.unpack_from("=I", info, _LAST_DATA_RECEIVED_AT)
+    return float(min(sent_ms, received_ms)) / 1000
+
+
+def bytes_carried(sock: socket.socket | None) -> tuple[int, int]:
+    """(received, sent and acknowledged) over the connection's life, TLS included; zeros where nothing tells."""
+    info = _tcp_info(sock, _ACKNOWLEDGED_AT + 16)
+    if info is None:
+        return 0, 0
+    sent_bytes, received_bytes = struct.unpack_from("=QQ", info, _ACKNOWLEDGED_AT)
+    return received_bytes, sent_bytes
+
+
+def _tcp_info(sock: socket.socket | None, size_bytes: int) -> bytes | None:
+    """The beginning of the struct; None where there is none, or a shorter one."""
+    if sock is None or not hasattr(socket, "TCP_INFO") or sock.family == socket.AF_UNIX:
+        return None
+    try:
+        info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, size_bytes)
+    except OSError:  # it has just been closed
+        return None
+    return info if len(info) == size_bytes else None
