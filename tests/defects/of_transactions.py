@@ -73,7 +73,7 @@ FIXES = (
         "hms_cache/txn/valid_write_ids.py",
         "next((write_id for write_id, aborted in pairs if not aborted), LONG_MAX)",
         "pairs[0][0] if pairs and not pairs[0][1] else LONG_MAX",
-        ("tests/txn",),
+        ("tests/txn/test_valid_write_ids.py", "tests/txn/test_write_ids.py", "tests/txn/test_compactions.py"),
     ),
     Fix(
         30,

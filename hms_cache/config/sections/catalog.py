@@ -32,8 +32,8 @@ class CatalogSettings(Section):
     )
     filter_max_depth: int = setting(
         100,
-        "A filter whose parentheses and NOTs are nested deeper than this is refused. A parenthesis of ORs among ORs does"
-        " not count, nor does one of ANDs among ANDs.",
+        "A filter whose parentheses and NOTs are nested deeper than this is refused. A parenthesis of ORs among ORs"
+        " does not count, nor does one of ANDs among ANDs.",
         unit="levels",
         reason="A level takes some 4 frames of the interpreter's 1,000; programs nest two or three. For a thousand"
         " values Spark and Hudi write as many ORs in each other.",
