@@ -8,10 +8,21 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Database,
+    Function,
+    SQLAllTableConstraints,
+    Table,
+    TableMeta,
+)
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
+
+if TYPE_CHECKING:
+    from hms_cache.cache.partitions.partition_set import PartitionSet
+    from hms_cache.cache.statistics_by_column import StatisticsHeld
 
 CatalogKey = str
 Key = CatalogKey | DatabaseName | TableName
@@ -58,16 +69,70 @@ DATABASE_FACETS = frozenset({Facet.DATABASE, Facet.TABLE_NAMES, Facet.FUNCTIONS}
 CATALOG_FACETS = frozenset({Facet.DATABASE_NAMES})
 
 
+if TYPE_CHECKING:
+    _StatisticsFacet: TypeAlias = Literal[Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS]
+
+    class Facets(dict[Facet, Any]):
+        """What is loaded of one subject. A dictionary, of which mypy knows what each facet holds."""
+
+        @overload  # type: ignore[override]
+        def get(self, facet: Literal[Facet.DATABASE_NAMES], /) -> list[str] | None: ...
+        @overload
+        def get(self, facet: Literal[Facet.DATABASE], /) -> Database | None: ...
+        @overload
+        def get(self, facet: Literal[Facet.TABLE_NAMES], /) -> dict[str, TableMeta] | None: ...
+        @overload
+        def get(self, facet: Literal[Facet.FUNCTIONS], /) -> list[Function] | None: ...
+        @overload
+        def get(self, facet: Literal[Facet.TABLE], /) -> Table | None: ...
+        @overload
+        def get(self, facet: Literal[Facet.CONSTRAINTS], /) -> SQLAllTableConstraints | None: ...
+        @overload
+        def get(self, facet: Literal[Facet.PARTITIONS], /) -> PartitionSet | None: ...
+        @overload
+        def get(self, facet: _StatisticsFacet, /) -> StatisticsHeld | None: ...
+        @overload
+        def get(self, facet: Literal[Facet.EXCLUDED], /) -> Literal[True] | None: ...
+        @overload
+        def get(self, facet: Facet, default: Any = None, /) -> Any: ...
+        def get(self, facet: Facet, default: Any = None, /) -> Any: ...
+
+        @overload
+        def __getitem__(self, facet: Literal[Facet.DATABASE_NAMES], /) -> list[str]: ...
+        @overload
+        def __getitem__(self, facet: Literal[Facet.DATABASE], /) -> Database: ...
+        @overload
+        def __getitem__(self, facet: Literal[Facet.TABLE_NAMES], /) -> dict[str, TableMeta]: ...
+        @overload
+        def __getitem__(self, facet: Literal[Facet.FUNCTIONS], /) -> list[Function]: ...
+        @overload
+        def __getitem__(self, facet: Literal[Facet.TABLE], /) -> Table: ...
+        @overload
+        def __getitem__(self, facet: Literal[Facet.CONSTRAINTS], /) -> SQLAllTableConstraints: ...
+        @overload
+        def __getitem__(self, facet: Literal[Facet.PARTITIONS], /) -> PartitionSet: ...
+        @overload
+        def __getitem__(self, facet: _StatisticsFacet, /) -> StatisticsHeld: ...
+        @overload
+        def __getitem__(self, facet: Literal[Facet.EXCLUDED], /) -> Literal[True]: ...
+        @overload
+        def __getitem__(self, facet: Facet, /) -> Any: ...
+        def __getitem__(self, facet: Facet, /) -> Any: ...
+
+else:
+    Facets: TypeAlias = dict
+
+
 @dataclass(slots=True)
 class Entry:
     """The facets of one subject that are loaded. Guarded by the lock of the `SharedCache` it is in."""
 
     key: Key
-    facets: dict[Facet, Any] = field(default_factory=dict)
+    facets: Facets = field(default_factory=Facets)
     weights: dict[Facet, int] = field(default_factory=dict)
     """Bytes that each facet is charged with."""
-    tag: Any = None
-    """`ValidWriteIdList` of a transactional table (None: unknown, then nothing answers a list)."""
+    tag: ValidWriteIdList | None = None
+    """Of a transactional table (None: unknown, then nothing answers a list)."""
     table_id: int | None = None
     is_transactional: bool = False
     encoded_table: bytes | None = None

@@ -32,7 +32,7 @@ from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.event_types import ONLY_OF_ITS_TABLE
 from hms_cache.notifications.scope import Scope
-from hms_cache.txn.valid_write_ids import WriteIdGapTooLargeError
+from hms_cache.txn.valid_write_ids import ValidWriteIdList, WriteIdGapTooLargeError
 
 _log = logging.getLogger(__name__)
 
@@ -275,7 +275,7 @@ class FollowingEntries(BudgetedEntries):
             self._note(event.event_id, table, Facet.TABLE, Action.DROP, ())
             written = self.tables.get(table)
             if written is not None and written.tag is not None:
-                self._raise_tag(written, raised)
+                self._raise_tag(written, written.tag, raised)
         if change.is_commit:
             # A commit may carry a key and value into TABLE_PARAMS of a table that it does not name.
             for table in tuple(self.with_commit_parameters):
@@ -283,10 +283,10 @@ class FollowingEntries(BudgetedEntries):
             for load in self.loads.with_facet(Facet.TABLE):
                 load.note(event.event_id, Facet.TABLE, Action.DROP_IF_COMMIT_PARAMETERS)
 
-    def _raise_tag(self, entry: Entry, raised: Raise) -> None:
+    def _raise_tag(self, entry: Entry, tag: ValidWriteIdList, raised: Raise) -> None:
         self._changed(entry)
         try:
-            entry.tag = raised(entry.tag)
+            entry.tag = raised(tag)
         except WriteIdGapTooLargeError:
             self._remove_facet(entry, Facet.TABLE)  # a load lists fewer ids: those that exist
 

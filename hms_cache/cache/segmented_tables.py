@@ -32,7 +32,7 @@ class SegmentedTables:
     def note(self, entry: Entry) -> None:
         """What is held of an entry's partitions may be another set now."""
         held = entry.facets.get(Facet.PARTITIONS)
-        if isinstance(held, PartitionSet) and held.is_segmented:
+        if held is not None and held.is_segmented:
             self._entries[entry.key] = entry
         else:
             self._entries.pop(entry.key, None)

@@ -7,7 +7,6 @@ from itertools import islice
 
 from hms_cache.admin.commands.subject import CommandError, CommandParts, CommandResult, Subject
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.warming.prewarm import TABLES_A_BATCH, Prewarm
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -141,7 +140,7 @@ def _held(parts: CommandParts, subject: Subject) -> list[Wanted]:
                     Wanted(table, facet) for facet in (Facet.TABLE, Facet.CONSTRAINTS) if facet in entry.facets
                 )
                 held = entry.facets.get(Facet.PARTITIONS)
-                if isinstance(held, PartitionSet) and held.complete:
+                if held is not None and held.complete:
                     found.append(Wanted(table, Facet.PARTITIONS))
     return found
 

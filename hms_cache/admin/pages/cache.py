@@ -8,7 +8,6 @@ from collections.abc import Callable
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.admin.status import CacheStatus, cache_status
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import TableName
@@ -93,8 +92,7 @@ def cached_table(shared: SharedCache, key: TableName, entry: Entry) -> CachedTab
     with shared.view():
         if not entry.facets:
             return None
-        partitions = entry.facets.get(Facet.PARTITIONS)
-        held = partitions if isinstance(partitions, PartitionSet) else None
+        held = entry.facets.get(Facet.PARTITIONS)
         return CachedTable(
             name=shown_name(key),
             bytes=entry.weight(),

@@ -11,7 +11,6 @@ from hms_cache.admin.commands.verification import verify
 from hms_cache.admin.pages.cache import CachedTable, cached_table, shown_name
 from hms_cache.admin.pages.context import PageContext, PageError
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.metadata.object_names import TableName, table_name
@@ -168,7 +167,7 @@ def _impala_size(shared: SharedCache, key: TableName, table: Table) -> ImpalaSiz
     with shared.view():
         entry = shared.tables.get(key)
         held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-        selected = held.all() if isinstance(held, PartitionSet) and held.complete else None
+        selected = held.all() if held is not None and held.complete else None
     if selected is None:
         return None
     count = len(selected)

@@ -71,7 +71,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                 return refused
             reader = judging_list(entry, version.valid_write_ids)
             held = entry.facets.get(Facet.PARTITIONS)
-            if isinstance(held, PartitionSet):
+            if held is not None:
                 try:
                     name = held.name_of(wanted)
                 except MetaException:
@@ -220,7 +220,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             held = entry.facets.get(Facet.PARTITIONS)
             limits = self._reading.filter_limits
             try:
-                if not isinstance(held, PartitionSet):
+                if held is None:
                     held = PartitionSet.bare(_keys_of(entry))
                 touched = narrowed(held, selection, limits)
                 if not touched.complete or touched.is_mostly_missing:

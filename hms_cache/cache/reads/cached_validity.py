@@ -10,7 +10,6 @@ import copy
 from collections.abc import Sequence
 
 from hms_cache.cache.entries import Entry, Facet
-from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.selection import gaps_of, missing_of, narrowed
 from hms_cache.cache.reads.reading import Need, frozen_table
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -65,7 +64,7 @@ def invalid_partitions(
     """
     held = entry.facets.get(Facet.PARTITIONS)
     asked = ByNames(tuple(normalized_partition_name(name) for name in names))
-    if not isinstance(held, PartitionSet):
+    if held is None:
         return Need((Wanted(key, Facet.PARTITIONS),))
     touched = narrowed(held, asked)
     if not touched.complete:

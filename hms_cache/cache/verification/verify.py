@@ -197,7 +197,7 @@ class _Comparison:
 
 def _copy(entry: Entry) -> Held:
     """Under the lock; structs are frozen, what grows in place is copied, and partitions are decoded without it."""
-    facets = dict(entry.facets)
+    facets: dict[Facet, Any] = {**entry.facets}
     for facet in (Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS):
         if facet in facets:
             facets[facet] = {

@@ -134,7 +134,7 @@ class BackgroundLoads:
         with self._cache.view():
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-            if not isinstance(held, PartitionSet) or not held.has_complete:
+            if held is None or not held.has_complete:
                 return False
             if not all(_is_in_complete(held, values) for one in wanted for values in one.detail):
                 return False
@@ -228,7 +228,7 @@ class BackgroundLoads:
         with self._cache.view():
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-            return isinstance(held, PartitionSet) and held.complete and not held.is_mostly_missing
+            return held is not None and held.complete and not held.is_mostly_missing
 
     def _load_gaps(self, table: TableName, covered: NameRange) -> bool:
         """Loads what is not held of a range of names, and what lies around it; whether anything was kept."""
@@ -249,14 +249,14 @@ class BackgroundLoads:
         with self._cache.view():
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-            return held.gap_in(covered) if isinstance(held, PartitionSet) else EVERY_NAME
+            return held.gap_in(covered) if held is not None else EVERY_NAME
 
     def _holds_segments(self, table: TableName) -> bool:
         """Whether some segments are held, so that only the others are read."""
         with self._cache.view():
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-            return isinstance(held, PartitionSet) and held.is_segmented and held.has_complete
+            return held is not None and held.is_segmented and held.has_complete
 
     def _holds_table(self, table: TableName) -> bool:
         with self._cache.view():

@@ -40,7 +40,7 @@ def _place_segments(entry: Entry, some: SomeSegments, named: Set[Values]) -> int
     if any(len(values) != len(some.keys) for values in named):
         return None  # an event of another partition scheme
     held = entry.facets.get(Facet.PARTITIONS)
-    if not isinstance(held, PartitionSet):
+    if held is None:
         held = PartitionSet.bare(some.keys)
     if not held.place(some.covered, some.segments):
         return None
@@ -54,7 +54,7 @@ def _place_segments(entry: Entry, some: SomeSegments, named: Set[Values]) -> int
 
 def _add_partitions(entry: Entry, some: SomePartitions) -> int:
     held = entry.facets.get(Facet.PARTITIONS)
-    if not isinstance(held, PartitionSet):
+    if held is None:
         held = PartitionSet.bare(some.keys)
     held.fill(some.asked, some.found)
     # What cannot be encoded has raised: nothing is held then that is not charged (P11).

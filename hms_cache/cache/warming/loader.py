@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Sequence
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.loads import Load
-from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.load_shares import LoadShares
 from hms_cache.cache.warming.loaded_parts import add_part
@@ -235,10 +234,9 @@ class Loader:
         cache = self._cache
         with cache.view():
             entry = cache.tables.get(key) if isinstance(key, TableName) else None
-            found = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-        if entry is None or not isinstance(found, PartitionSet):
+            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+        if entry is None or held is None:
             return
-        held: PartitionSet = found
         with cache.view():
             outgrown = [one for one in held.segments if one.is_outgrown]
         for segment in outgrown:

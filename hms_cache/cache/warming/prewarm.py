@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
@@ -189,7 +188,7 @@ class Prewarm:
             if entry is None or held is None:
                 return False
             partitions = entry.facets.get(Facet.PARTITIONS)
-            return not held.partitionKeys or (isinstance(partitions, PartitionSet) and partitions.complete)
+            return not held.partitionKeys or (partitions is not None and partitions.complete)
 
     def _known_tables(self, databases: Sequence[DatabaseName]) -> list[TableName]:
         """All tables whose names are held, the most used first."""

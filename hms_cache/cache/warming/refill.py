@@ -9,7 +9,6 @@ import logging
 from typing import Final
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.rests import Rests
@@ -89,6 +88,6 @@ class Refill:
             wanted.append(Wanted(key, Facet.CONSTRAINTS))
         if Facet.PARTITIONS in facets:
             partitions = held.get(Facet.PARTITIONS)
-            if isinstance(partitions, PartitionSet) and partitions.missing:
+            if partitions is not None and partitions.missing:
                 wanted.append(Wanted(key, Facet.PARTITIONS, tuple(sorted(partitions.missing))))
         return wanted

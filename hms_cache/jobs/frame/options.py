@@ -18,9 +18,5 @@ TABLES = Option(
 )
 WAREHOUSE = Option("warehouse", "Directory of managed tables: a path or a URI.", metavar="DIR")
 REQUESTS_PER_S = Option(
-    "requests_per_s",
-    "Most requests a second to one store, such as a bucket; 0 for no limit.",
-    kind=int,
-    default=0,
-    minimum=0,
+    "requests_per_s", "Most requests a second to one store (a bucket); 0 for no limit.", kind=int, default=0, minimum=0
 )
