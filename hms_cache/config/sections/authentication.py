@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import SecretStr, model_validator
 
 from hms_cache.config.quantities import OptionalPath, Seconds, Words
-from hms_cache.config.setting import Section, metastore_keys, setting
+from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
 
 _QUALITIES = {"authentication": "auth", "integrity": "auth-int", "privacy": "auth-conf"}
 _MODES = {"ldap": "ldap", "nosasl": "off", "none": "off", "jwt": "off"}
@@ -27,6 +27,11 @@ def problem_of_qualities(qualities: tuple[str, ...]) -> str | None:
     if unknown or not qualities:
         return f"quality_of_protection knows auth, auth-int and auth-conf, not {', '.join(sorted(unknown))}"
     return None
+
+
+def _ldap_setting(default: Any, description: str, key: str) -> Any:
+    """A setting of the directory that Hive has, too. ``key``: what follows ``authentication.ldap.`` in its name."""
+    return setting(default, description, site_keys=metastore_keys(f"authentication.ldap.{key}"))
 
 
 class AuthenticationSettings(Section):
@@ -67,33 +72,29 @@ class AuthenticationSettings(Section):
         " HiveServer2 do for processes and users without a ticket. Tokens are stored in the database in Hive's format,"
         " so every server on it accepts them, including Java servers with DBTokenStore.",
     )
-    token_max_lifetime_s: Seconds = setting(
-        7 * 86_400.0,
-        "Lifetime of a delegation token.",
-        reason="Hive's.",
-        site_keys=metastore_keys("cluster.delegation.token.max-lifetime", before="hive."),
-        ge=60,
+    token_max_lifetime_s: Seconds = hive_setting(
+        7 * 86_400.0, "Lifetime of a delegation token.", "cluster.delegation.token.max-lifetime", before="hive.", ge=60
     )
-    token_renew_interval_s: Seconds = setting(
+    token_renew_interval_s: Seconds = hive_setting(
         86_400.0,
         "How far a renewal extends the date that is returned to the client that renews a token. As in Hive, a token"
         " that is not renewed stays valid until the end of its lifetime.",
-        reason="Hive's.",
-        site_keys=metastore_keys("cluster.delegation.token.renew-interval", before="hive."),
+        "cluster.delegation.token.renew-interval",
+        before="hive.",
         ge=60,
     )
-    token_key_update_interval_s: Seconds = setting(
+    token_key_update_interval_s: Seconds = hive_setting(
         86_400.0,
         "How long a key signs new tokens. It is kept until the last of them has expired.",
-        reason="Hive's.",
-        site_keys=metastore_keys("cluster.delegation.key.update-interval", before="hive."),
+        "cluster.delegation.key.update-interval",
+        before="hive.",
         ge=60,
     )
-    token_clean_interval_s: Seconds = setting(
+    token_clean_interval_s: Seconds = hive_setting(
         900.0,
         "Time between two deletions of expired tokens and keys.",
-        reason="Hive's.",
-        site_keys=metastore_keys("cluster.delegation.token.gc-interval", before="hive."),
+        "cluster.delegation.token.gc-interval",
+        before="hive.",
         ge=1,
     )
     proxy_users: str = setting(
@@ -116,32 +117,20 @@ class AuthenticationSettings(Section):
         site_keys=metastore_keys("authentication"),
         from_site=lambda mode: _MODES.get(mode.strip().lower(), mode),
     )
-    ldap_url: str = setting(
-        "",
-        "Addresses of the directory, such as ldaps://ldap.example.com; several with spaces between.",
-        site_keys=metastore_keys("authentication.ldap.url"),
+    ldap_url: str = _ldap_setting(
+        "", "Addresses of the directory, such as ldaps://ldap.example.com; several with spaces between.", "url"
     )
-    ldap_user_dn_pattern: str = setting(
+    ldap_user_dn_pattern: str = _ldap_setting(
         "",
         "Distinguished names of users with %s for the name, such as uid=%s,ou=people,dc=example,dc=com; several with"
         " colons between.",
-        site_keys=metastore_keys("authentication.ldap.userDNPattern"),
+        "userDNPattern",
     )
-    ldap_base_dn: str = setting(
-        "",
-        "Base of the search for users, if there is no pattern.",
-        site_keys=metastore_keys("authentication.ldap.baseDN"),
+    ldap_base_dn: str = _ldap_setting("", "Base of the search for users, if there is no pattern.", "baseDN")
+    ldap_guid_key: str = _ldap_setting(
+        "uid", "Attribute that holds the user name, for searches below ldap_base_dn.", "guidKey"
     )
-    ldap_guid_key: str = setting(
-        "uid",
-        "Attribute that holds the user name, for searches below ldap_base_dn.",
-        site_keys=metastore_keys("authentication.ldap.guidKey"),
-    )
-    ldap_domain: str = setting(
-        "",
-        "Active Directory domain. Users bind as name@domain.",
-        site_keys=metastore_keys("authentication.ldap.Domain"),
-    )
+    ldap_domain: str = _ldap_setting("", "Active Directory domain. Users bind as name@domain.", "Domain")
     ldap_user_case: Literal["keep", "lower"] = setting(
         "keep",
         "Case of the names of users who authenticate with a password. A directory takes ANN and ann for one account."
@@ -149,74 +138,58 @@ class AuthenticationSettings(Section):
         " own. lower: names are converted to lower case.",
         reason="Grants and owners of a metastore that is taken over may have names with capital letters.",
     )
-    ldap_bind_dn: str = setting(
+    ldap_bind_dn: str = _ldap_setting(
         "",
         "Account that searches for users and groups: a distinguished name or, in an Active Directory, name@domain."
         " Empty: each user searches for itself.",
-        site_keys=metastore_keys("authentication.ldap.binddn"),
+        "binddn",
     )
-    ldap_bind_password: SecretStr = setting(
-        SecretStr(""),
-        "The account's password.",
-        site_keys=metastore_keys("authentication.ldap.bindpw"),
-    )
+    ldap_bind_password: SecretStr = _ldap_setting(SecretStr(""), "The account's password.", "bindpw")
     ldap_bind_password_file: OptionalPath = setting(None, "File whose first line is that password.")
     ldap_bind_password_command: str = setting("", "Command whose first line of output is that password.")
-    ldap_user_filter: Words = setting(
-        (),
-        "Names of the users who can connect. Empty: all.",
-        site_keys=metastore_keys("authentication.ldap.userFilter"),
-    )
-    ldap_group_filter: Words = setting(
+    ldap_user_filter: Words = _ldap_setting((), "Names of the users who can connect. Empty: all.", "userFilter")
+    ldap_group_filter: Words = _ldap_setting(
         (),
         "Groups whose members can connect, by the first part of their distinguished names. Empty: all.",
-        site_keys=metastore_keys("authentication.ldap.groupFilter"),
+        "groupFilter",
     )
-    ldap_group_dn_pattern: str = setting(
+    ldap_group_dn_pattern: str = _ldap_setting(
         "",
         "Pattern for the distinguished names of groups, such as cn=%s,ou=groups,dc=example,dc=com; several are"
         " separated by colons. Empty: groups are searched below ldap_base_dn.",
-        site_keys=metastore_keys("authentication.ldap.groupDNPattern"),
+        "groupDNPattern",
     )
-    ldap_group_class_key: str = setting(
-        "groupOfNames",
-        "Object class of groups, such as group or posixGroup.",
-        site_keys=metastore_keys("authentication.ldap.groupClassKey"),
+    ldap_group_class_key: str = _ldap_setting(
+        "groupOfNames", "Object class of groups, such as group or posixGroup.", "groupClassKey"
     )
-    ldap_group_membership_key: str = setting(
-        "member",
-        "Attribute of a group that lists its members, by distinguished name or by name.",
-        site_keys=metastore_keys("authentication.ldap.groupMembershipKey"),
+    ldap_group_membership_key: str = _ldap_setting(
+        "member", "Attribute of a group that lists its members, by distinguished name or by name.", "groupMembershipKey"
     )
-    ldap_user_membership_key: str = setting(
+    ldap_user_membership_key: str = _ldap_setting(
         "",
         "Attribute of a user that lists its groups, such as memberOf. If it is set, it is used instead of the groups'"
         " own attribute.",
-        site_keys=metastore_keys("authentication.ldap.userMembershipKey"),
+        "userMembershipKey",
     )
-    ldap_custom_query: str = setting(
+    ldap_custom_query: str = _ldap_setting(
         "",
         "LDAP filter. Users whom it finds below ldap_base_dn, and members of the groups that it finds, can connect."
         " Replaces ldap_user_filter and ldap_group_filter.",
-        site_keys=metastore_keys("authentication.ldap.customLDAPQuery"),
+        "customLDAPQuery",
     )
-    ldap_user_search_filter: str = setting(
+    ldap_user_search_filter: str = _ldap_setting(
         "",
         "LDAP filter that must find the user below ldap_base_dn; {0} is the name: (&(uid={0})(l=Paris)). This setting"
         " and the next one replace the filters above.",
-        site_keys=metastore_keys("authentication.ldap.userSearchFilter"),
+        "userSearchFilter",
     )
-    ldap_group_search_filter: str = setting(
+    ldap_group_search_filter: str = _ldap_setting(
         "",
         "LDAP filter that must find an entry below ldap_group_base_dn; {0} is the user's name and {1} its"
         " distinguished name: (&(cn=hive)(memberUid={0})).",
-        site_keys=metastore_keys("authentication.ldap.groupSearchFilter"),
+        "groupSearchFilter",
     )
-    ldap_group_base_dn: str = setting(
-        "",
-        "Base of the search with ldap_group_search_filter.",
-        site_keys=metastore_keys("authentication.ldap.groupBaseDN"),
-    )
+    ldap_group_base_dn: str = _ldap_setting("", "Base of the search with ldap_group_search_filter.", "groupBaseDN")
     ldap_ca_file: OptionalPath = setting(
         None, "PEM file with the authorities of ldaps:// addresses. Empty: those of the system."
     )
