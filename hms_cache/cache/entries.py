@@ -54,6 +54,9 @@ class Facet(enum.Enum):
     EXCLUDED = "excluded"
     """Table: a note that its properties, or its database's, keep it out of the cache."""
 
+    # There is one object of each; Enum's own hash is a function of Python, and reads look into dictionaries of facets.
+    __hash__ = object.__hash__
+
 
 TABLE_FACETS = frozenset(
     {
