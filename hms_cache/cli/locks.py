@@ -8,14 +8,7 @@ from typing import Any
 
 import click
 
-from hms_cache.cli.management_port import (
-    ask,
-    management_option,
-    reading_token_of,
-    reading_token_option,
-    token_of,
-    token_option,
-)
+from hms_cache.cli.management_port import ask, management_option, reading_token_option, token_of, token_option
 from hms_cache.cli.terminal import shown
 
 
@@ -31,7 +24,7 @@ def locks() -> None:
 @reading_token_option
 def list_locks(*, only_dead: bool, as_json: bool, management: str, token_file: Path | None) -> None:
     """List locks: id, owner, host, what is locked, state, age, last heartbeat."""
-    answer = ask(f"{management}/locks?format=json", token=reading_token_of(token_file))
+    answer = ask(f"{management}/locks?format=json", token=token_of(token_file))
     if only_dead:
         answer["locks"] = [one for one in answer["locks"] if one["is_dead"]]
     if as_json:

@@ -8,14 +8,7 @@ from pathlib import Path
 
 import click
 
-from hms_cache.cli.management_port import (
-    ask,
-    management_option,
-    reading_token_of,
-    reading_token_option,
-    token_of,
-    token_option,
-)
+from hms_cache.cli.management_port import ask, management_option, reading_token_option, token_of, token_option
 from hms_cache.errors import HmsCacheError
 
 
@@ -27,7 +20,7 @@ from hms_cache.errors import HmsCacheError
 def status(*, management: str, token_file: Path | None, worker: int | None, as_json: bool) -> None:
     """Show what a running server does: cache, events, leases, calls."""
     url = f"{management}/status" + ("" if worker is None else f"?worker={worker}")
-    answer = ask(url, token=reading_token_of(token_file))
+    answer = ask(url, token=token_of(token_file))
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return

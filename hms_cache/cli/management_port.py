@@ -53,13 +53,10 @@ def reading_token_option(command: Command) -> Command:
     )(command)
 
 
-def reading_token_of(token_file: Path | None) -> str | None:
+def token_of(token_file: Path | None) -> str | None:
     """Its first line; None without a file."""
-    return token_of(token_file) if token_file is not None else None
-
-
-def token_of(token_file: Path) -> str:
-    """Its first line."""
+    if token_file is None:
+        return None
     lines = token_file.read_text(encoding="utf-8").splitlines()
     return lines[0].strip() if lines else ""
 
@@ -88,7 +85,7 @@ def ask(url: str, *, token: str | None = None, post: bool = False) -> Any:
         return json.load(answer)
 
 
-def ask_lines(url: str, *, token: str) -> Iterator[Any]:
+def ask_lines(url: str, *, token: str | None) -> Iterator[Any]:
     """The decoded lines of a command's answer as they come. Raises ``HmsCacheError``."""
     with _opened(url, token, True, _SILENCE_TIMEOUT_S) as answer:
         for line in answer:

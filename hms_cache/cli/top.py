@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hms_cache.cli.management_port import ask, management_option, reading_token_of, reading_token_option
+from hms_cache.cli.management_port import ask, management_option, reading_token_option, token_of
 from hms_cache.cli.terminal import plain_console, shown
 from hms_cache.errors import HmsCacheError
 from hms_cache.values import frozen
@@ -108,7 +108,7 @@ def top(*, interval: float, once: bool, management: str, token_file: Path | None
     from rich.live import Live
 
     console = plain_console()
-    token = reading_token_of(token_file)
+    token = token_of(token_file)
     before = take_reading(management, token)
     time.sleep(interval)
     if once or not sys.stdout.isatty():
