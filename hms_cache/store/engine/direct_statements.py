@@ -38,8 +38,7 @@ class row_count(FunctionElement[int]):
     inherit_cache = True
 
 
-@compiles(row_count, "mysql")
-@compiles(row_count, "mariadb")
+@compiles(row_count, "mysql", "mariadb")
 def _row_count_on_mysql(element: row_count, compiler: Any, **_: Any) -> str:
     return "ROW_COUNT()"
 

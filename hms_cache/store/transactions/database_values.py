@@ -25,8 +25,7 @@ def _now_ms_on_sqlite(element: now_ms, compiler: Any, **_: Any) -> str:
     return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)"
 
 
-@compiles(now_ms, "mysql")
-@compiles(now_ms, "mariadb")
+@compiles(now_ms, "mysql", "mariadb")
 def _now_ms_on_mysql(element: now_ms, compiler: Any, **_: Any) -> str:
     # UTC: the session's zone has an hour each year in which UNIX_TIMESTAMP(NOW()) is ambiguous.
     return "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6)) DIV 1000)"
@@ -44,8 +43,7 @@ class time_after_waiting_ms(FunctionElement[int]):
     inherit_cache = True
 
 
-@compiles(time_after_waiting_ms, "mysql")
-@compiles(time_after_waiting_ms, "mariadb")
+@compiles(time_after_waiting_ms, "mysql", "mariadb")
 def _time_after_waiting_ms_on_mysql(element: time_after_waiting_ms, compiler: Any, **_: Any) -> str:
     # In the session's zone, which is UTC for all our connections.
     return "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', SYSDATE(6)) DIV 1000)"
