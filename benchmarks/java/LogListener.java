@@ -8,6 +8,7 @@ import org.apache.hadoop.hive.metastore.api.MetaException;
 import org.apache.hadoop.hive.metastore.api.NotificationEvent;
 import org.apache.hadoop.hive.metastore.api.Table;
 import org.apache.hadoop.hive.metastore.events.AddPartitionEvent;
+import org.apache.hadoop.hive.metastore.events.AlterDatabaseEvent;
 import org.apache.hadoop.hive.metastore.events.AlterPartitionEvent;
 import org.apache.hadoop.hive.metastore.events.AlterTableEvent;
 import org.apache.hadoop.hive.metastore.events.CreateDatabaseEvent;
@@ -68,6 +69,12 @@ public class LogListener extends TransactionalMetaStoreEventListener {
   public void onCreateDatabase(CreateDatabaseEvent event) throws MetaException {
     Database database = event.getDatabase();
     log(event, "CREATE_DATABASE", database.getName(), null, MESSAGES.buildCreateDatabaseMessage(database));
+  }
+
+  @Override
+  public void onAlterDatabase(AlterDatabaseEvent event) throws MetaException {
+    Database old = event.getOldDatabase();
+    log(event, "ALTER_DATABASE", old.getName(), null, MESSAGES.buildAlterDatabaseMessage(old, event.getNewDatabase()));
   }
 
   @Override

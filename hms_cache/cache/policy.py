@@ -24,7 +24,9 @@ ALL_PEERS = frozenset({"none", "hive4", "hive3"})
 
 CACHEABLE_WITH: Mapping[Facet, frozenset[str]] = {
     Facet.DATABASE_NAMES: ALL_PEERS,
-    Facet.DATABASE: ALL_PEERS,
+    # Hive 4 logs no event for an alter of the location, the description or properties of replication alone. A site that
+    # has both names the older one, so hive3 has to allow no more than hive4.
+    Facet.DATABASE: frozenset({"none"}),
     Facet.TABLE_NAMES: ALL_PEERS,
     # Hive logs no event for alter_function.
     Facet.FUNCTIONS: frozenset({"none"}),

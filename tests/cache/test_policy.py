@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import itertools
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,12 +13,14 @@ from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.verification.verify import verify
 from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.metadata import MetadataStore
+from hms_cache.store.schema import DBS
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
-from tests.cache.world import CATALOG, Server, create_database, table
+from tests.cache.world import CATALOG, Server, create_database, encoded, table
 
 FLAGS: dict[str, dict[str, str]] = {
     "unset": {},
@@ -148,11 +151,15 @@ def test_excluded_tables_are_read_from_the_database(servers: MakeServer) -> None
 
 
 @pytest.mark.parametrize(
-    ("peers", "functions", "statistics", "constraints"),
-    [("none", True, True, True), ("hive4", False, True, True), ("hive3", False, False, False)],
+    ("peers", "databases", "functions", "statistics", "constraints"),
+    [
+        ("none", True, True, True, True),
+        ("hive4", False, False, True, True),
+        ("hive3", False, False, False, False),
+    ],
 )
 def test_what_other_writers_do_not_log_is_not_cached(
-    peers: str, functions: bool, statistics: bool, constraints: bool, servers: MakeServer
+    peers: str, databases: bool, functions: bool, statistics: bool, constraints: bool, servers: MakeServer
 ) -> None:
     here = servers(CacheOptions(peers=peers))
     create_database(here.store, "d")
@@ -165,11 +172,41 @@ def test_what_other_writers_do_not_log_is_not_cached(
         ),
         (lambda: here.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t")), constraints),
         (lambda: here.store.reads.tables.get_table(TableName(CATALOG, "d", "t")), True),
+        (lambda: here.store.reads.databases.get_database(DatabaseName(CATALOG, "d")), databases),
+        (lambda: here.store.reads.databases.get_databases(CATALOG), databases),
+        (lambda: here.store.reads.databases.get_database_names(CATALOG), True),
     ):
         ask()
         here.reads.clear()
         ask()
         assert here.reasons() == [Reason.HIT if cached else Reason.EXCLUDED]
+
+
+@pytest.mark.parametrize("peers", ["hive4", "hive3"])
+def test_what_hive_alters_of_a_database_without_an_event_is_seen(peers: str, servers: MakeServer) -> None:
+    """Its location and description (Hive 4, `AlterDatabaseEvent.shouldSkipCapturing`). A table is loaded together with
+    its database, which must not stay behind."""
+    here = servers(CacheOptions(peers=peers))
+    create_database(here.store, "d")
+    here.store.writes.tables.create_table(table("d", "t"))
+
+    def compare() -> None:
+        for ask in (
+            lambda store: store.reads.tables.get_table(TableName(CATALOG, "d", "t")),
+            lambda store: store.reads.databases.get_database(DatabaseName(CATALOG, "d")),
+            lambda store: store.reads.databases.get_databases(CATALOG),
+        ):
+            for _ in range(2):
+                assert encoded(partial(ask, here.store)) == encoded(partial(ask, here.objects))
+
+    compare()
+    with here.database.writing() as connection:
+        connection.execute(DBS.update().where(DBS.c.NAME == "d").values(DESC="new", DB_LOCATION_URI="file:/moved"))
+        connection.commit()
+    compare()
+    assert here.objects.reads.databases.get_database(DatabaseName(CATALOG, "d")).locationUri == "file:/moved"
+    report = verify(here.cache.shared, here.objects.reads, here.cache.loader)
+    assert report.tables == 1 and report.differences == []
 
 
 def test_materialized_views_are_not_cached(servers: MakeServer) -> None:

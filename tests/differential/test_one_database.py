@@ -118,6 +118,31 @@ def test_each_reads_and_alters_what_the_other_wrote(beside: Beside) -> None:
     check_log(beside)
 
 
+@pytest.mark.parametrize("change", ["owner", "parameters", "description", "location", "managed location"])
+def test_an_altered_database_is_seen(beside: Beside, change: str) -> None:
+    """Java logs changes of the owner and of parameters alone."""
+    with suppress(AlreadyExistsException):
+        beside.java.call("create_database", database("altered"))
+    for _ in range(2):
+        assert plain(beside.ours.call("get_database", "altered")) == plain(beside.java.call("get_database", "altered"))
+    changed = beside.java.call("get_database", "altered")
+    match change:
+        case "owner":
+            changed.ownerName = "another"
+        case "parameters":
+            changed.parameters = {"k": change}
+        case "description":
+            changed.description = change
+        case "location":
+            changed.locationUri = f"{changed.locationUri}_moved"
+        case _:
+            changed.managedLocationUri = f"{beside.java.warehouse_uri}/managed/moved.db"
+    beside.java.call("alter_database", "altered", changed)
+    expected = plain(beside.java.call("get_database", "altered"))
+    for _ in range(2):
+        assert plain(beside.ours.call("get_database", "altered")) == expected
+
+
 def test_both_answer_the_same_of_the_log(beside: Beside) -> None:
     with suppress(AlreadyExistsException):
         beside.java.call("create_database", database("d"))

@@ -54,6 +54,7 @@ _KINDS = {
 }
 
 _WHY_NOT = {
+    Facet.DATABASE: "Hive 4 logs no event when it alters a database's location or description",
     Facet.FUNCTIONS: "Hive logs no event when it alters a function",
     Facet.CONSTRAINTS: "Hive 3.1 logs no default and no check constraints",
     Facet.TABLE_STATISTICS: "Hive 3.1 logs no statistics",
@@ -88,7 +89,8 @@ _SPOTS = (
         "hms-cache check --peer URI tells; configure the listener, or set cache.enabled = false",
     ),
     BlindSpot(
-        "Hive alters a function; Hive 3.1 changes statistics, default or check constraints",
+        "Hive alters a function; Hive 4 alters the location or description of a database; Hive 3.1 changes statistics,"
+        " default or check constraints",
         "foreign metastores",
         "what they do not log is not cached when cache.peers names them",
         "set cache.peers to the oldest of them",

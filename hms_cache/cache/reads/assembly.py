@@ -83,6 +83,7 @@ def build_cache(
         follower.ensure_applied,
         lambda reason: follower.fail(reason),
         shares=LoadShares(options.max_loads_per_user, options.max_loads_per_address, options.network_of),
+        may_hold=policy.may_cache,
     )
     background = BackgroundLoads(shared, loader, store, clock, options.load_at_once_partitions)
     reading = Reading(

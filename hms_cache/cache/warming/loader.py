@@ -49,8 +49,10 @@ class Loader:
         report: Callable[[str], None],
         wait_timeout_s: float = 60.0,
         shares: LoadShares | None = None,
+        may_hold: Callable[[Facet], bool] = lambda facet: True,
     ) -> None:
-        """`apply` brings the position up; `report` is told of what following the log cannot repair."""
+        """`apply` brings the position up; `report` is told of what following the log cannot repair. `may_hold`: whether
+        every writer logs changes of this kind; a load of a table reads its database, too, and does not keep it then."""
         self._cache = cache
         self._reads = SnapshotReads(store, cache.budget_bytes, self._held_database, self._wants_highest_id)
         self._freshness = freshness
@@ -60,6 +62,7 @@ class Loader:
         self._lock = threading.Lock()
         self._running: dict[Wanted, threading.Event] = {}
         self._shared_parts = SharedParts()
+        self._may_hold = may_hold
         self.shares = shares or LoadShares()
         """For those who load because a call waits for it."""
         self.loads = 0
@@ -122,7 +125,7 @@ class Loader:
                 return False
             kept = True
             took_s = self._freshness.now_s() - began_s
-            for item in found.loaded:
+            for item in filter(lambda item: self._may_hold(item.facet), found.loaded):
                 kept = self._install(slots[item.wanted.key], found.fence, item, took_s) and kept
             if not kept:
                 self.discarded += 1
