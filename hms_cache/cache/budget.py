@@ -8,6 +8,7 @@ from hms_cache.cache.answers import Answers
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.held_entries import REFILL_KEYS, HeldEntries
 from hms_cache.cache.weights import weight_of
+from hms_cache.metadata.object_names import DatabaseName
 
 ANSWERS_SHARE = 4
 """Encoded answers may take a quarter of the budget on top of what they are made from: a hot table is asked with a few
@@ -15,6 +16,14 @@ different requests, and its answer is about as large as its entry."""
 
 ALWAYS_KEPT_ANSWER_BYTES = 1024 * 1024
 """Larger answers are kept when they are asked for again: most of them are asked for once."""
+
+
+MOST_MISSING = 1_000
+"""Databases of which nothing is known but that there is nothing in them, as of those that are not there: each that was
+dropped, and each name that a client makes up."""
+
+MISSING_SHARE = 64
+"""They may take a sixty-fourth of the budget: tables, which are evicted first, would make way for them."""
 
 
 class BudgetedEntries(HeldEntries):
@@ -26,6 +35,9 @@ class BudgetedEntries(HeldEntries):
         self.too_large: OrderedDict[tuple[Key, Facet], None] = OrderedDict()
         """Whole facets that a load found larger than the budget: not loaded again before they change; bounded."""
         self.evictions = 0
+        self.seem_missing: OrderedDict[DatabaseName, int] = OrderedDict()
+        """Databases of which only empty lists are held, and their weights; bounded. Some may have changed since."""
+        self._missing_weight = 0
 
     def recharge(self, entry: Entry, facet: Facet, weight: int) -> None:
         """A facet that grew in place is charged anew; one that outgrew all others is dropped."""
@@ -34,6 +46,26 @@ class BudgetedEntries(HeldEntries):
         self._evict(keep=entry)
         if self.weight > self.budget_bytes:
             self._remove_facet(entry, facet)
+
+    def _bound_missing(self, entry: Entry) -> None:
+        """Of a database something was installed: if it seems not to be there, others that were found so before go."""
+        key = entry.key
+        assert isinstance(key, DatabaseName)
+        self._missing_weight -= self.seem_missing.pop(key, 0)
+        if not _seems_missing(entry):
+            return
+        self.seem_missing[key] = weight = sum(entry.weights.values())
+        self._missing_weight += weight
+        most_bytes = self.budget_bytes // MISSING_SHARE
+        while len(self.seem_missing) > 1 and (
+            len(self.seem_missing) > MOST_MISSING or self._missing_weight > most_bytes
+        ):
+            oldest, weight = self.seem_missing.popitem(last=False)
+            self._missing_weight -= weight
+            found = self.databases.get(oldest)
+            if found is not None and _seems_missing(found):
+                for facet in list(found.facets):
+                    self._remove_facet(found, facet)
 
     def _remember_too_large(self, key: Key, facet: Facet) -> None:
         self.too_large[key, facet] = None
@@ -87,3 +119,8 @@ class BudgetedEntries(HeldEntries):
             self._charge(found.entry, Facet.PARTITIONS, weight_of(found.held))
             self.segmented.note(found.entry)
         return True
+
+
+def _seems_missing(entry: Entry) -> bool:
+    """Whether all that is held of a database are lists with nothing in them."""
+    return not any(entry.facets.values())

@@ -123,6 +123,8 @@ class SharedCache(FollowingEntries):
             self._changed(entry)
             if isinstance(load.key, TableName):
                 self._index(load.key, entry)
+            elif isinstance(load.key, DatabaseName):
+                self._bound_missing(entry)
             self._evict(keep=entry)
             if self.weight > self.budget_bytes:
                 self._remove_facet(entry, facet)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
+from hms_cache.cache import budget as budgets
 from hms_cache.cache.answers import Answer
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.assembly import CacheOptions
@@ -16,7 +17,7 @@ from hms_cache.cache.verification import invariants
 from hms_cache.cache.warming.refill import RECENT_S
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.call_context import call_context
-from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.schema import PARTITIONS
@@ -78,6 +79,42 @@ def test_names_that_nobody_has_do_not_pile_up(servers: MakeServer) -> None:
         assert here.cache.shared.weight <= 50_000
     assert len(here.cache.shared.databases) < 500
     assert DatabaseName(CATALOG, "nowhere499") in here.cache.shared.databases
+
+
+@pytest.mark.parametrize("length", [1, 5_000])
+def test_names_that_nobody_has_make_no_table_go(
+    length: int, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor do those of databases that were dropped, in the course of a year: tables are what is evicted first."""
+    monkeypatch.setattr(budgets, "MOST_MISSING", 20)
+    plenty = servers()
+    fill(plenty, 12)
+    for number in range(3):
+        create_database(plenty.store, f"e{number}")
+    read(plenty, *range(12))
+    here = servers(CacheOptions(budget_bytes=2 * plenty.cache.shared.weight))
+    shared = here.cache.shared
+    read(here, *range(12))
+    for number in range(3):
+        here.store.reads.databases.get_database(DatabaseName(CATALOG, f"e{number}"))
+        assert here.store.reads.tables.get_table_names(DatabaseName(CATALOG, f"e{number}")) == []
+    for number in range(100):
+        name = f"nobody{number}".ljust(length, "x")
+        with pytest.raises(NoSuchObjectException):
+            here.store.reads.tables.get_table(TableName(CATALOG, name, "t"))
+        with pytest.raises(NoSuchObjectException):
+            here.store.reads.functions.get_function(FunctionName(CATALOG, name, "f"))
+    assert len(shared.databases) <= 4 + 20
+    assert shared.evictions == 0
+    assert read(here, *range(12)) == [Reason.HIT] * 12
+    here.reads.clear()
+    for number in range(3):
+        assert here.store.reads.tables.get_table_names(DatabaseName(CATALOG, f"e{number}")) == []
+    assert here.reasons() == [Reason.HIT] * 3, "of one that is there it is known"
+    with pytest.raises(NoSuchObjectException):
+        here.store.reads.tables.get_table(TableName(CATALOG, name, "t"))
+    assert here.reasons()[-1] is Reason.HIT, "the last ones are remembered"
+    invariants.check(shared)
 
 
 def test_what_is_larger_than_the_budget_is_read_once_and_then_left_to_the_store(servers: MakeServer) -> None:
