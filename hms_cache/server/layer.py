@@ -193,6 +193,11 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         """The end of that time."""
         self._let_go("upper")
 
+    @property
+    def _is_held_by_upper(self) -> bool:
+        """Whether the connection behind reads nothing for now."""
+        return "upper" in self._holds
+
     def is_reading(self) -> bool:
         """Whether the socket is read."""
         return self._lower.is_reading()

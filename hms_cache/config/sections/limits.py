@@ -160,7 +160,7 @@ class LimitsSettings(Section):
     request_event_characters: int = setting(
         512 * 1024 * 1024,
         "Maximum number of characters of the events that one request writes to the notification log, if it writes"
-        " several.",
+        " several: as they are stored, compressed if events.message_format says so.",
         unit="characters",
         reason="An event of a changed partition holds its table: 300 partitions of a table of 5,000 columns make 430 MB"
         " of a request of 80 kB. They are held in memory until the commit.",

@@ -93,6 +93,8 @@ class TlsLayer(Layer):
         self._lower_paused = False
         self._upper_paused = False
         self._ended = False
+        self._end_is_held = False
+        """Whether the client's end has come in TLS while the connection reads nothing."""
         self._closing = False
         self._parting = False
 
@@ -181,6 +183,13 @@ class TlsLayer(Layer):
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
         """As one `write`: each part for itself would be a record for itself."""
         self.write(b"".join(list_of_data))
+
+    def resume_reading(self) -> None:
+        """The connection reads again."""
+        super().resume_reading()
+        if self._end_is_held:
+            self._end_is_held = False
+            asyncio.get_running_loop().call_soon(self._end)
 
     def get_write_buffer_size(self) -> int:
         """Bytes that the client has not taken."""
@@ -286,8 +295,13 @@ class TlsLayer(Layer):
             self._end()
 
     def _end(self) -> None:
-        """The client will send no more."""
-        if not self._ended:
+        """The client will send no more.
+
+        Who reads nothing for now is told afterwards, as by a socket: what came with the end may wait to be read.
+        """
+        if self._is_held_by_upper:
+            self._end_is_held = True
+        elif not self._ended and not self._closing:
             self._ended = True
             if not self._upper.eof_received():
                 self.close()
