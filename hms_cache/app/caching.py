@@ -25,7 +25,7 @@ from hms_cache.metrics import Metrics
 from hms_cache.metrics.registry import CacheMetrics
 from hms_cache.notifications.poller import Poller
 from hms_cache.notifications.poller_status import IllegalPollerCommand
-from hms_cache.server.client_networks import client_networks
+from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.store.engine.database import Database
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.snapshots import StoreReads

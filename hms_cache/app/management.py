@@ -22,7 +22,7 @@ from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol
 from hms_cache.app.security.certificates import server_context
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import StartupError
-from hms_cache.server.client_networks import client_networks
+from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.transports.tls import TlsPort
 from hms_cache.values import frozen
 

@@ -16,7 +16,6 @@ from hms_cache.config.sections import ServerSettings
 from hms_cache.server.admission import Admission
 from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
 from hms_cache.server.buffers import BufferBudget
-from hms_cache.server.client_networks import client_networks
 from hms_cache.server.combined_replies import answer_together
 from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
@@ -25,6 +24,7 @@ from hms_cache.server.lanes import Lane, Lanes
 from hms_cache.server.port import Port
 from hms_cache.server.session import Session, SessionBudget
 from hms_cache.server.shares import Shares, Turns
+from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.workers import Group, WorkerPool
 from hms_cache.store.combined_calls import CombinedCalls
 

@@ -15,9 +15,9 @@ from thrift.Thrift import TApplicationException
 from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol
 from hms_cache.cache.warming.load_shares import LoadLimitReached, LoadShares
 from hms_cache.call_context import call_context
-from hms_cache.server.client_networks import client_networks
 from hms_cache.server.connection import Connection
 from hms_cache.server.shares import Turns
+from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.transports.fair_threads import FairThreads
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from tests.server.conftest import Link, Serve

@@ -7,7 +7,7 @@ from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions
 from hms_cache.config import Settings
 from hms_cache.config.sections import AuthenticationSettings
 from hms_cache.errors import StartupError
-from hms_cache.server.client_networks import client_networks
+from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.transports.http import HttpPort
 
 
