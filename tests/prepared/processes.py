@@ -86,7 +86,8 @@ class PreparedProcess:
     def send_signal(self, number: int) -> None:
         """Nothing if it has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with suppress(ProcessLookupError):  # it has ended since
+                os.kill(self.pid, number)
 
     def terminate(self) -> None:
         """SIGTERM."""

@@ -104,6 +104,16 @@ def test_it_is_waited_for_and_takes_signals(start: Start, tmp_path: Path) -> Non
         process.communicate(timeout=60)
 
 
+def test_a_signal_to_one_that_ends_by_itself_is_no_error(start: Start, tmp_path: Path) -> None:
+    """Between its end and what is told of it, too."""
+    program = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    process = start(program, [], tmp_path, os.environ)
+    while process.returncode is None:
+        process.send_signal(0)
+    assert process.returncode == -signal.SIGKILL
+    process.communicate(timeout=60)
+
+
 def test_more_output_than_a_pipe_takes_is_read(start: Start, tmp_path: Path) -> None:
     program = "import sys; sys.stdout.write('x' * 300_000); sys.stderr.write('y' * 300_000)"
     output, errors = start(program, [], tmp_path, os.environ).communicate()
