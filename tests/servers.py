@@ -5,15 +5,34 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO, Any
 
 from hmsclient import HMSClient
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
 from thrift.transport.TSocket import TSocket
 from thrift.transport.TTransport import TBufferedTransport
 
-from hms_cache.cli.demo.server_process import PATIENCE_S, ServerProcess
+from hms_cache.cli.demo.server_process import PATIENCE_S
+from hms_cache.cli.demo.server_process import ServerProcess as StartedServer
+from tests.prepared.processes import prepared_python
 
 __all__ = ["PATIENCE_S", "ServerProcess", "metastore_client", "server_process"]
+
+
+class ServerProcess(StartedServer):
+    """Forked by an interpreter that has imported what servers import, where that makes no difference."""
+
+    is_forked = True
+    """False: started by the system, with all of its memory its own."""
+
+    is_program_late = False
+    """Whether a `program` of its own does the same after everything was imported."""
+
+    def _launch(self, command: list[str], environment: dict[str, str], log: IO[str]) -> Any:
+        is_usual = self.program == StartedServer.program or self.is_program_late
+        if self.is_forked and is_usual and (prepared := prepared_python()).is_like(environment):
+            return prepared.start(self.program, command[3:], self.directory, environment, log)
+        return super()._launch(command, environment, log)
 
 
 @contextmanager
@@ -31,10 +50,14 @@ def metastore_client(port: int, timeout_s: float = PATIENCE_S) -> Iterator[HMSCl
 
 @contextmanager
 def server_process(
-    directory: Path, database_url: str, settings: dict[str, object] | None = None
+    directory: Path,
+    database_url: str,
+    settings: dict[str, object] | None = None,
+    is_forked: bool = True,
 ) -> Iterator[ServerProcess]:
-    """A server that is ready; stopped at the end, which it must do in order."""
+    """A server that is ready; stopped at the end, which it must do in order. `is_forked`: as in `ServerProcess`."""
     server = ServerProcess(directory, database_url, settings)
+    server.is_forked = is_forked
     server.start()
     try:
         yield server

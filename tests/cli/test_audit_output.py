@@ -120,7 +120,7 @@ def test_a_file_that_cannot_be_opened_stops_the_start(start_server: ServerStarte
 def test_each_worker_has_a_file_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "audit.log"
     settings = ("--set", "admin.port=0", "--set", f"server.audit_file={file}", "--set", "server.audit=all")
-    with serving("--port", "0", "--workers", "2", *settings, cwd=tmp_path) as (_, port):
+    with serving("--port", "0", "--workers", "2", *settings, cwd=tmp_path, is_forked=True) as (_, port):
         for number in range(8):  # a connection each: any worker may take it
             with metastore_client(port) as client, pytest.raises(NoSuchObjectException):
                 client.get_database(f"wanted{number}")

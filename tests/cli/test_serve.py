@@ -21,13 +21,19 @@ from thrift.transport.TTransport import TBufferedTransport
 
 from tests.conftest import ServerLookup
 from tests.consistency.observers import wait_until
+from tests.prepared.processes import prepared_python
+from tests.servers import ServerProcess
 
 PATIENCE_S = 60.0
 
 
-def start(*arguments: str, cwd: Path, before: str = "", **environment: str) -> subprocess.Popen[str]:
-    """`before`: what the process runs first."""
+def start(
+    *arguments: str, cwd: Path, before: str = "", is_forked: bool = False, **environment: str
+) -> subprocess.Popen[str]:
+    """`before`: what the process runs first. `is_forked`: not by the system, where that makes no difference."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HMS_CACHE")}
+    if is_forked and not before and (prepared := prepared_python()).is_like(kept | environment):
+        return prepared.start(ServerProcess.program, ["serve", *arguments], cwd, kept | environment)  # type: ignore[return-value]
     return subprocess.Popen(
         [sys.executable, "-c", f"{before}\nfrom hms_cache.cli.main import main; main()", "serve", *arguments],
         cwd=cwd,
@@ -40,10 +46,10 @@ def start(*arguments: str, cwd: Path, before: str = "", **environment: str) -> s
 
 @contextmanager
 def serving(
-    *arguments: str, cwd: Path, before: str = "", **environment: str
+    *arguments: str, cwd: Path, before: str = "", is_forked: bool = False, **environment: str
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
     """A server that is ready, and its port. Killed at the end unless it has ended; it must not have crashed."""
-    process = start(*arguments, cwd=cwd, before=before, **environment)
+    process = start(*arguments, cwd=cwd, before=before, is_forked=is_forked, **environment)
     try:
         assert process.stdout is not None
         line = process.stdout.readline()

@@ -23,8 +23,12 @@ from hms_cache.app.management import hold_management_port
 from hms_cache.app.worker_processes import _hold_port
 from hms_cache.errors import StartupError
 from tests.admin.running import hms_cache
-from tests.cli.test_serve import PATIENCE_S, client, serving, start
+from tests.cli import test_serve
+from tests.cli.test_serve import PATIENCE_S, client
 from tests.consistency.observers import wait_until
+
+serving = partial(test_serve.serving, is_forked=True)
+start = partial(test_serve.start, is_forked=True)
 
 
 def children(pid: int) -> set[int]:

@@ -111,5 +111,5 @@ def observed_server(
     url = f"sqlite:///{directory / 'metastore.db'}"
     with ExitStack() as stack:
         with while_starting or nullcontext():
-            process = stack.enter_context(server_process(directory, url, {**LIMITS, **settings}))
+            process = stack.enter_context(server_process(directory, url, {**LIMITS, **settings}, is_forked=False))
         yield ObservedServer(process)

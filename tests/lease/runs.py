@@ -13,7 +13,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hms_cache.cli.demo.server_process import ServerProcess
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.consistency.checker import Violation, check
@@ -21,6 +20,7 @@ from tests.consistency.history import Change, read_log, replay
 from tests.consistency.proxy import Proxy
 from tests.consistency.workload import Client, Workload
 from tests.databases import closing
+from tests.servers import ServerProcess
 
 LENGTH_S = 0.6
 """Short, so that many leases end in one run."""

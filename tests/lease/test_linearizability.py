@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.cli.demo.server_process import ServerProcess
 from tests.consistency.workload import Size
 from tests.database_kinds import SERVER_KINDS
 from tests.lease.runs import FAKETIME, members
+from tests.servers import ServerProcess
 
 QUIET = Size(reads=3_000, writes=80, raw=False)
 SHORT = Size(reads=4_000, writes=240, raw=False)

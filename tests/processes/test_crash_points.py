@@ -47,6 +47,8 @@ PURGE = EnvironmentContext({"ifPurge": "true"})
 class MortalServer(ServerProcess):
     """A server whose death can be ordered."""
 
+    is_program_late = True
+
     def __init__(self, directory: Path, database_url: str, settings: dict[str, object]) -> None:
         super().__init__(directory, database_url, settings)
         self.orders = directory / "orders"

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from pathlib import Path
+from typing import IO
 
 from hms_cache.app.child_processes import ending
 from hms_cache.errors import HmsCacheError
@@ -71,19 +72,18 @@ class ServerProcess:
             command += ["--set", f"{name}={value}"]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HMS_CACHE")}
         with (self.directory / "server.log").open("a") as log:
-            self._process = subprocess.Popen(
-                command,
-                cwd=self.directory,
-                env=environment | self._environment,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-            )
+            self._process = self._launch(command, environment | self._environment, log)
         line = self._ready_line(self._process)
         if not line.startswith("ready thrift://"):
             self.kill()
             raise HmsCacheError(f"the server did not start: {line}{self.log[-3000:]}")
         self.port = int(line.rpartition(":")[2])
+
+    def _launch(self, command: list[str], environment: dict[str, str], log: IO[str]) -> subprocess.Popen[str]:
+        """The process: what it writes to standard output is read."""
+        return subprocess.Popen(
+            command, cwd=self.directory, env=environment, stdout=subprocess.PIPE, stderr=log, text=True
+        )
 
     @staticmethod
     def _ready_line(process: subprocess.Popen[str]) -> str:
