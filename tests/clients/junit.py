@@ -1,0 +1,99 @@
+"""Test classes of other projects (JUnit 5, from Maven Central), fetched and run with JUnit's console launcher."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+CLASS_TIMEOUT_S = 600
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The tests of one class by name; a test with arguments has one name for each of them.
+
+    `unfit` are those that the class itself leaves out (an assumption is not met); `output` is what JUnit printed.
+    """
+
+    passed: frozenset[str]
+    failed: frozenset[str]
+    unfit: frozenset[str]
+    output: str
+
+
+def fetch(name: str, project: str, options: Sequence[str] = ()) -> Path:
+    """The directory of the jars that a Maven project depends on, kept in the user's cache folder under this name.
+
+    Raises CalledProcessError when Maven cannot fetch them.
+    """
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hms-cache" / name
+    if not (base / ".complete").exists():
+        base.mkdir(parents=True, exist_ok=True)
+        (base / "pom.xml").write_text(project)
+        command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", *options]
+        subprocess.run(command, cwd=base, check=True, stdin=subprocess.DEVNULL, timeout=900)
+        (base / ".complete").touch()
+    return base / "lib"
+
+
+def project(dependencies: Sequence[str]) -> str:
+    """A Maven project with these dependencies; see `dependency`."""
+    return (
+        '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion><groupId>tests</groupId>'
+        f"<artifactId>tests</artifactId><version>1</version><dependencies>{''.join(dependencies)}</dependencies></project>"
+    )
+
+
+def dependency(artifact: str, more: str = "", without: Sequence[str] = ()) -> str:
+    """`group:name:version`, without what these groups would bring along."""
+    group, name, version = artifact.split(":")
+    exclusions = "".join(
+        f"<exclusion><groupId>{group}</groupId><artifactId>*</artifactId></exclusion>" for group in without
+    )
+    return (
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version>"
+        f"{more}{f'<exclusions>{exclusions}</exclusions>' if exclusions else ''}</dependency>"
+    )
+
+
+def run_class(
+    name: str, directory: Path, class_path: str, properties: Mapping[str, str], options: Sequence[str] = ()
+) -> Outcome:
+    """Runs one class in this directory. Raises AssertionError when JUnit did not come to its end, or found no tests."""
+    reports = directory / f"reports-{name.rpartition('.')[2]}"
+    finished = subprocess.run(
+        [
+            "java",
+            *options,
+            *[f"-D{key}={value}" for key, value in properties.items()],
+            "-cp",
+            class_path,
+            "org.junit.platform.console.ConsoleLauncher",
+            "execute",
+            "--disable-banner",
+            "--disable-ansi-colors",
+            "--details=summary",
+            f"--reports-dir={reports}",
+            f"--select-class={name}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=CLASS_TIMEOUT_S,
+        cwd=directory,
+    )
+    report = reports / "TEST-junit-jupiter.xml"
+    assert report.exists(), finished.stdout[-2000:] + finished.stderr[-2000:]
+    cases = {case.attrib["name"]: case for case in ElementTree.parse(report).iter("testcase")}
+    failed = {test for test, case in cases.items() if case.find("failure") is not None}
+    failed |= {test for test, case in cases.items() if case.find("error") is not None}
+    unfit = {test for test, case in cases.items() if case.find("skipped") is not None}
+    assert cases, finished.stdout[-2000:]
+    # What fails before or after all tests of a class is no test case.
+    assert finished.returncode == 0 or failed, finished.stdout[-4000:]
+    return Outcome(
+        frozenset(cases) - failed - unfit, frozenset(failed), frozenset(unfit), finished.stdout + finished.stderr
+    )
