@@ -71,22 +71,32 @@ def main(run: JobRun) -> JobResult:
     return replace(result, summary={**result.summary, **kept})
 
 
+_LATE_WORKER = "Python worker failed to connect back"
+"""What Spark says of a worker that has not connected ten seconds after its start, which is no setting."""
+
+_STARTS = 3
+
+
 def _follow(
     spark: SparkSession, source: dict[str, str], table: HistoryTable, told: DataFrame | None, *, keep_messages: bool
 ) -> None:
-    events = spark.readStream.format("hms_events").options(**source).load()
-    query = (
-        transform(events, keep_messages=keep_messages)
-        .writeStream.foreachBatch(partial(_write_batch, table=table, told=told))
-        .option("checkpointLocation", table.checkpoint)
-        .start()
-    )
-    try:
-        query.processAllAvailable()
-    except StreamingQueryException as error:
-        raise _explained(error) from error
-    finally:
-        query.stop()
+    """A query whose worker is late, as on a machine that is busy with other jobs, goes on from its checkpoint."""
+    for start in range(1, _STARTS + 1):
+        events = spark.readStream.format("hms_events").options(**source).load()
+        query = (
+            transform(events, keep_messages=keep_messages)
+            .writeStream.foreachBatch(partial(_write_batch, table=table, told=told))
+            .option("checkpointLocation", table.checkpoint)
+            .start()
+        )
+        try:
+            query.processAllAvailable()
+            return
+        except StreamingQueryException as error:
+            if start == _STARTS or _LATE_WORKER not in str(error):
+                raise _explained(error) from error
+        finally:
+            query.stop()
 
 
 def _write_batch(batch: DataFrame, batch_id: int, *, table: HistoryTable, told: DataFrame | None) -> None:

@@ -134,6 +134,36 @@ def test_who_did_it_by_the_audit_log(start_server: ServerStarter, job_spark: Spa
     assert job_spark.call(look, output=output)["rows"][-1]["caller"] is None
 
 
+LATE_PYTHON = """#!/bin/sh
+case "$*" in *streaming*) if mkdir {late} 2>/dev/null; then sleep 13; fi ;; esac
+exec {python} "$@"
+"""
+
+
+@pytest.mark.soak
+def test_a_worker_that_is_late_is_waited_for(start_server: ServerStarter, tmp_path: Path) -> None:
+    """Spark gives one ten seconds to connect, which a busy machine may need for its imports."""
+    server = start_server("sqlite")
+    with closing(Catalog(server.uri)) as catalog:
+        catalog.database("d")
+    late, python, output = tmp_path / "late", tmp_path / "python", tmp_path / "history"
+    python.write_text(LATE_PYTHON.format(late=late, python=sys.executable))
+    python.chmod(0o755)
+    command = [sys.executable, "-c", "from hms_cache.cli.main import main; main()", "jobs", "history", "--json"]
+    done = subprocess.run(
+        [*command, "--metastore", server.uri, "--output", str(output)],
+        env=os.environ | {"PYSPARK_PYTHON": str(python)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert late.exists(), "no worker was late"
+    assert json.loads(done.stdout)["summary"]["events added"] == 1
+
+
 @pytest.mark.soak
 def test_a_trimmed_log_is_an_error_that_says_so(
     start_server: ServerStarter, job_spark: SparkProcess, tmp_path: Path
