@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sqlalchemy import create_engine, update
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.invalidation import SKIPPED_EXCLUDED, SKIPPED_NOT_HELD
+from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.schema import NOTIFICATION_LOG
@@ -38,9 +41,10 @@ def test_an_event_that_is_skipped_changes_nothing_that_is_held(fact: Fact, left:
 def test_nothing_is_skipped_of_a_table_of_which_anything_is_held_loading_or_too_large(facet: Facet) -> None:
     about = header("INSERT", PLAIN)
     cache = new_cache()
+    anything: Any = PartitionSet.bare([("k", "string")]) if facet is Facet.PARTITIONS else {}
     load = cache.begin_load(PLAIN, [facet])
     assert cache.reason_to_skip(about) is None
-    assert cache.install(load, FENCE, facet, {}, 100)
+    assert cache.install(load, FENCE, facet, anything, 100)
     cache.end_load(load)
     assert cache.reason_to_skip(about) is None
     assert cache.reason_to_skip(header("INSERT", ACID)) == SKIPPED_NOT_HELD

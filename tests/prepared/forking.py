@@ -57,7 +57,7 @@ def next_program(orders: socket.socket) -> str:
                     pass
             continue
         orders.close()
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, at_start)
         os.dup2(output, 1)
         os.dup2(errors, 2)
         for descriptor in descriptors:
@@ -71,5 +71,6 @@ def next_program(orders: socket.socket) -> str:
         return str(order["program"])
 
 
-signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the tests
+# Ctrl-C is for the tests; what is forked has what an interpreter has that is started here: ignored, in a job of a shell.
+at_start = signal.signal(signal.SIGINT, signal.SIG_IGN)
 exec(next_program(socket.socket(fileno=int(sys.argv[1]))), {"__name__": "__main__"})

@@ -27,7 +27,16 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, table
 
 FUNCTIONS = (
-    *("is_within", "is_directory", "is_vacant", "exists", "make_directory", "make_directories", "names", "count"),
+    *(
+        "is_within",
+        "is_directory",
+        "is_vacant",
+        "exists",
+        "make_directory",
+        "make_directories",
+        "names",
+        "visible_files",
+    ),
     *("remove_empty_directory", "rename", "delete", "delete_file", "write_file", "read_file"),
     *("owner_id", "modified_s", "inode", "directory_within", "is_link", "delete_in"),
 )
