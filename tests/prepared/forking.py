@@ -71,6 +71,6 @@ def next_program(orders: socket.socket) -> str:
         return str(order["program"])
 
 
-# Ctrl-C is for the tests; what is forked has what an interpreter has that is started here: ignored, in a job of a shell.
+# Ctrl-C is for the tests. What is forked takes it as one that is started here: not at all in a job of a shell.
 at_start = signal.signal(signal.SIGINT, signal.SIG_IGN)
 exec(next_program(socket.socket(fileno=int(sys.argv[1]))), {"__name__": "__main__"})
