@@ -15,6 +15,7 @@ from h11 import LocalProtocolError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hms_cache.config.secrets import redacted
+from hms_cache.event_loops import ClientTimer
 from hms_cache.server.faults import MAX_LOGGED_TEXT, first_of_its_kind
 from hms_cache.server.shares import Turns
 from hms_cache.server.transports.tls import TlsPort
@@ -123,8 +124,8 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             """The address that it is counted under as a listener."""
             self._is_lost = False
             self.app_state = {**self.app_state, "become_listener": self._become_listener}
-            self._header_timer: asyncio.TimerHandle | None = None
-            self._reader_timer: asyncio.TimerHandle | None = None
+            self._header_timer: ClientTimer | None = None
+            self._reader_timer: ClientTimer | None = None
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
@@ -186,7 +187,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
         def pause_writing(self) -> None:
             super().pause_writing()
             if self._is_watched and self._reader_timer is None:
-                self._reader_timer = self.loop.call_later(limits.request_timeout_s, self._time_out)
+                self._reader_timer = ClientTimer(self.loop, limits.request_timeout_s, self._time_out)
 
         def resume_writing(self) -> None:
             super().resume_writing()
@@ -198,14 +199,14 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
             if not awaited:
                 self._cancel("_header_timer")
             elif self._header_timer is None and self._is_watched and not self.transport.is_closing():
-                self._header_timer = self.loop.call_later(limits.request_timeout_s, self._time_out)
+                self._header_timer = ClientTimer(self.loop, limits.request_timeout_s, self._time_out)
 
         def _time_out(self) -> None:
             limits.timeouts += 1
             self.transport.abort()
 
         def _cancel(self, name: str) -> None:
-            timer: asyncio.TimerHandle | None = getattr(self, name)
+            timer: ClientTimer | None = getattr(self, name)
             if timer is not None:
                 timer.cancel()
                 setattr(self, name, None)

@@ -18,8 +18,8 @@ class Guest(Protocol):
     def abort(self) -> None:
         """Closes at once."""
 
-    def is_within_message(self) -> bool:
-        """Whether part of a message has come."""
+    def has_other_limit(self) -> bool:
+        """Whether another time limit is its own now: part of a message has come, or the connection ends."""
 
 
 class Admission:
@@ -90,7 +90,7 @@ class Admission:
     def expire_uncalled(self, now_s: float, timeout_s: float) -> tuple[int, float | None]:
         """Closes those that have sent nothing for `timeout_s`; how many, and when the next one's time is up.
 
-        Who is within a message has that one's time limit first.
+        Who has another time limit has that one first.
         """
         closed = 0
         while self._uncalled:
@@ -98,7 +98,7 @@ class Admission:
             if since_s + timeout_s > now_s:
                 return closed, since_s + timeout_s
             del self._uncalled[guest]
-            if guest.is_within_message():
+            if guest.has_other_limit():
                 self._uncalled[guest] = now_s
             else:
                 closed += 1

@@ -12,10 +12,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Literal, cast
 
 from hms_cache.cache.answers import Reply
+from hms_cache.event_loops import ClientTimer
 from hms_cache.server.combined_replies import Member, tell_loop
 from hms_cache.server.faults import busy, wire_fault
 from hms_cache.server.first_call import FirstCall
-from hms_cache.server.layer import part_from
+from hms_cache.server.layer import Layer, part_from
 from hms_cache.server.session import ANONYMOUS, CLAIMED_USER, IDENTITY, Session
 from hms_cache.server.shares import SLICE_S
 from hms_cache.server.transports.tcp_info import seconds_without_data
@@ -40,9 +41,6 @@ read of each socket up to 8 MB in one turn."""
 LEAST_PROGRESS_BYTES = 64 * 1024
 """Of a reply, within `write_timeout_s`: a client that takes less is not slow, it keeps what it holds on purpose."""
 
-OWN_PART = 0.05
-"""Of the time that a message has: when the server itself took no more of it, the client was slow."""
-
 REFUSAL_TIMEOUT_S = 2.0
 """How long a connection that is refused may take to send the request that the reason is told to."""
 
@@ -64,9 +62,6 @@ class Connection(asyncio.Protocol):
         )
         self._queued = False
         """Whether it waits for a turn, to go on with what has come."""
-        self._queued_since_s = 0.0
-        self._own_s = 0.0
-        """How long it has waited for turns since the timer of the message that arrives was set."""
         self._transport: asyncio.Transport | None = None
         self._address = self._network = ""
         """Where it comes from, and what limits count as one with that."""
@@ -80,7 +75,7 @@ class Connection(asyncio.Protocol):
         self._ended = False
         """Whether the client has said that it will send no more."""
         self._deadline: asyncio.TimerHandle | None = None
-        self._arrival: asyncio.TimerHandle | None = None
+        self._arrival: ClientTimer | None = None
         self._paused = False
         self._writable = True
         self._closing = False
@@ -88,7 +83,7 @@ class Connection(asyncio.Protocol):
         self.has_refused_bytes = False
         self._hot: HotPath | FirstCall | AuthorizedHotPath | None = None
         self._unsent_bytes = 0
-        self._writing: asyncio.TimerHandle | None = None
+        self._writing: ClientTimer | None = None
         self.charged_bytes = 0
         self.charged_since_s = 0.0
 
@@ -108,7 +103,7 @@ class Connection(asyncio.Protocol):
         self._network = self._listener.network_of(self._address)
         self._refusal = self._listener.admit(self, self._network)
         if self._refusal is not None:
-            self._arrival = self._listener.loop.call_later(REFUSAL_TIMEOUT_S, self.abort)
+            self._arrival = ClientTimer(self._listener.loop, REFUSAL_TIMEOUT_S, self.abort)
         elif self._listener.authorized_hot_path is not None:
             self._hot = self._listener.authorized_hot_path()
         elif self._listener.hot_path is not None:
@@ -207,9 +202,10 @@ class Connection(asyncio.Protocol):
         """Whether what has come is still to be decoded: it waits for its turn."""
         return self._queued
 
-    def is_within_message(self) -> bool:
-        """Whether part of a message has come: its time limit is another one."""
-        return self._arrival is not None
+    def has_other_limit(self) -> bool:
+        """Whether part of a message has come, or the client is being refused."""
+        transport = self._transport
+        return self._arrival is not None or self._closing or transport is None or transport.is_closing()
 
     def has_more(self) -> bool:
         """Whether bytes have come that belong to no call that was begun."""
@@ -307,12 +303,13 @@ class Connection(asyncio.Protocol):
     def take_turn(self) -> None:
         """A slice of the long message, or of the requests sent ahead."""
         self._queued = False
-        self._own_s += self._listener.loop.time() - self._queued_since_s
         if self._listener.draining:
             self.close()
         elif self._running is None and self._writable:
             self._reader.limit_slice(self._listener.turns.slice_s)
             self._continue()
+        if self._arrival is not None and not self._queued:
+            self._arrival.resume()
 
     def take_ordinary_way(self) -> None:
         """Memory cannot answer the request that waits: it is decoded and dispatched."""
@@ -348,7 +345,8 @@ class Connection(asyncio.Protocol):
     def _queue(self) -> None:
         if not self._queued:
             self._queued = True
-            self._queued_since_s = self._listener.loop.time()
+            if self._arrival is not None:
+                self._arrival.pause()
             self._listener.turns.later(self._address, self)
 
     def session(self) -> Session:
@@ -509,8 +507,9 @@ class Connection(asyncio.Protocol):
         """A message must arrive whole within a time, or half-sent ones would hold memory for ever (P11)."""
         timeout_s = self._listener.message_timeout_s
         if timeout_s:
-            self._own_s, self._queued_since_s = 0.0, self._listener.loop.time()
-            self._arrival = self._listener.loop.call_later(timeout_s, self._message_overdue)
+            self._arrival = ClientTimer(self._listener.loop, timeout_s, self._message_overdue)
+            if self._queued:
+                self._arrival.pause()
 
     def _message_overdue(self) -> None:
         """The time is the client's: what the server has to decode, while it does not read the socket, is not counted.
@@ -518,13 +517,10 @@ class Connection(asyncio.Protocol):
         A client with a large message on a busy machine would else be closed for the server's slowness.
         """
         self._arrival = None
-        limit_s = self._listener.settings.message_timeout_s
-        now_s = self._listener.loop.time()
-        own_s = self._own_s + (now_s - self._queued_since_s if self._queued else 0.0)
-        if own_s > OWN_PART * limit_s:
-            self._own_s, self._queued_since_s = 0.0, now_s
-            self._arrival = self._listener.loop.call_later(own_s, self._message_overdue)
+        if isinstance(self._transport, Layer) and self._transport.waits_for_turn:
+            self._start_arrival_timer()
             return
+        limit_s = self._listener.settings.message_timeout_s
         self._listener.count_timeout("message")
         error = TruncatedMessage(f"the request is not whole after {limit_s:g} s (setting server.message_timeout_s)")
         self._reader.fail(error)
@@ -538,7 +534,7 @@ class Connection(asyncio.Protocol):
         """A reply must be taken, too: see `LEAST_PROGRESS_BYTES`."""
         timeout_s = self._listener.write_timeout_s()
         if timeout_s:
-            self._writing = self._listener.loop.call_later(timeout_s, self._look_at_writing)
+            self._writing = ClientTimer(self._listener.loop, timeout_s, self._look_at_writing)
 
     def _look_at_writing(self) -> None:
         self._writing = None

@@ -10,6 +10,7 @@ from time import perf_counter
 from typing import Any, Protocol
 
 from hms_cache.clock import elapsed_s
+from hms_cache.event_loops import ClientTimer
 from hms_cache.server.shares import Turns
 
 _log = logging.getLogger(__name__)
@@ -96,6 +97,8 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         self._received: deque[bytes] = deque()
         """What waits to be read."""
         self._piece_bytes = FIRST_PIECE_BYTES
+        self._timer: ClientTimer | None = None
+        """Runs while the client has to do something within a time; stands still while what has come waits."""
         self._end_waits = False
         """Whether the client's end has come after that."""
         self._blocked = False
@@ -121,6 +124,8 @@ class Layer(asyncio.Protocol, asyncio.Transport):
     def _wait_for_turn(self) -> None:
         if not self._queued:
             self._queued = True
+            if self._timer is not None:
+                self._timer.pause()
             self._hold("turn")
             self._turns.later(self._address, self)
 
@@ -155,6 +160,13 @@ class Layer(asyncio.Protocol, asyncio.Transport):
             if self._end_waits:
                 self._end_waits = False
                 self.eof_received()
+        if self._timer is not None and not self._queued:
+            self._timer.resume()
+
+    @property
+    def waits_for_turn(self) -> bool:
+        """Whether bytes have come that are not read yet."""
+        return self._queued
 
     def _hold(self, reason: str) -> None:
         if not self._holds and not self._closing:
@@ -222,25 +234,25 @@ class _Parting(asyncio.Protocol):
     def __init__(self, transport: asyncio.Transport, lost: Callable[[Exception | None], None]) -> None:
         self._transport, self._lost = transport, lost
         self._loop = asyncio.get_running_loop()
-        self._until = self._loop.time() + LINGER_S
         self._is_quiet = True
-        self._timer = self._loop.call_later(LINGER_QUIET_S, self._look)
+        self._timer = ClientTimer(self._loop, LINGER_QUIET_S, self._look)
+        self._end = ClientTimer(self._loop, LINGER_S, transport.abort)
 
     def data_received(self, data: bytes) -> None:
         """Nobody wants it."""
         self._is_quiet = False
 
     def _look(self) -> None:
-        left = self._until - self._loop.time()
-        if self._is_quiet or left <= 0:
+        if self._is_quiet:
             self._transport.abort()
             return
         self._is_quiet = True
-        self._timer = self._loop.call_later(min(LINGER_QUIET_S, left), self._look)
+        self._timer = ClientTimer(self._loop, LINGER_QUIET_S, self._look)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The client has gone, or its time is up."""
         self._timer.cancel()
+        self._end.cancel()
         self._lost(error)
 
 

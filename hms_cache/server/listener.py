@@ -37,6 +37,9 @@ STALLS_IN_DRAIN = 10
 """While the server stops, a client has this part of the drain time to take some of its reply: one that takes none
 shall not keep the server for the whole of it."""
 
+LATE_S = 0.5
+"""A loop that comes to a timer so late stood still."""
+
 ABOUT_THE_SESSION = ("set_ugi", "setOption", "setMetaConf")
 """What these tell is kept up to `max_session_bytes`: a text that is much longer is refused before it is decoded, which
 takes half a millisecond for each MB of it, in one go."""
@@ -256,8 +259,13 @@ class Listener:
     # Time limits of connections
 
     def _expire(self) -> None:
+        now_s = self.loop.time()
+        if self._expiry is not None and now_s - self._expiry.when() > LATE_S:
+            # The loop stood still: calls that came meanwhile are read first.
+            self._expiry = self.loop.call_later(LATE_S, self._expire)
+            return
         self._expiry = None
-        closed, next_s = self.admission.expire_uncalled(self.loop.time(), self.settings.first_call_timeout_s)
+        closed, next_s = self.admission.expire_uncalled(now_s, self.settings.first_call_timeout_s)
         self.timeouts["first_call"] += closed
         if next_s is not None:
             self._expiry = self.loop.call_at(next_s, self._expire)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from hms_cache.event_loops import ClientTimer
 from hms_cache.limited_log import LimitedLog
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -119,7 +120,7 @@ class PacketSource:
         self._connection: PositionConnection | None = None
         self._answered: Answered | None = None
         self._asked_s = 0.0
-        self._timer: asyncio.TimerHandle | None = None
+        self._timer: ClientTimer | None = None
         self._offered: PositionConnection | None = None
         self._next_connect_s = 0.0
         self._read_position = read_position
@@ -136,7 +137,7 @@ class PacketSource:
                 self._answered = answered
                 self._asked_s = self._loop.time()
                 if self._timer is None:
-                    self._timer = self._loop.call_later(self._answer_timeout_s, self._look)
+                    self._timer = ClientTimer(self._loop, self._answer_timeout_s, self._look)
                 return
         self._fallback.ask(answered)
 
@@ -200,7 +201,7 @@ class PacketSource:
             return
         rest_s = self._asked_s + self._answer_timeout_s - self._loop.time()
         if rest_s > 0:
-            self._timer = self._loop.call_later(rest_s, self._look)
+            self._timer = ClientTimer(self._loop, rest_s, self._look)
         else:
             self._lose(DatabaseUnavailable(f"no answer to the position check within {self._answer_timeout_s:g} s"))
 

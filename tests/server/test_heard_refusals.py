@@ -6,6 +6,7 @@ import contextlib
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,7 @@ HTTP: dict[str, tuple[bytes, bytes]] = {
     "a longer body than is allowed": (head(**{"Content-Length": str(2**40)}), b" 413 "),
     "a body that is no call": (head(**LENGTH), b" 400 "),
     "a header that is too long": (head(x="y" * 100_000), b" 431 "),
+    "a long header that does not end": (head(x="y" * 100_000)[:-4], b" 431 "),
     "no HTTP": (request_bytes("getName", 1), b"speaks HTTP"),
 }
 TOKENS: dict[str, tuple[bytes, bytes]] = {
@@ -97,6 +99,37 @@ def test_by_thrift_within_tls(serve: Serve, tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", HTTP)
 def test_by_http(serve: Serve, loop: str, name: str) -> None:
     check(serve(**{"server.transport_mode": "http"}), lambda sock: sock, *HTTP[name])
+
+
+LIMITS = dict.fromkeys(
+    (
+        "server.message_timeout_s",
+        "server.first_call_timeout_s",
+        "server.write_timeout_s",
+        "server.http_header_timeout_s",
+    ),
+    0.5,
+)
+
+
+@pytest.mark.parametrize("case", [*PLAIN, *HTTP])
+def test_other_limits_end_with_the_refusal(serve: Serve, loop: str, case: str) -> None:
+    """Who is refused sends on for longer than a message, a header or a first call may take."""
+    begin, expected = (PLAIN | HTTP)[case]
+    more = {"server.transport_mode": "http"} if case in HTTP else {"server.max_message_bytes": MAX_MESSAGE_BYTES}
+    with serve(**LIMITS, **more).connect() as sock:
+        if case != "no HTTP":  # which is told by the call's id
+            sock.sendall(begin[:16])
+            time.sleep(0.1)  # read by itself: the time of a header or message begins
+            begin = begin[16:]
+        sock.sendall(begin)
+        for _ in range(6):
+            time.sleep(0.2)
+            sock.sendall(MORE[:8])
+        answer = bytearray()
+        while piece := sock.recv(65536):
+            answer += piece
+    assert expected in answer and answer, answer[:200]
 
 
 @pytest.mark.parametrize("within_tls", [False, True], ids=["plain", "tls"])

@@ -18,6 +18,7 @@ import h11
 
 from hms_cache.authentication.bearer_tokens import BearerTokens
 from hms_cache.authentication.mechanism import AuthenticationError, Identity
+from hms_cache.event_loops import ClientTimer
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
@@ -150,7 +151,6 @@ class HttpLayer(Layer):
         """Whether the client has yet to take what was sent: its next request waits for that."""
         self._closing = False
         self._ended = False
-        self._timer: asyncio.TimerHandle | None = None
 
     # The socket's protocol
 
@@ -284,7 +284,7 @@ class HttpLayer(Layer):
                     informational = h11.InformationalResponse(status_code=100, headers=[])
                     self._lower.write(self._http.send(informational))
                 if not self._in_body and self._http.trailing_data[0] and self._timer is None:
-                    self._timer = self._loop.call_later(self._port.header_timeout_s, self._overdue)
+                    self._timer = ClientTimer(self._loop, self._port.header_timeout_s, self._overdue)
                 return
             if isinstance(event, h11.Request):
                 self._stop_timer()
@@ -436,7 +436,10 @@ class HttpLayer(Layer):
         self._let_go("ahead")
         self._go_on()
 
-    def _respond(self, status: int, headers: list[tuple[bytes, bytes]], body: list[Any]) -> None:
+    def _respond(
+        self, status: int, headers: list[tuple[bytes, bytes]], body: list[Any], *, is_refusal: bool = False
+    ) -> None:
+        """A refused client may be within its header still, or have sent more."""
         self._awaited = False
         http = self._http
         out = [http.send(h11.Response(status_code=status, headers=headers))]
@@ -446,7 +449,7 @@ class HttpLayer(Layer):
         out.append(http.send(h11.EndOfMessage()))
         self._lower.writelines(out)
         if http.our_state is h11.MUST_CLOSE:
-            if self._in_body and not self._ended:
+            if (self._in_body or is_refusal) and not self._ended:
                 super().part()
             else:
                 self._closing = True
@@ -458,8 +461,10 @@ class HttpLayer(Layer):
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             plain = (b"content-type", b"text/plain; charset=utf-8")
             length = (b"content-length", b"%d" % len(text))
-            self._respond(refusal.status, [plain, length, (b"connection", b"close"), *refusal.headers], [text])
+            headers = [plain, length, (b"connection", b"close"), *refusal.headers]
+            self._respond(refusal.status, headers, [text], is_refusal=True)
         self._awaited = False
+        self._stop_timer()  # what follows has a time of its own
         if self._ended:
             self.close()
         elif not self._closing:

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from hms_cache.authentication.mechanism import AuthenticationError, Identity, Mechanism, SecurityLayer
 from hms_cache.authentication.negotiation import BAD, ERROR, START, Negotiation
+from hms_cache.event_loops import ClientTimer
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
@@ -122,7 +123,6 @@ class SaslLayer(Layer):
         self._reading_paused = False
         self._identity: Identity | None = None
         self._protection: SecurityLayer | None = None
-        self._timer: asyncio.TimerHandle | None = None
         """Of the negotiation; later of a frame that has begun to arrive."""
         self._head = b""
         """Of a frame, when its length is cut off."""
@@ -153,7 +153,7 @@ class SaslLayer(Layer):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tells the connection, and gives the client its time for the negotiation."""
         self._lower = cast(asyncio.Transport, transport)
-        self._timer = self._loop.call_later(self._port.handshake_timeout_s, self._overdue)
+        self._timer = ClientTimer(self._loop, self._port.handshake_timeout_s, self._overdue)
         self._upper.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
@@ -535,7 +535,7 @@ class SaslLayer(Layer):
         if anew or not begun:
             self._cancel_timer()
         if begun and self._timer is None and self._port.message_timeout_s and not self._reading_paused:
-            self._timer = self._loop.call_later(self._port.message_timeout_s, self._overdue)
+            self._timer = ClientTimer(self._loop, self._port.message_timeout_s, self._overdue)
 
     def _cancel_timer(self) -> None:
         if self._timer is not None:

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any, cast
 
+from hms_cache.event_loops import ClientTimer
 from hms_cache.server.layer import Handshakes, Layer, part_from
 from hms_cache.server.shares import Turns
 
@@ -86,7 +87,6 @@ class TlsLayer(Layer):
         self._established = False
         self._counted = False
         """Whether the outcome of the handshake is known."""
-        self._timer: asyncio.TimerHandle | None = None
         self._backlog: deque[memoryview] = deque()
         """What is to be sent and not encrypted yet."""
         self._backlog_bytes = 0
@@ -104,7 +104,7 @@ class TlsLayer(Layer):
         """Tells the connection, and gives the client its time for the handshake."""
         self._lower = cast(asyncio.Transport, transport)
         self._lower.set_write_buffer_limits(high=0)
-        self._timer = asyncio.get_running_loop().call_later(self._port.handshake_timeout_s, self._overdue)
+        self._timer = ClientTimer(asyncio.get_running_loop(), self._port.handshake_timeout_s, self._overdue)
         self._upper.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
