@@ -14,6 +14,9 @@ Result = TypeVar("Result")
 LOOP_THREAD = "hms-loop"
 """The thread's name."""
 
+CANCELLATION_S = 1.0
+"""How long a task that is left at the end may take to end; none of ours waits for anything then."""
+
 
 class EventLoopThread:
     """An event loop (uvloop's where it is installed) that runs until :meth:`stop`."""
@@ -27,8 +30,14 @@ class EventLoopThread:
         self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, Result], timeout_s: float | None = None) -> Result:
-        """Run the coroutine on the loop and wait for its result. Raises what it raises, or ``TimeoutError``."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(timeout_s)
+        """Run the coroutine on the loop and wait for its result. Raises what it raises, or ``TimeoutError``; it is
+        cancelled then."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result(timeout_s)
+        except TimeoutError:
+            future.cancel()
+            raise
 
     def call_each(self, interval_s: float, action: Callable[[], None]) -> None:
         """Have the loop do this at once and again after each interval, as long as it runs. It must not raise."""
@@ -49,3 +58,8 @@ class EventLoopThread:
         ask_for_short_slices()
         asyncio.set_event_loop(self._loop)
         self._loop.run_forever()
+        tasks = asyncio.all_tasks(self._loop)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            self._loop.run_until_complete(asyncio.wait(tasks, timeout=CANCELLATION_S))

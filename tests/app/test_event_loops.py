@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import platform
@@ -11,6 +12,7 @@ import threading
 import pytest
 
 from hms_cache import event_loops
+from hms_cache.app.event_loop import EventLoopThread
 
 SCHED_GETATTR = {"x86_64": 315, "aarch64": 275}
 
@@ -54,3 +56,25 @@ def test_a_system_that_does_not_allow_it_changes_nothing(monkeypatch: pytest.Mon
     assert not event_loops.ask_for_short_slices()
     monkeypatch.setattr(platform, "machine", lambda: "an unknown one")
     assert not event_loops.ask_for_short_slices()
+
+
+def test_what_takes_too_long_is_cancelled_and_its_ends_run() -> None:
+    ended: list[str] = []
+
+    async def stubborn() -> None:
+        try:
+            await asyncio.sleep(3600)
+        finally:
+            await asyncio.sleep(0)
+            ended.append("first")
+
+    async def forgotten() -> None:
+        asyncio.get_running_loop().task = asyncio.ensure_future(stubborn())  # type: ignore[attr-defined]
+
+    loop = EventLoopThread()
+    loop.start()
+    with pytest.raises(TimeoutError):
+        loop.run(stubborn(), 0.01)
+    loop.run(forgotten(), 30)
+    loop.stop()
+    assert ended == ["first", "first"]
