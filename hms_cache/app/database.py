@@ -62,7 +62,8 @@ def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) ->
         database = Database(
             given.sqlalchemy_url(), given, reserved_places=settings.server.transaction_threads, metrics=metrics
         )
-        database.write_guard = UnannouncedWrites(database)  # until this server becomes a member
+        # Until this server becomes a member, if it does.
+        database.write_guard = UnannouncedWrites(database, is_set_to_check=settings.cache.exactness == "check")
         return database
     except ModuleNotFoundError as error:
         raise StartupError(

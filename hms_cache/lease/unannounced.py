@@ -42,7 +42,10 @@ class UnannouncedWrites:
 
     is_acknowledged = False
 
-    def __init__(self, database: Database, now_s: Callable[[], float] = lease_clock_s) -> None:
+    def __init__(
+        self, database: Database, now_s: Callable[[], float] = lease_clock_s, *, is_set_to_check: bool = True
+    ) -> None:
+        """`is_set_to_check`: False for a server that reads by lease as well, and has not joined yet."""
         self.waits = 0
         """Writes that waited for the end of a lease."""
         self._lock = threading.Condition()
@@ -53,6 +56,7 @@ class UnannouncedWrites:
         self._is_looking = False
         self._has_table = False
         self._has_members = False
+        self._is_set_to_check = is_set_to_check
 
     @property
     def has_members(self) -> bool:
@@ -75,7 +79,7 @@ class UnannouncedWrites:
             self._has_table = self._has_table or members.has_table(self._database)
             found = self._has_table and members.are_there(self._database)
             with self._lock:
-                if found and not self._has_members:
+                if found and not self._has_members and self._is_set_to_check:
                     _log.error(
                         "servers of this database read by lease (cache.exactness = lease), this one does not: each of"
                         " its writes ends their leases and waits for them. Give all servers the same setting."

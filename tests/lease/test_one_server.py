@@ -8,11 +8,14 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from hms_cache.app.database import open_database
 from hms_cache.config.settings import Settings
+from hms_cache.lease.unannounced import UnannouncedWrites
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache import world
+from tests.databases import closing
 from tests.lease.member import Member
 
 SECRET = "sixteen letters."
@@ -66,3 +69,19 @@ def test_what_leases_cannot_be_combined_with_is_refused_by_name(change: dict[str
     Settings.model_validate(good)
     with pytest.raises(ValidationError, match=text):
         Settings.model_validate({**good, **change})
+
+
+@pytest.mark.parametrize(("exactness", "is_warned"), [("check", True), ("lease", False)])
+def test_only_a_server_under_check_is_told_that_others_read_by_lease(
+    member: Member, exactness: str, is_warned: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server writes before it joins: its first rows."""
+    member.wait_for_lease()
+    url = member.server.database.url.render_as_string(hide_password=False)
+    given = {"database": {"url": url}, "cache": {"exactness": exactness}, "lease": {"secret": SECRET}}
+    with closing(open_database(Settings.model_validate(given))) as database:
+        guard = database.write_guard
+        assert isinstance(guard, UnannouncedWrites)
+        guard.ready()
+        assert guard.has_members
+    assert any("Give all servers the same setting" in text for text in caplog.messages) is is_warned
