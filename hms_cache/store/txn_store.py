@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from hms_cache.clock import Clock
+from hms_cache.clock import Clock, stored_s
 from hms_cache.config import Settings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.combined_calls import CombinedCalls, Outcomes, combined_calls
@@ -477,7 +477,7 @@ class TxnStore:
     def add_write_notifications(self, writes: Sequence[write_notifications.TableWrite]) -> None:
         """Log what a transaction wrote, for `add_write_notification_log(_in_batch)`."""
         self._require_tables(write_notifications.add_write_notifications)
-        now_s = int(self._context.clock.epoch_s())
+        now_s = stored_s(self._context.clock.epoch_s())
         run_write(
             self._database, lambda transaction: write_notifications.add_write_notifications(transaction, writes, now_s)
         )

@@ -6,6 +6,7 @@ import copy
 import time
 from typing import Any
 
+from hms_cache.clock import stored_s
 from hms_cache.metadata.object_names import TableName
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import requested_table, table_name, write_id, writer
@@ -58,7 +59,7 @@ def _required_list(partitions: Any, what: str = "Partition list") -> list[Any]:
 
 def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
     """Fills in what clients leave out: names without prefix, the time of creation."""
-    now = int(time.time())
+    now = stored_s(time.time())
     for partition in partitions:
         if partition.dbName is None:
             partition.dbName = name.database

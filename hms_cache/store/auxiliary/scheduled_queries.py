@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
+from hms_cache.clock import LATEST_STORED_S
 from hms_cache.config.quantities import whole_seconds
 from hms_cache.limited_log import LimitedLog
 from hms_cache.metadata.quartz_schedule import parse_schedule
@@ -37,9 +38,6 @@ _logger = logging.getLogger(__name__)
 
 _LONGEST_ERROR = 1000
 """Characters of an error message that are kept: Hive's own limit, half of the column."""
-
-_LATEST_S = 2**31 - 1
-"""``NEXT_EXECUTION`` has 32 bits."""
 
 _QUERIES, _EXECUTIONS = SCHEDULED_QUERIES.c, SCHEDULED_EXECUTIONS.c
 
@@ -210,7 +208,7 @@ class ScheduledQueries:
             found_s = parse_schedule(schedule or "").next_epoch_s(self._context.now_s() if after_s is None else after_s)
         except ValueError as error:
             raise InvalidInputException(f"Invalid QUARTZ schedule expression: '{schedule}'") from error
-        return None if found_s is None or found_s > _LATEST_S else found_s
+        return None if found_s is None or found_s > LATEST_STORED_S else found_s
 
     def _first_due(self, connection: Connection, is_due: ColumnElement[bool]) -> tuple[Any, int | None] | None:
         """The query that is due for the longest time, its row locked, and when it is due next."""

@@ -12,6 +12,7 @@ from dataclasses import astuple
 
 from sqlalchemy import Connection, and_, case, delete, func, select
 
+from hms_cache.clock import stored_s
 from hms_cache.config.quantities import whole_seconds
 from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.schema import (
@@ -68,7 +69,7 @@ def clean(connection: Connection, context: TxnContext) -> Cleaned:
         write_sets=_clean_write_sets(connection, context),
         completed_components=_clean_completed_components(connection),
         write_notifications=delete_old_write_notifications(
-            connection, int(context.clock.epoch_s()) - retention_s, _BATCH_SIZE
+            connection, stored_s(context.clock.epoch_s()) - retention_s, _BATCH_SIZE
         ),
     )
 
