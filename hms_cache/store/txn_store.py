@@ -99,9 +99,11 @@ class TxnStore:
         level = settings.transactions.min_history_level
         use_levels = level == "on" or (level == "auto" and not database.is_sqlite)  # which no Java metastore can share
         use_write_ids = settings.transactions.min_history_write_id
+        histories = (MIN_HISTORY_LEVEL.c.MHL_TXNID, MIN_HISTORY_WRITE_ID.c.MH_TXNID)
         if features is not None:
             use_levels &= features.has(MIN_HISTORY_LEVEL)
             use_write_ids &= features.has(MIN_HISTORY_WRITE_ID)
+            histories = tuple(txn_id for txn_id in histories if features.has(txn_id.table))
         self._refusal: str | None = None
         """Why there are no transactions: in a schema of Hive 3.1 their ids are counted elsewhere, and those that are
         committed are not there."""
@@ -122,6 +124,7 @@ class TxnStore:
             clock or database.clock,
             use_levels,
             use_write_ids,
+            histories,
             LoggedMarks(messages),
         )
         self.combined: Mapping[str, CombinedCalls] = (
