@@ -11,6 +11,15 @@ from typing import Final, Protocol, runtime_checkable
 _CLOCK: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
+LATEST_STORED_S: Final = 2**31 - 1
+"""The protocol, and columns of Hive's tables, hold seconds in 32 bits, which end on 19 January 2038."""
+
+
+def stored_s(epoch_s: float) -> int:
+    """Whole seconds as they are stored and sent: from 2038 on all the same, as times of events are in Hive."""
+    return min(int(epoch_s), LATEST_STORED_S)
+
+
 def elapsed_s() -> float:
     """As `Clock.monotonic_s`. `time.monotonic` stands still while the machine is suspended, so that what was true for
     some seconds before would be so again afterwards, hours later. Other systems than Linux have no other."""

@@ -9,6 +9,7 @@ from contextlib import closing, contextmanager
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from hms_cache.clock import stored_s
 from hms_cache.config import Settings
 from hms_cache.config.database_url import masked
 from hms_cache.errors import SchemaError, StartupError
@@ -102,7 +103,7 @@ def ensure_first_rows(database: Database, settings: Settings) -> None:
     features = database.features  # read before the write takes its connection
 
     def work(transaction: WriteTransaction) -> None:
-        now_s = int(database.clock.epoch_s())
+        now_s = stored_s(database.clock.epoch_s())
         for sequence in raise_lagging_sequences(transaction.connection):
             _log.warning(
                 "the sequence of %s was behind its table, at %s: raised to %d",

@@ -35,8 +35,8 @@ MSCK_EXPRESSION_PROXY = "org.apache.hadoop.hive.ql.exec.MsckPartitionExpressionP
 """The value of `metastore.expression.proxy` after which a connection's expressions are filter texts."""
 
 MAX_DEPTH = 100
-"""Deepest nesting of functions; binding and evaluation recurse, with some 4 Python frames a level of the interpreter's
-1,000."""
+"""Deepest nesting of functions, ORs in ORs and ANDs in ANDs counted as one; binding and evaluation recurse, with some
+4 Python frames a level of the interpreter's 1,000."""
 
 _PLAN = "org.apache.hadoop.hive.ql.plan.ExprNode"
 _GENERIC = "org.apache.hadoop.hive.ql.udf.generic.GenericUDF"
@@ -133,9 +133,9 @@ class _Translation:
         name, children = _function(node)
         match name, children:
             case "OPAnd", [_, *_]:
-                return tree.And(tuple(self.predicate(child, depth + 1) for child in children))
+                return tree.And(self._joined(name, children, depth))
             case "OPOr", [_, *_]:
-                return tree.Or(tuple(self.predicate(child, depth + 1) for child in children))
+                return tree.Or(self._joined(name, children, depth))
             case "OPNot", [child]:
                 return tree.Not(self.predicate(child, depth + 1))
             case "OPNull", [child]:
@@ -152,6 +152,20 @@ class _Translation:
                 return tree.Like(*self._operands([key, pattern], depth))
         operand = self.operand(node, depth)
         return operand if isinstance(operand, tree.Unknown) else tree.Truth(operand)
+
+    def _joined(self, name: str, children: list[Value], depth: int) -> tuple[tree.Predicate, ...]:
+        """What ORs in ORs, or ANDs in ANDs, join: Hive's optimizer writes `a OR b OR c` as `(a OR b) OR c`."""
+        joined: list[tree.Predicate] = []
+        pending = children[::-1]
+        while pending:
+            node = pending.pop()
+            inner, inner_children = _function(node)
+            if inner == name and inner_children:
+                self._enter(depth)
+                pending += inner_children[::-1]
+            else:
+                joined.append(self.predicate(node, depth + 1))
+        return tuple(joined)
 
     def operand(self, node: Value, depth: int) -> tree.Operand:
         self._enter(depth)

@@ -22,18 +22,19 @@ from __future__ import annotations
 import datetime
 import functools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from importlib.resources import files
-from typing import Any, TypeAlias
+from types import GeneratorType
+from typing import Any, TypeAlias, cast
 
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.values import frozen
 
-MAX_DEPTH = 150
-"""Deepest nesting of objects. A function is two deep (itself and its list of arguments), so 75 functions may nest; each
-object costs 4 Python frames, of which the interpreter allows 1,000. Hive flattens chains of AND and OR."""
+MAX_DEPTH = 20_000
+"""Deepest nesting of objects, of which the reader keeps a kilobyte each. A function is two deep (itself and its list of
+arguments). Hive's optimizer writes n conditions in OR or AND as n - 1 functions in each other."""
 
 _ELEMENT_BYTES = 40
 """Of an element of a list or a field: its place, and what stands there if it is small."""
@@ -93,6 +94,10 @@ Value: TypeAlias = (
     bool | int | float | str | bytes | Decimal | datetime.date | datetime.time | datetime.datetime
     | list[Any] | dict[Any, Any] | KryoObject | EnumConstant | LocalMoment | None
 )  # fmt: skip
+
+Reading: TypeAlias = Generator["Reading", Value, Value]
+"""Reads something that holds others: yields the reading of each of these in turn, is sent what that found, and returns
+what it has read. Readings that call each other would be as deep on the interpreter's stack as the data is."""
 
 
 @frozen
@@ -165,22 +170,44 @@ class KryoReader:
         self._classes = dialect.classes
         self._names: list[str] = []
         self._objects: list[Value] = []
-        self._depth = 0
         self._free_bytes = self._most_bytes = input_limits().expression_memory_bytes
         self._order = "<" if dialect.kryo_5 else ">"
 
     def read_root(self) -> KryoObject:
         """The root object; the data must end with it."""
-        root: Value
         if self._dialect.writes_root_class:
-            root = self.class_and_object()
+            root = self.read(self.class_and_object())
         else:
-            root = self.object_of(_EXPRESSION_CLASS, may_be_null=False)
+            root = self.read(self.object_of(_EXPRESSION_CLASS, may_be_null=False))
         if self._position != len(self._data):
             raise KryoError(f"{len(self._data) - self._position} bytes follow the root")
         if not isinstance(root, KryoObject):
             raise KryoError("the root is no object")
         return root
+
+    @staticmethod
+    def read(first: Value | Reading) -> Value:
+        """Carries out a reading, and those that it asks for."""
+        if not isinstance(first, GeneratorType):
+            return cast(Value, first)
+        under_way: list[Reading] = [first]
+        found: Value = None
+        try:
+            while under_way:
+                try:
+                    under_way.append(under_way[-1].send(found))
+                    found = None
+                except StopIteration as end:
+                    under_way.pop()
+                    found = end.value
+                if len(under_way) > MAX_DEPTH:
+                    raise KryoError(f"nested more than {MAX_DEPTH} deep")
+        finally:
+            # The innermost first: each holds the next one, and the interpreter would free the outermost with all others
+            # inside of it, as deep on its stack.
+            while under_way:
+                under_way.pop().close()
+        return found
 
     def _spend(self, size_bytes: int) -> None:
         self._free_bytes -= size_bytes
@@ -301,18 +328,18 @@ class KryoReader:
             raise KryoError("a class used before it is named")
         return self._names[index]
 
-    def class_and_object(self) -> Value:
+    def class_and_object(self) -> Value | Reading:
         name = self.class_name()
         return None if name is None else self.object_of(name, may_be_null=False)
 
-    def object_of(self, class_name: str, may_be_null: bool) -> Value:
-        """A value of a known class: its mark, then its content."""
+    def object_of(self, class_name: str, may_be_null: bool) -> Value | Reading:
+        """A value of a known class, its mark and then its content; or the reading of it, if it holds others."""
         known = self._class_of(class_name)
         referenced = class_name not in _WRAPPERS and not (self._dialect.kryo_5 and known.serializer == "EnumSerializer")
         if not referenced:
             if may_be_null and self.positive() == 0:
                 return None
-            return self._content(known)
+            return self._content(known, None)
         mark = self.positive()
         if mark == 0:
             if not may_be_null:
@@ -322,12 +349,12 @@ class KryoReader:
             if mark - 2 >= len(self._objects):
                 raise KryoError("a reference to what has not been read")
             return self._objects[mark - 2]
-        number = len(self._objects)
+        return self._content(known, self._next_number())
+
+    def _next_number(self) -> int:
         self._objects.append(None)
         self._spend(2 * _ELEMENT_BYTES)
-        value = self._content(known, number)
-        self._objects[number] = value
-        return value
+        return len(self._objects) - 1
 
     def _class_of(self, name: str) -> KryoClass:
         known = self._classes.get(name)
@@ -337,42 +364,42 @@ class KryoReader:
             raise KryoError(f"class {name}")
         return known
 
-    def _content(self, known: KryoClass, number: int | None = None) -> Value:
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise KryoError(f"nested more than {MAX_DEPTH} deep")
-        if known.serializer == "FieldSerializer":
-            value: Value = self._fields(known, number)
-        elif known.serializer == "array":
-            value = self._array(known.name)
-        else:
-            read = _CONTENTS.get(known.serializer)
-            if read is None:
-                raise KryoError(f"class {known.name} ({known.serializer})")
-            value = read(self, known)
-        self._depth -= 1
+    def _content(self, known: KryoClass, number: int | None) -> Value | Reading:
+        """`number`: of the object, if there may be references to it."""
+        holds_others = _HOLDERS.get(known.serializer)
+        if holds_others is not None:
+            return holds_others(self, known, number)
+        read = _CONTENTS.get(known.serializer)
+        if read is None:
+            raise KryoError(f"class {known.name} ({known.serializer})")
+        return self._numbered(read(self, known), number)
+
+    def _numbered(self, value: Value, number: int | None) -> Value:
+        if number is not None:
+            self._objects[number] = value
         return value
 
-    def _fields(self, known: KryoClass, number: int | None) -> Value:
+    def fields(self, known: KryoClass, number: int | None) -> Reading:
         read = KryoObject(known.name)
         self._spend(_OBJECT_BYTES + _ELEMENT_BYTES * len(known.fields))
-        if number is not None:
-            self._objects[number] = read
+        self._numbered(read, number)
         for name, type_name in known.fields:
             primitive = _PRIMITIVES.get(type_name)
             if primitive is not None:
                 read.fields[name] = primitive(self)
-            elif type_name == "?":
-                read.fields[name] = self.class_and_object()
+                continue
+            if type_name == "?":
+                value = self.class_and_object()
             elif type_name.startswith("?<"):
-                read.fields[name] = self._generic(type_name[2:-1].split(","))
+                value = self._generic(type_name[2:-1].split(","))
             else:
-                read.fields[name] = self.object_of(type_name, may_be_null=True)
+                value = self.object_of(type_name, may_be_null=True)
+            read.fields[name] = (yield value) if isinstance(value, GeneratorType) else cast(Value, value)
         if known.name == "java.time.LocalDate":
-            return _date(read.fields["year"], read.fields["month"], read.fields["day"])
+            return self._numbered(_date(read.fields["year"], read.fields["month"], read.fields["day"]), number)
         return read
 
-    def _generic(self, elements: list[str]) -> Value:
+    def _generic(self, elements: list[str]) -> Value | Reading:
         """A collection whose elements' class is known from the field: they are written without it."""
         name = self.class_name()
         if name is None:
@@ -390,9 +417,14 @@ class KryoReader:
             may_be_null, length = has_null, self._checked(length - 1)
         else:
             may_be_null, length = True, self._checked(self.positive())
-        values = [self.object_of(elements[0], may_be_null) for _ in range(length)]
-        self._objects[number] = values
-        return values
+        return self._list(length, lambda: self.object_of(elements[0], may_be_null), number)
+
+    def _list(self, length: int, element: Callable[[], Value | Reading], number: int | None) -> Reading:
+        values: list[Value] = []
+        for _ in range(length):
+            value = element()
+            values.append((yield value) if isinstance(value, GeneratorType) else cast(Value, value))
+        return self._numbered(values, number)
 
     # Collections
 
@@ -403,54 +435,57 @@ class KryoReader:
         self._spend(_ELEMENT_BYTES * (length + 2))
         return length
 
-    def collection(self, _known: KryoClass) -> Value:
+    def collection(self, _known: KryoClass, number: int | None) -> Value | Reading:
         if not self._dialect.kryo_5:
-            return [self.class_and_object() for _ in range(self._checked(self.positive()))]
+            return self._list(self._checked(self.positive()), self.class_and_object, number)
         same_class, length = self.flagged()
         if length == 0:
             return None
         length -= 1
         if length == 0:
-            return []
+            return self._numbered([], number)
         if not same_class:
-            return [self.class_and_object() for _ in range(self._checked(length))]
+            return self._list(self._checked(length), self.class_and_object, number)
         name = self.class_name()
         if name is None:
-            return [None] * self._checked(length)
+            return self._numbered([None] * self._checked(length), number)
         may_be_null = self.byte() != 0
-        return [self.object_of(name, may_be_null) for _ in range(self._checked(length))]
+        return self._list(self._checked(length), lambda: self.object_of(name, may_be_null), number)
 
-    def mapping(self, _known: KryoClass) -> Value:
+    def mapping(self, _known: KryoClass, number: int | None) -> Value | Reading:
         length = self.positive() - (1 if self._dialect.kryo_5 else 0)
         if length < 0:
             return None
         self._spend(4 * _ELEMENT_BYTES * self._checked(length))
-        return [[self.class_and_object(), self.class_and_object()] for _ in range(length)]
+        return self._list(length, lambda: self._list(2, self.class_and_object, None), number)
 
-    def arrays_as_list(self, _known: KryoClass) -> Value:
+    def arrays_as_list(self, _known: KryoClass, number: int | None) -> Value | Reading:
         """`java.util.Arrays.asList` in Hive's own way: the length, the elements' class, the elements."""
         length = self._checked(self.positive())
         name = self.class_name()
         if name is None:
-            return [None] * length
+            return self._numbered([None] * length, number)
         primitive = _PRIMITIVES.get(name)
         if primitive is not None:
-            return [primitive(self) for _ in range(length)]
-        return [self.class_and_object() for _ in range(length)]
+            return self._numbered([primitive(self) for _ in range(length)], number)
+        return self._list(length, self.class_and_object, number)
 
-    def _array(self, name: str) -> Value:
-        length = self.positive() - 1
+    def singleton(self, _known: KryoClass, number: int | None) -> Reading:
+        return self._list(1, self.class_and_object, number)
+
+    def array(self, known: KryoClass, number: int | None) -> Value | Reading:
+        name, length = known.name, self.positive() - 1
         if length < 0:
             return None
         self._checked(length)
         if name == "[B":
-            return self.take(length)
+            return self._numbered(self.take(length), number)
         if name == "[I":
-            return [self.signed() for _ in range(length)]
+            return self._numbered([self.signed() for _ in range(length)], number)
         if name == "[Ljava.lang.String;":
-            return [self.object_of("java.lang.String", may_be_null=True) for _ in range(length)]
+            return self._list(length, lambda: self.object_of("java.lang.String", may_be_null=True), number)
         if name in _POLYMORPHIC_ARRAYS:
-            return [self.class_and_object() for _ in range(length)]
+            return self._list(length, self.class_and_object, number)
         raise KryoError(f"class {name}")
 
 
@@ -549,11 +584,7 @@ _CONTENTS: dict[str, Callable[[KryoReader, KryoClass], Value]] = {
     "DoubleSerializer": lambda reader, known: reader.fixed("d"),
     "StringSerializer": lambda reader, known: reader.text(),
     "EnumSerializer": _enum,
-    "CollectionSerializer": KryoReader.collection,
-    "MapSerializer": KryoReader.mapping,
-    "ArraysAsListSerializer": KryoReader.arrays_as_list,
     "CollectionsEmptyListSerializer": lambda reader, known: [],
-    "CollectionsSingletonListSerializer": lambda reader, known: [reader.class_and_object()],
     "BigIntegerSerializer": _big_integer,
     "BigDecimalSerializer": _big_decimal,
     "LocalDateSerializer": _local_date,
@@ -562,4 +593,12 @@ _CONTENTS: dict[str, Callable[[KryoReader, KryoClass], Value]] = {
     "SqlDateSerializer": lambda reader, known: LocalMoment(known.name, reader.fixed("q")),
     "TimestampSerializer": lambda reader, known: LocalMoment(known.name, reader.fixed("q"), reader.fixed("i")),
     "TimestampTZSerializer": _timestamp_tz,
+}
+_HOLDERS: dict[str, Callable[[KryoReader, KryoClass, int | None], Value | Reading]] = {
+    "FieldSerializer": KryoReader.fields,
+    "array": KryoReader.array,
+    "CollectionSerializer": KryoReader.collection,
+    "MapSerializer": KryoReader.mapping,
+    "ArraysAsListSerializer": KryoReader.arrays_as_list,
+    "CollectionsSingletonListSerializer": KryoReader.singleton,
 }

@@ -11,6 +11,7 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import ANY_WRITER, NO_OPTIONS, EnvironmentOptions, Writer
 from hms_cache.store.contract.partitions import (
     AllPartitions,
+    ByAnyExpression,
     ByNames,
     ByValues,
     FromTable,
@@ -289,7 +290,7 @@ class PartitionWriter(PartitionWrites):
     def drop_partitions(
         self,
         table: TableName,
-        selection: PartitionSelection,
+        selection: PartitionSelection | ByAnyExpression,
         *,
         delete_data: bool,
         if_exists: bool = False,

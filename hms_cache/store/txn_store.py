@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from hms_cache.clock import Clock
+from hms_cache.clock import Clock, stored_s
 from hms_cache.config import Settings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.combined_calls import CombinedCalls, Outcomes, combined_calls
@@ -99,9 +99,11 @@ class TxnStore:
         level = settings.transactions.min_history_level
         use_levels = level == "on" or (level == "auto" and not database.is_sqlite)  # which no Java metastore can share
         use_write_ids = settings.transactions.min_history_write_id
+        histories = (MIN_HISTORY_LEVEL.c.MHL_TXNID, MIN_HISTORY_WRITE_ID.c.MH_TXNID)
         if features is not None:
             use_levels &= features.has(MIN_HISTORY_LEVEL)
             use_write_ids &= features.has(MIN_HISTORY_WRITE_ID)
+            histories = tuple(txn_id for txn_id in histories if features.has(txn_id.table))
         self._refusal: str | None = None
         """Why there are no transactions: in a schema of Hive 3.1 their ids are counted elsewhere, and those that are
         committed are not there."""
@@ -122,6 +124,7 @@ class TxnStore:
             clock or database.clock,
             use_levels,
             use_write_ids,
+            histories,
             LoggedMarks(messages),
         )
         self.combined: Mapping[str, CombinedCalls] = (
@@ -477,7 +480,7 @@ class TxnStore:
     def add_write_notifications(self, writes: Sequence[write_notifications.TableWrite]) -> None:
         """Log what a transaction wrote, for `add_write_notification_log(_in_batch)`."""
         self._require_tables(write_notifications.add_write_notifications)
-        now_s = int(self._context.clock.epoch_s())
+        now_s = stored_s(self._context.clock.epoch_s())
         run_write(
             self._database, lambda transaction: write_notifications.add_write_notifications(transaction, writes, now_s)
         )

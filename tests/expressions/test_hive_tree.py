@@ -212,12 +212,75 @@ def test_size_and_depth_are_bounded() -> None:
     with pytest.raises(KryoError, match=r"setting limits\.expression_bytes"):
         read_expression(b"\x00" * (LimitsSettings().expression_bytes + 1))
     # A list in a list in a list …: class, mark, one element of one class, no nulls.
-    bomb = b"\x01\x00java.util.ArrayLis\xf4\x01\x82" + b"\x01\x00\x00\x01\x82" * 10_000
+    bomb = b"\x01\x00java.util.ArrayLis\xf4\x01\x82" + b"\x01\x00\x00\x01\x82" * 30_000
+    reader = KryoReader(bomb, dialects()[0])
     with pytest.raises(KryoError, match="deep"):
-        KryoReader(bomb, dialects()[0]).class_and_object()
+        reader.read(reader.class_and_object())
     # A list that says it is longer than the data.
     with pytest.raises(KryoError, match="longer than the data"):
         KryoReader(b"\x01\x00java.util.ArrayLis\xf4\x01\x7f\xff\xff\x7f", dialects()[0]).class_and_object()
+
+
+class Writer:
+    """Writes as Kryo of Hive 4 does. Functions are written from their beginning to their end, so that any depth is."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self._names: list[str] = []
+
+    def begin(self, name: str) -> None:
+        """A new object of a class that is named at its first use."""
+        self.data += b"\x01"
+        if name in self._names:
+            self.data += _varint(self._names.index(name))
+        else:
+            self.data += _varint(len(self._names)) + _name(name)
+            self._names.append(name)
+        self.data += b"\x01"
+
+    def begin_function(self) -> None:
+        """Up to its two arguments."""
+        self.begin("org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDesc")
+        self.begin("java.util.ArrayList")
+        self.data += b"\x03"
+
+    def end_function(self, name: str, fields: bytes) -> None:
+        """`fields`: of the function, all of them without a value."""
+        self.begin(f"org.apache.hadoop.hive.ql.udf.generic.GenericUDF{name}")
+        self.data += fields + b"\x00\x00"
+
+    def equal(self, column: str, value: str) -> None:
+        """`column = 'value'`"""
+        self.begin_function()
+        self.begin("org.apache.hadoop.hive.ql.plan.ExprNodeColumnDesc")
+        self.data += b"\x01" + _name(column) + bytes(4)
+        self.begin("org.apache.hadoop.hive.ql.plan.ExprNodeConstantDesc")
+        self.begin("org.apache.hadoop.hive.serde2.typeinfo.PrimitiveTypeInfo")
+        self.data += b"\x01" + _name("string") + b"\x03\x01" + _name(value)
+        self.end_function("OPEqual", bytes(5))
+
+
+@pytest.mark.parametrize("inner", ["first", "last"])
+def test_ors_in_ors_are_one_however_many(inner: str) -> None:
+    """Hive's optimizer hands out `a OR b OR c` as `(a OR b) OR c`: a thousand values are a thousand functions deep."""
+    values = [f"v{number:04d}" for number in range(2_000)]
+    writer = Writer()
+    for value in values[:-1]:
+        writer.begin_function()
+        if inner == "last":
+            writer.equal("ds", value)
+    writer.equal("ds", values[-1])
+    for value in reversed(values[:-1]):
+        if inner == "first":
+            writer.equal("ds", value)
+        writer.end_function("OPOr", bytes(1))
+    parsed = parse_expression(bytes(writer.data))
+    assert isinstance(parsed.tree, Or)
+    assert {child.right.value for child in parsed.tree.children} == set(values)  # type: ignore[union-attr]
+    keys = [("ds", "string")]
+    rows = [["v0000"], ["v1000"], ["v1999"], ["v2000"], ["other"]]
+    result = evaluate_expression(parsed.bind(keys), KeyColumns.from_values(keys, rows))
+    assert (result.mask.tolist(), result.has_unknown) == ([True, True, True, False, False], False)
 
 
 def test_shared_objects_do_not_multiply() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from typing import Any
 
 import pytest
 
+from hms_cache.store.partition_store import PartitionWriter
 from hms_cache.thrift_gen.hive_metastore import ttypes
-from tests.server.conftest import Link, Serve, database, table
+from tests.server.conftest import PATIENCE_S, Link, Serve, database, table
 
 NAMES = ["dt=1", "dt=2", "dt=3"]
 UNKNOWN = b"no expression"
@@ -90,3 +92,24 @@ def test_nothing_is_dropped_by_expressions_that_cannot_be_decided(link: Link) ->
             with pytest.raises(ttypes.MetaException):
                 drop(link, *expressions, if_exists=if_exists)
     assert left(link) == NAMES
+
+
+def test_several_expressions_drop_what_is_there_when_they_drop(link: Link, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a client that drops one of the partitions and adds another one, just before."""
+    take_texts(link)
+    drops = PartitionWriter.drop_partitions
+
+    def drop_later(writer: PartitionWriter, *arguments: Any, **options: Any) -> Any:
+        monkeypatch.setattr(PartitionWriter, "drop_partitions", drops)
+        added = ttypes.Partition(
+            values=["4"], dbName="d", tableName="p", sd=ttypes.StorageDescriptor(serdeInfo=ttypes.SerDeInfo())
+        )
+        with socket.create_connection(link.sock.getpeername(), timeout=PATIENCE_S) as connection:
+            other = Link(connection)
+            other.call("add_partition", new_part=added)
+            other.call("drop_partition", db_name="d", tbl_name="p", part_vals=["1"], deleteData=False)
+        return drops(writer, *arguments, **options)
+
+    monkeypatch.setattr(PartitionWriter, "drop_partitions", drop_later)
+    assert drop(link, b"dt <= '2'", b"dt >= '3'", if_exists=False) == ["2", "3", "4"]
+    assert left(link) == []

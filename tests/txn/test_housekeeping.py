@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
 from sqlalchemy import delete, insert, update
 
+from hms_cache.config import Settings
+from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.schema import (
     AUX_TABLE,
     COMPLETED_TXN_COMPONENTS,
     MATERIALIZATION_REBUILD_LOCKS,
+    MIN_HISTORY_LEVEL,
+    MIN_HISTORY_WRITE_ID,
     TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
     TXN_WRITE_NOTIFICATION_LOG,
@@ -15,7 +20,9 @@ from hms_cache.store.schema import (
     WRITE_SET,
 )
 from hms_cache.store.transactions.mutexes import Mutex
+from hms_cache.store.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, LockState
+from tests.manual_clock import ManualClock
 from tests.txn.client import TxnClient
 
 
@@ -139,3 +146,32 @@ def test_each_kind_of_work_holds_its_mutex(client: TxnClient) -> None:
         Mutex.HOUSEKEEPER,
         Mutex.INITIATOR,
     }
+
+
+@pytest.mark.parametrize("is_kept", [True, False])
+def test_what_transactions_saw_is_forgotten_when_they_are_over_whatever_the_setting_was(
+    client: TxnClient, is_kept: bool
+) -> None:
+    """They were opened with the settings on, and ended by a server, of Hive's or ours, that has them off."""
+    writer, _ = client.write()
+    client.commit(writer)
+    over, still_open = client.open(), client.open()
+    client.commit(over)
+    for txn_id in (over, still_open):
+        client.change(delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL_TXNID == txn_id))
+        client.change(insert(MIN_HISTORY_LEVEL).values(MHL_TXNID=txn_id, MHL_MIN_OPEN_TXNID=txn_id))
+        values = {"MH_TXNID": txn_id, "MH_DATABASE": "d", "MH_TABLE": "t", "MH_WRITEID": 1}
+        client.change(insert(MIN_HISTORY_WRITE_ID).values(values))
+    settings = {"min_history_level": "on" if is_kept else "off", "min_history_write_id": is_kept}
+    store = TxnStore(client.database, MessageBuilder(), Settings(transactions=settings), clock=ManualClock())
+    client.age(2000)
+    for _ in range(2):
+        store.clean()
+    assert client.rows(MIN_HISTORY_LEVEL, "MHL_TXNID") == [(still_open,)]
+    assert client.rows(MIN_HISTORY_WRITE_ID, "MH_TXNID") == [(still_open,)]
+    assert client.rows(TXNS, "TXN_ID") == [(still_open,)]
+    client.commit(still_open)
+    client.age(2000)
+    for _ in range(2):
+        store.clean()
+    assert client.rows(TXN_TO_WRITE_ID, "T2W_TXNID") == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from hms_cache.clock import stored_s
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import database_name, optional_database_name
@@ -116,7 +117,7 @@ def _create(call: Call, database: Database) -> None:
     if database.ownerName is None:
         database.ownerName = call.session.user
     if not database.createTime:
-        database.createTime = int(time.time())
+        database.createTime = stored_s(time.time())
     call.stores.writes.databases.create_database(database)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from hms_cache.clock import stored_s
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.object_names import FunctionName
 from hms_cache.server.calls import Call, HandlerTable
@@ -55,7 +56,7 @@ def create_function(call: Call, arguments: methods.create_function_args) -> None
     function: Function = arguments.func
     function.catName, function.dbName = database_name(function.dbName, function.catName)
     if not function.createTime:
-        function.createTime = int(time.time())
+        function.createTime = stored_s(time.time())
     call.stores.writes.functions.create_function(function)
 
 

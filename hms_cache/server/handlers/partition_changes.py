@@ -6,19 +6,26 @@ import copy
 import time
 from typing import Any
 
+from hms_cache.clock import stored_s
 from hms_cache.metadata.object_names import TableName
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import requested_table, table_name, write_id, writer
 from hms_cache.server.handlers.partition_specs import expand_specs
 from hms_cache.server.handlers.partitions import Positional, expression, partition_values, positional
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer, environment_options
-from hms_cache.store.contract.partitions import ByExpression, ByNames, ByValues, FromTable, PartitionSelection
+from hms_cache.store.contract.partitions import (
+    ByAnyExpression,
+    ByExpression,
+    ByNames,
+    ByValues,
+    FromTable,
+    PartitionSelection,
+)
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
     AddPartitionsResult,
     AlterPartitionsResponse,
-    DropPartitionsRequest,
     DropPartitionsResult,
     EnvironmentContext,
     FieldSchema,
@@ -52,7 +59,7 @@ def _required_list(partitions: Any, what: str = "Partition list") -> list[Any]:
 
 def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
     """Fills in what clients leave out: names without prefix, the time of creation."""
-    now = int(time.time())
+    now = stored_s(time.time())
     for partition in partitions:
         if partition.dbName is None:
             partition.dbName = name.database
@@ -389,48 +396,23 @@ def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args)
     """Drops by names or by expressions; each expression must select something unless `ifExists` (Hive's rule)."""
     request = arguments.req
     name = requested_table(request)
-    if_exists = bool(request.ifExists)  # not sent: false
-    selections: list[PartitionSelection] = []
+    selection: PartitionSelection | ByAnyExpression
     if request.parts is not None and request.parts.names is not None:
-        selections.append(ByNames(tuple(request.parts.names)))
+        selection = ByNames(tuple(request.parts.names))
     elif request.parts is not None and request.parts.exprs is not None:
-        for asked in request.parts.exprs:
-            selection = expression(call, asked.expr)
-            selections.append(ByExpression(selection.expression, None, selection.plain_text))
+        each = (expression(call, asked.expr) for asked in request.parts.exprs)
+        selection = ByAnyExpression(tuple(ByExpression(one.expression, None, one.plain_text) for one in each))
     else:
         raise MetaException("DropPartitionsRequest names no partitions: neither names nor expressions are set")
-    dropped = (
-        call.stores.writes.partitions.drop_partitions(
-            name,
-            selections[0],
-            delete_data=bool(request.deleteData),
-            if_exists=if_exists,
-            options=environment_options(request.environmentContext),
-        )
-        if len(selections) == 1
-        else _drop_each(call, name, selections, request, if_exists)
+    dropped = call.stores.writes.partitions.drop_partitions(
+        name,
+        selection,
+        delete_data=bool(request.deleteData),
+        if_exists=bool(request.ifExists),  # not sent: false
+        options=environment_options(request.environmentContext),
     )
     needs_result = request.needResult is None or bool(request.needResult)
     return DropPartitionsResult(partitions=dropped if needs_result else None)
-
-
-def _drop_each(
-    call: Call, name: TableName, selections: list[PartitionSelection], request: DropPartitionsRequest, if_exists: bool
-) -> list[Partition]:
-    """Several expressions drop in one transaction: their names are decided first, then dropped together."""
-    names: dict[str, None] = {}
-    for selection in selections:
-        found = call.stores.reads.partitions.get_partition_names(name, selection)
-        if not found and not if_exists:
-            raise NoSuchObjectException("Some partitions to drop are missing")
-        names.update(dict.fromkeys(found))
-    return call.stores.writes.partitions.drop_partitions(
-        name,
-        ByNames(tuple(names)),
-        delete_data=bool(request.deleteData),
-        if_exists=if_exists,
-        options=environment_options(request.environmentContext),
-    )
 
 
 @handlers.write("exchange_partition")

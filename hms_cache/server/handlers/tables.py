@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hms_cache.cache.encoded_tables import EncodedTables
+from hms_cache.clock import stored_s
 from hms_cache.metadata.names import name_pattern
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.calls import Call, HandlerTable, one_moment
@@ -308,7 +309,7 @@ def _create(
         table, capabilities, call.stores.reads.databases.get_database
     )
     if not table.createTime:
-        table.createTime = int(time.time())
+        table.createTime = stored_s(time.time())
     if table.creationMetadata is not None:
         _note_time(table.creationMetadata)
     call.stores.writes.tables.create_table(

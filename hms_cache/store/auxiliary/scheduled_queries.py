@@ -6,11 +6,14 @@ and reports how it goes (`report_progress`).
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, select, update
 
+from hms_cache.clock import LATEST_STORED_S
 from hms_cache.config.quantities import whole_seconds
+from hms_cache.limited_log import LimitedLog
 from hms_cache.metadata.quartz_schedule import parse_schedule
 from hms_cache.store.engine.context import StoreContext, require_table
 from hms_cache.store.engine.text_conditions import same_text
@@ -31,11 +34,10 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from hms_cache.values import frozen
 
+_logger = logging.getLogger(__name__)
+
 _LONGEST_ERROR = 1000
 """Characters of an error message that are kept: Hive's own limit, half of the column."""
-
-_LATEST_S = 2**31 - 1
-"""``NEXT_EXECUTION`` has 32 bits."""
 
 _QUERIES, _EXECUTIONS = SCHEDULED_QUERIES.c, SCHEDULED_EXECUTIONS.c
 
@@ -65,6 +67,7 @@ class ScheduledQueries:
         self._context = context
         self._settings = context.settings.workload
         self._database = context.database
+        self._log = LimitedLog(_logger)
 
     @property
     def is_available(self) -> bool:
@@ -138,25 +141,22 @@ class ScheduledQueries:
     def poll(self, namespace: str) -> ScheduledQueryPollResponse:
         """Begin the execution of the query of the namespace that is due for the longest time; empty if none is.
 
-        Of servers that ask at once one gets it.
+        Of servers that ask at once one gets it. A query whose schedule cannot be read here stays as it is: the program
+        that has stored it may read more, and the others are not to wait for it.
         """
 
         def work(transaction: WriteTransaction) -> ScheduledQueryPollResponse:
             connection, now_s = transaction.connection, self._context.now_s()
-            row = connection.execute(
-                select(*_QUERIES)
-                .where(
-                    _QUERIES.NEXT_EXECUTION <= now_s,
-                    _QUERIES.ENABLED.is_(True),
-                    same_text(_QUERIES.CLUSTER_NAMESPACE, namespace),
-                    _QUERIES.ACTIVE_EXECUTION_ID.is_(None),
-                )
-                .order_by(_QUERIES.NEXT_EXECUTION, _QUERIES.SCHEDULED_QUERY_ID)
-                .limit(1)
-                .with_for_update()
-            ).first()
-            if row is None:
+            is_due = and_(
+                _QUERIES.NEXT_EXECUTION <= now_s,
+                _QUERIES.ENABLED.is_(True),
+                same_text(_QUERIES.CLUSTER_NAMESPACE, namespace),
+                _QUERIES.ACTIVE_EXECUTION_ID.is_(None),
+            )
+            found = self._first_due(connection, is_due)
+            if found is None:
                 return ScheduledQueryPollResponse()
+            row, next_s = found
             execution_id = transaction.id("MScheduledExecution")
             connection.execute(
                 insert(SCHEDULED_EXECUTIONS).values(
@@ -167,7 +167,7 @@ class ScheduledQueries:
                     LAST_UPDATE_TIME=now_s,
                 )
             )
-            values = {"NEXT_EXECUTION": self._next_execution_s(row.SCHEDULE), "ACTIVE_EXECUTION_ID": execution_id}
+            values = {"NEXT_EXECUTION": next_s, "ACTIVE_EXECUTION_ID": execution_id}
             _update_query(connection, row.SCHEDULED_QUERY_ID, values)
             return ScheduledQueryPollResponse(
                 scheduleKey=ScheduledQueryKey(row.SCHEDULE_NAME, row.CLUSTER_NAMESPACE),
@@ -208,7 +208,27 @@ class ScheduledQueries:
             found_s = parse_schedule(schedule or "").next_epoch_s(self._context.now_s() if after_s is None else after_s)
         except ValueError as error:
             raise InvalidInputException(f"Invalid QUARTZ schedule expression: '{schedule}'") from error
-        return None if found_s is None or found_s > _LATEST_S else found_s
+        return None if found_s is None or found_s > LATEST_STORED_S else found_s
+
+    def _first_due(self, connection: Connection, is_due: ColumnElement[bool]) -> tuple[Any, int | None] | None:
+        """The query that is due for the longest time, its row locked, and when it is due next."""
+        order = (_QUERIES.NEXT_EXECUTION, _QUERIES.SCHEDULED_QUERY_ID)
+        due = connection.execute(
+            select(_QUERIES.SCHEDULED_QUERY_ID, _QUERIES.SCHEDULE).where(is_due).order_by(*order)
+        ).all()
+        for query_id, schedule in due:
+            try:
+                next_s = self._next_execution_s(schedule)
+            except InvalidInputException:
+                self._log.warning(
+                    "Scheduled query %d is due and not handed out: its schedule %r cannot be read", query_id, schedule
+                )
+                continue
+            is_it = and_(is_due, _QUERIES.SCHEDULED_QUERY_ID == query_id, _QUERIES.SCHEDULE == schedule)
+            row = connection.execute(select(*_QUERIES).where(is_it).with_for_update()).first()
+            if row is not None:  # else another server has it by now, or it has been altered
+                return row, next_s
+        return None
 
     def _note_progress(self, transaction: WriteTransaction, info: ScheduledQueryProgressInfo) -> None:
         connection, now_s = transaction.connection, self._context.now_s()
@@ -268,7 +288,10 @@ class ScheduledQueries:
         due_s = query.NEXT_EXECUTION
         for _ in range(min(skip_count, failures) - 1):
             if due_s is not None:
-                due_s = self._next_execution_s(query.SCHEDULE, due_s) or due_s
+                try:
+                    due_s = self._next_execution_s(query.SCHEDULE, due_s) or due_s
+                except InvalidInputException:
+                    break  # its end, and those of others, are noted all the same
         if due_s != query.NEXT_EXECUTION:
             _update_query(connection, query_id, {"NEXT_EXECUTION": due_s})
 

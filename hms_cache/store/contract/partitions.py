@@ -55,6 +55,13 @@ class ByExpression:
     plain_text: bool = False
 
 
+@frozen
+class ByAnyExpression:
+    """Partitions that meet at least one of several serialized expressions: what a drop may name."""
+
+    expressions: tuple[ByExpression, ...]
+
+
 PartitionSelection = AllPartitions | ByNames | ByValues | ByPartialValues | ByFilter | ByExpression
 
 
@@ -210,7 +217,7 @@ class PartitionWrites(ABC):
     def drop_partitions(
         self,
         table: TableName,
-        selection: PartitionSelection,
+        selection: PartitionSelection | ByAnyExpression,
         *,
         delete_data: bool,
         if_exists: bool = False,
@@ -218,8 +225,8 @@ class PartitionWrites(ABC):
     ) -> list[Partition]:
         """Drops the selected partitions, all or none, and returns them as they were.
 
-        Raises NoSuchObjectException when a named one is absent (unless `if_exists`), MetaException for an expression
-        that cannot be decided exactly: more would be data loss.
+        Raises NoSuchObjectException when a named one is absent, or when an expression selects none (unless
+        `if_exists`), MetaException for an expression that cannot be decided exactly: more would be data loss.
         """
 
     @abstractmethod

@@ -6,7 +6,7 @@ from dataclasses import field
 
 from sqlalchemy import Table
 
-from hms_cache.clock import Clock
+from hms_cache.clock import Clock, stored_s
 from hms_cache.config import Settings
 from hms_cache.expressions import FilterLimits
 from hms_cache.notifications.message_builder import MessageBuilder
@@ -35,7 +35,11 @@ class StoreContext:
         object.__setattr__(self, "filter_limits", limits)
 
     def now_s(self) -> int:
-        """Epoch seconds, as creation and DDL times are stored."""
+        """Epoch seconds, as times of creation are stored."""
+        return stored_s(self.clock.epoch_s())
+
+    def ddl_time_s(self) -> int:
+        """Epoch seconds of a parameter, which is a text and goes on after 2038."""
         return int(self.clock.epoch_s())
 
 

@@ -19,6 +19,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_delay, wait_random_exponential
 
 from hms_cache.call_context import call_context
+from hms_cache.clock import stored_s
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store import schema
 from hms_cache.store.crash_points import CrashPoint, crash_point
@@ -395,7 +396,7 @@ def _write_once(
             except BaseException:
                 transaction.undo_under_locks()
                 raise
-            transaction.write_events(int(database.clock.epoch_s()))
+            transaction.write_events(stored_s(database.clock.epoch_s()))
             if transaction.has_events:  # not the server's own upkeep
                 crash_point(CrashPoint.BEFORE_COMMIT)
             database.require_not_cut_off(connection)

@@ -25,7 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.clock import Clock, SystemClock
+from hms_cache.clock import Clock, SystemClock, stored_s
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.notifications.event_log import LogHead, LogPage
 from hms_cache.notifications.events import NotificationRow
@@ -294,12 +294,12 @@ class EventCleaner:
 
         :raises DatabaseUnavailable: the database went away; what was deleted before stays deleted.
         """
-        now_s = self._clock.epoch_s()
+        now_s = stored_s(self._clock.epoch_s())
         run_write(self._database, _ensure_cleaner_row)
         deleted = 0
         while True:
             count = run_write(
-                self._database, lambda transaction: _clean_batch(transaction, int(now_s - ttl_s), int(now_s), batch)
+                self._database, lambda transaction: _clean_batch(transaction, int(now_s - ttl_s), now_s, batch)
             )
             deleted += count
             if count < batch:

@@ -241,7 +241,7 @@ def prepare_added(
     warehouse = context.warehouse
     root = None if table.sd is None or not table.sd.location else warehouse.location(table.sd.location)
     files = FileAccess(context, transaction.connection)
-    now = context.now_s()
+    now, ddl_time_s = context.now_s(), context.ddl_time_s()
     places: list[tuple[str, Location, bool]] = []
     for name, partition in partitions.items():
         location = None
@@ -259,7 +259,7 @@ def prepare_added(
             partition.sd.location = str(location)
             places.append((name, location, has_fast_statistics(partition.parameters)))
         partition.createTime = now
-        set_ddl_time(partition.parameters, now)
+        set_ddl_time(partition.parameters, ddl_time_s)
         _inherit_parameters(context, table, partition)
     allowed = files.allow_making_all([location for _, location, _ in places])
     return [

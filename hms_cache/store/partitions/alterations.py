@@ -219,7 +219,7 @@ def _new_image(context: StoreContext, table: Table, old: Partition, sent: Partit
         )
     parameters = {key: value for key, value in sorted((sent.parameters or {}).items()) if value is not None}
     if not parameters.get(DDL_TIME, "").strip("0"):
-        parameters[DDL_TIME] = str(context.now_s())
+        parameters[DDL_TIME] = str(context.ddl_time_s())
     return Partition(
         values=list(sent.values),
         dbName=table.dbName,

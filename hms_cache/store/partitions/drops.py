@@ -9,13 +9,20 @@ from collections.abc import Mapping
 
 from hms_cache.metadata.names import qualified
 from hms_cache.store.contract.environment import EnvironmentOptions
-from hms_cache.store.contract.partitions import AllPartitions, ByExpression, ByNames, ByValues, PartitionSelection
+from hms_cache.store.contract.partitions import (
+    AllPartitions,
+    ByAnyExpression,
+    ByExpression,
+    ByNames,
+    ByValues,
+    PartitionSelection,
+)
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
-from hms_cache.store.partitions.selection import SelectedPartitions, select_partitions
+from hms_cache.store.partitions.selection import PartitionedTable, SelectedPartitions, select_by_each, select_partitions
 from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
@@ -30,7 +37,7 @@ def drop_partitions(
     context: StoreContext,
     transaction: WriteTransaction,
     row: TableRow,
-    selection: PartitionSelection,
+    selection: PartitionSelection | ByAnyExpression,
     *,
     delete_data: bool,
     if_exists: bool,
@@ -43,8 +50,11 @@ def drop_partitions(
     table = row.table
     header = partitioned(row)
     connection = transaction.connection
-    selected = select_partitions(connection, header, selection, context=context, is_write=True)
-    _check_selected(selection, selected, if_exists)
+    if isinstance(selection, ByAnyExpression):
+        selected = _selected_by_any(context, transaction, header, selection, if_exists)
+    else:
+        selected = select_partitions(connection, header, selection, context=context, is_write=True)
+        _check_selected(selection, selected, if_exists)
     rows = read_partition_rows(connection, header, selected)
     if not rows.part_ids:
         return []
@@ -85,6 +95,25 @@ def _drop_softly(
         for text in texts:
             if text in may_go and (place := files.allow_text(text)) is not None:
                 hide_older_files(changes, place, write_id, "dropped")
+
+
+def _selected_by_any(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    header: PartitionedTable,
+    selection: ByAnyExpression,
+    if_exists: bool,
+) -> SelectedPartitions:
+    """What the expressions select together; each has to select something, as in Hive."""
+    expressions = selection.expressions
+    found: dict[int, str] = {}
+    for one, selected in zip(
+        expressions, select_by_each(transaction.connection, header, expressions, context), strict=True
+    ):
+        _check_selected(one, selected, if_exists)
+        found.update(zip(selected.part_ids or (), selected.names or (), strict=True))
+    pairs = sorted(found.items(), key=lambda pair: pair[1])
+    return SelectedPartitions([part_id for part_id, _ in pairs], [name for _, name in pairs])
 
 
 def _check_selected(selection: PartitionSelection, selected: SelectedPartitions, if_exists: bool) -> None:

@@ -7,6 +7,7 @@ and is then decided exactly on the partition names, whose texts are the values.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +26,7 @@ from hms_cache.expressions import (
     parse_filter,
     sql_prefilter,
 )
+from hms_cache.expressions.bound import BoundOr
 from hms_cache.expressions.hive_tree import parse_expression
 from hms_cache.expressions.name_prefilter import LIKE_ESCAPE
 from hms_cache.metadata.object_names import TableName
@@ -185,6 +187,34 @@ def select_partitions(
     """
     plan = selection_plan(connection, table, selection, max_parts=max_parts, context=context, is_write=is_write)
     return carry_out(connection, plan)
+
+
+def select_by_each(
+    connection: Connection, table: PartitionedTable, expressions: Sequence[ByExpression], context: StoreContext
+) -> list[SelectedPartitions]:
+    """What each of the expressions selects, of the same partitions: one statement finds what any of them may select.
+
+    Raises MetaException for an expression that is a text and no filter.
+    """
+    limits = context.filter_limits
+    each = [bound_expression(table, one, limits) for one in expressions]
+    if not each:
+        return []
+    any_of_them = replace(each[0], root=BoundOr(tuple(one.root for one in each)))
+    candidates = _pairs(carry_out(connection, ask(_narrowing(connection, table, any_of_them))))
+    candidates.sort(key=_name)
+    columns = _key_columns(connection, table, any_of_them, candidates)
+    selected: list[SelectedPartitions] = []
+    for one in each:
+        try:
+            result = evaluate_expression(one, columns, limits)
+        except FilterError as error:
+            raise MetaException(str(error)) from error
+        found = _masked(candidates, result.mask)
+        selected.append(
+            SelectedPartitions([part_id for part_id, _ in found], [name for _, name in found], result.has_unknown)
+        )
+    return selected
 
 
 def selection_plan(

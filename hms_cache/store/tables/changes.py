@@ -143,7 +143,7 @@ class TableChanges(PartOfStore):
                 f"Tables cannot be moved between catalogs, old catalog{change.name.catalog}, new catalog {new.catName}"
             )
         new.parameters = dict(new.parameters or {})
-        set_ddl_time(new.parameters, self._context.now_s())
+        set_ddl_time(new.parameters, self._context.ddl_time_s())
         new.partitionKeys = lower_columns(new.partitionKeys)
         new.tableType = stored_type(new)
         new.ownerType = new.ownerType or PrincipalType.USER

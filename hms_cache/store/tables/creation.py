@@ -144,7 +144,7 @@ class TableCreation(PartOfStore):
         place = None if location is None else access.allow(location.location)
         files = files_of_new_table(self._context, database.database, table, place)
         table.createTime = self._context.now_s()
-        set_ddl_time(table.parameters, table.createTime)
+        set_ddl_time(table.parameters, self._context.ddl_time_s())
         table.parameters = dict(sorted(table.parameters.items()))
         table.id = insert_table(transaction, table, database.database_id)
         if location is not None:

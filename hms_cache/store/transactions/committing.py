@@ -16,6 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
+from hms_cache.clock import stored_s
 from hms_cache.store.engine.direct_statements import Statement, takes_direct_statements
 from hms_cache.store.engine.shared_packets import carry_out_parts
 from hms_cache.store.engine.text_conditions import same_text
@@ -129,7 +130,7 @@ def _finish(
     if request.replLastIdInfo is not None:
         context.replication_marks.set_last_replicated_id(transaction, request.replLastIdInfo)
     if replayed and request.writeEventInfos:
-        now_s = int(context.clock.epoch_s())
+        now_s = stored_s(context.clock.epoch_s())
         context.replication_marks.note_writes(transaction, txn_id, request.writeEventInfos, now_s)
     if request.keyValue is not None:
         _set_key_value(connection, txn_id, request.keyValue)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import field
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
+
+from sqlalchemy import Column
 
 from hms_cache.clock import Clock
 from hms_cache.config.sections import CompactionSettings, EventSettings, TransactionSettings
@@ -69,6 +71,10 @@ class TxnContext:
 
     use_min_history_write_id: bool
     """The setting of this name, off where the database has no such table."""
+
+    histories: tuple[Column[Any], ...]
+    """Transaction ids of the tables that these settings are about and the database has: rows may be left in them from a
+    time with another setting."""
 
     replication_marks: ReplicationMarks
     lowest_open: LowestOpenTxn = field(init=False)

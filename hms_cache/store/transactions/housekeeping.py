@@ -12,12 +12,12 @@ from dataclasses import astuple
 
 from sqlalchemy import Connection, and_, case, delete, func, select
 
+from hms_cache.clock import stored_s
 from hms_cache.config.quantities import whole_seconds
 from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
     MIN_HISTORY_LEVEL,
-    MIN_HISTORY_WRITE_ID,
     TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
     TXNS,
@@ -61,6 +61,7 @@ class Cleaned:
 def clean(connection: Connection, context: TxnContext) -> Cleaned:
     """Delete what is below the low-water marks, 10,000 rows of a table at most, in the caller's transaction."""
     hold_mutex(connection, Mutex.TXN_CLEANER)
+    _clean_histories(connection, context)
     retention_s = whole_seconds(context.events.retention_s)
     return Cleaned(
         txns=_clean_txns(connection, context),
@@ -68,7 +69,7 @@ def clean(connection: Connection, context: TxnContext) -> Cleaned:
         write_sets=_clean_write_sets(connection, context),
         completed_components=_clean_completed_components(connection),
         write_notifications=delete_old_write_notifications(
-            connection, int(context.clock.epoch_s()) - retention_s, _BATCH_SIZE
+            connection, stored_s(context.clock.epoch_s()) - retention_s, _BATCH_SIZE
         ),
     )
 
@@ -107,11 +108,21 @@ def _clean_txns(connection: Connection, context: TxnContext) -> int:
     )
     for start in range(0, len(ids), 1000):
         batch = ids[start : start + 1000]
-        if context.use_min_history_write_id:
-            # Left by a server that does not keep this table; its foreign key would hold the row.
-            connection.execute(delete(MIN_HISTORY_WRITE_ID).where(MIN_HISTORY_WRITE_ID.c.MH_TXNID.in_(batch)))
+        for txn_id in context.histories:
+            # There may be more than one step deletes; a foreign key would hold the row.
+            connection.execute(delete(txn_id.table).where(txn_id.in_(batch)))
         connection.execute(delete(TXNS).where(T.TXN_ID.in_(batch)))
     return len(ids)
+
+
+def _clean_histories(connection: Connection, context: TxnContext) -> None:
+    """What open transactions see is noted by servers with one setting; those with another end them and leave the rows,
+    for which write ids and cleaners would wait for ever."""
+    for txn_id in context.histories:
+        is_open = select(T.TXN_ID).where(T.TXN_ID == txn_id, T.TXN_STATE == TXN_OPEN).exists()
+        over = connection.execute(select(txn_id).distinct().where(~is_open).limit(_BATCH_SIZE)).scalars().all()
+        for start in range(0, len(over), 1000):
+            connection.execute(delete(txn_id.table).where(txn_id.in_(over[start : start + 1000])))
 
 
 def _clean_write_ids(connection: Connection, context: TxnContext) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.partitions import AllPartitions, ByExpression
+from hms_cache.store.contract.partitions import AllPartitions, ByAnyExpression, ByExpression
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from tests.expressions.recorded import DATA, HiveAnswers
 from tests.store.partitions.catalog import PartitionCatalog, partition
@@ -77,3 +77,17 @@ def test_plain_text_in_place_of_an_expression(sqlite_catalog: PartitionCatalog) 
     assert catalog.writes.drop_partitions(TableName(*T), text, delete_data=True, if_exists=True) == []
     with pytest.raises(MetaException):
         catalog.reads.get_partitions(TableName(*T), ByExpression(b"hr >= >=", plain_text=True))
+
+
+def test_several_expressions_take_as_many_statements_as_one(sqlite_catalog: PartitionCatalog) -> None:
+    catalog = sqlite_catalog
+    catalog.create_table()
+    counts = []
+    for count in (1, 60):
+        catalog.writes.add_partitions(TableName(*T), [partition(str(day), "0") for day in range(60)])
+        asked = ByAnyExpression(tuple(ByExpression(f"dt = '{day}'".encode(), plain_text=True) for day in range(count)))
+        before = catalog.statements()
+        assert len(catalog.writes.drop_partitions(TableName(*T), asked, delete_data=False)) == count
+        counts.append(catalog.statements() - before)
+        catalog.writes.drop_partitions(TableName(*T), AllPartitions(), delete_data=False)
+    assert counts[0] == counts[1]

@@ -147,3 +147,36 @@ def test_refusals(sqlite_workload: Workload) -> None:
         with pytest.raises(ttypes.MetaException, match=r"disabled via metastore\.scheduled\.queries\.enabled"):
             refused()
     assert off.clean().timed_out == 0
+
+
+UNREADABLE = "0 0 0 1,15W * ?"
+"""Hive's parser may know more of Quartz than ours, and beside it Hive stores what it knows."""
+
+
+def test_queries_run_beside_one_whose_schedule_cannot_be_read(workload: Workload) -> None:
+    queries, clock = workload.stores().scheduled_queries, workload.clock
+    for name in ("first", "second"):
+        other = query()
+        other.scheduleKey = ttypes.ScheduledQueryKey(name, "hive")
+        queries.create(other)
+    queries.create(query())
+    stored = query(UNREADABLE, nextExecution=5)
+    queries.alter(stored)
+    clock.advance(60)
+    polled = [queries.poll("hive").scheduleKey for _ in range(3)]
+    assert [key and key.scheduleName for key in polled] == ["first", "second", None]
+    assert queries.get(KEY) == stored, "it stays due, for whoever can read it"
+
+
+def test_executions_of_a_query_whose_schedule_cannot_be_read_end(workload: Workload) -> None:
+    settings = {"scheduled_query_skips": 5}
+    workload.stores().scheduled_queries.create(query())
+    fail_once(workload, **settings)
+    queries, clock = workload.stores(**settings).scheduled_queries, workload.clock
+    clock.advance(120)
+    assert queries.poll("hive").executionId is not None
+    queries.alter(query(UNREADABLE, nextExecution=5))
+    clock.advance(1000)
+    assert queries.clean().timed_out == 1
+    assert [state for state, _ in executions(workload)] == ["FAILED", "TIMED_OUT"]
+    assert queries.get(KEY).nextExecution == 5
