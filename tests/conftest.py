@@ -67,9 +67,22 @@ def pytest_collection() -> Generator[None]:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
-    """What needs Spark begins: it takes the longest, and would keep one process busy when the others are done."""
+    """What needs Spark begins, then files whose tests may take long: they would keep one process busy when the others
+    are done."""
     yield  # the order is shuffled
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+    files_of_spark = {item.path for item in items if item.get_closest_marker("spark")}
+    long_files = {item.path for item in items if item.get_closest_marker("timeout")}
+    items.sort(key=lambda item: (item.path not in files_of_spark, item.path not in long_files))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Loaded where there are several processes only."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from tests.scheduling import FilesScheduling
+
+    return FilesScheduling(config, log)
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
+import threading
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from functools import cache
+from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import pytest
+import uvicorn.server
 from sqlalchemy import Connection, Dialect
 
+from hms_cache.app import database as app_database
+from hms_cache.app import service
+from hms_cache.metrics import registry
 from hms_cache.store.engine import database, inspection
 from hms_cache.store.engine.inspection import TableShape
 from hms_cache.store.engine.statement_cache import StatementCache
+from hms_cache.store.installation.init import ensure_default_roles
 from hms_cache.store.schema import METADATA
 from tests.databases import initialized
 
@@ -22,16 +32,33 @@ from tests.databases import initialized
 def done_once() -> Iterator[None]:
     """Until the end, embedded schemas are inspected once each, and statements compiled once for each kind of server.
 
-    So are those that make a schema.
+    So are those that make a schema; a server whose embedded database is empty gets it as a copy. No test outlives its
+    machine: embedded databases of this process do not wait for the disk, as those of servers in tests do not. Nor does
+    anything wait for a management port that stops to look whether it should, ten times a second.
     """
     with pytest.MonkeyPatch.context() as patch:
         shared = SharedStatements()
         patch.setattr(database, "StatementCache", lambda: shared)
         patch.setattr(METADATA, "create_all", _making_what_was_made(METADATA.create_all))
+        patch.setattr(app_database, "init_schema", _copying_what_was_made(app_database.init_schema))
+        patch.setattr(database.Database, "_prepare_sqlite", _prepare_without_waiting)
+        patch.setattr(uvicorn.server, "asyncio", _looking_around_often())
+        # Two of these for each server, each of which reads and takes apart a file.
+        patch.setattr(registry, "version", cache(registry.version))
+        patch.setattr(service, "version", cache(service.version))
         patch.setattr(inspection, "_inspect_sqlite", _by_definitions(inspection._inspect_sqlite))
         patch.setattr(inspection, "_inspect_mysql", _of_initialized(inspection._inspect_mysql))
         patch.setattr(inspection, "_inspect_postgresql", _of_initialized(inspection._inspect_postgresql))
         yield
+
+
+prepare_as_servers_do = database.Database._prepare_sqlite
+
+
+def _prepare_without_waiting(target: database.Database, connection: sqlite3.Connection, kind: str) -> None:
+    """A commit waits for the disk for milliseconds, where a test has its database in a directory of its own."""
+    prepare_as_servers_do(target, connection, kind)
+    connection.execute("PRAGMA synchronous=OFF")
 
 
 def _of_initialized(inspect: Callable[[Connection], dict[str, TableShape]]) -> Any:
@@ -102,6 +129,50 @@ def _making_what_was_made(create_all: Callable[[Connection], None]) -> Callable[
 
 _DEFINITIONS = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite^_%' ESCAPE '^'"
 """Without those that SQLite makes itself, as for numbers that it counts."""
+
+
+def _copying_what_was_made(init_schema: Callable[[database.Database], None]) -> Callable[[database.Database], None]:
+    """Of the processor time that a server in this process takes to start, a third went into making the schema of its
+    embedded database and its roles. Pages of one that a server has made are copied into any other that is empty."""
+    template = sqlite3.connect(":memory:", check_same_thread=False)
+    lock = threading.Lock()
+    is_made = False
+
+    def init(target: database.Database) -> None:
+        nonlocal is_made
+        with lock:
+            if is_made and _is_empty(target):
+                with closing(sqlite3.connect(target.url.database, timeout=60)) as copy:
+                    copy.execute("PRAGMA synchronous=OFF")
+                    template.backup(copy)
+                target.forget_features()
+                return
+            was_empty = not is_made and _is_empty(target)
+            init_schema(target)
+            if was_empty:
+                with target.writing() as connection:
+                    ensure_default_roles(connection, int(target.clock.epoch_s()))
+                    connection.commit()
+                with closing(sqlite3.connect(target.url.database)) as made:
+                    made.backup(template)
+                is_made = True
+
+    return init
+
+
+def _is_empty(target: database.Database) -> bool:
+    if not target.is_sqlite:
+        return False
+    with target.checking() as connection:
+        return not connection.exec_driver_sql("SELECT COUNT(*) FROM sqlite_master").scalar()
+
+
+def _looking_around_often() -> ModuleType:
+    """As `asyncio`, for uvicorn: to stop took a server 0.2 s, more than to start."""
+    often = ModuleType("asyncio")
+    often.__dict__.update(vars(asyncio))
+    often.sleep = lambda delay_s, *result: asyncio.sleep(min(delay_s, 0.02), *result)  # type: ignore[attr-defined]
+    return often
 
 
 class SharedStatements:

@@ -7,7 +7,7 @@ import itertools
 import struct
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -168,16 +168,53 @@ def open_txns(uri: str, count: int) -> None:
     _first_txn[0] = first
 
 
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    directory: Path = tmp_path_factory.mktemp("served")
-    with a_servers_interpreter():
-        service = Service(configured(directory))
-        uri = service.start()
-        with client(uri) as metastore:
+class WatchedService:
+    """A service of this process, of which is known whether a call has written anything."""
+
+    def __init__(self, directory: Path) -> None:
+        self.service = Service(configured(directory, admin__enabled=True, admin__port=0))
+        self.uri = self.service.start()
+        self.has_written = True
+        self.statements = 0
+        """All that were sent so far, in this process."""
+        event.listen(Engine, "before_cursor_execute", self._note)
+        with client(self.uri) as metastore:
             metastore.create_database(Database(name="d"))
-        yield uri
-        service.stop()
+
+    def _note(self, _connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        self.statements += 1
+        if not statement.startswith(_READING):
+            self.has_written = True
+
+    def make_again(self, make: Callable[[str], None]) -> bool:
+        """Makes what calls need, if any has written since: it may have changed that. Whether it was made."""
+        if not self.has_written:
+            return False
+        make(self.uri)
+        self.has_written = False
+        return True
+
+    def forget(self) -> None:
+        """Memory holds nothing, as after all was made."""
+        sources = self.service.admin_sources
+        assert sources is not None and sources.cache is not None
+        sources.cache.shared.forget_all()
+
+    def stop(self) -> None:
+        """As it must."""
+        event.remove(Engine, "before_cursor_execute", self._note)
+        self.service.stop()
+
+
+_READING = ("SELECT ", "WITH ", "BEGIN", "PRAGMA ")
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedService]:
+    with a_servers_interpreter():
+        watched = WatchedService(tmp_path_factory.mktemp("served"))
+        yield watched
+        watched.stop()
 
 
 @contextmanager
@@ -225,18 +262,13 @@ def _arguments(method: str, path: Path_, count: int) -> list[Any]:
     return [getattr(arguments, field[2]) for field in METHODS[method].args_class.thrift_spec if field is not None]
 
 
-def call(uri: str, method: str, path: Path_, count: int) -> tuple[int, str]:
+def call(served: WatchedService, method: str, path: Path_, count: int) -> tuple[int, str]:
     """Statements that the call sent, and what is wrong with its end."""
-    sent: list[int] = [0]
-
-    def count_one(*_: Any) -> None:
-        sent[0] += 1
-
     wrong = ""
-    event.listen(Engine, "before_cursor_execute", count_one)
+    sent_before = served.statements
     began_s = time.process_time()
     try:
-        with client(uri) as metastore:
+        with client(served.uri) as metastore:
             send(metastore, method, path, count)
             if not METHODS[method].oneway:
                 getattr(metastore, f"recv_{method}")()
@@ -250,11 +282,9 @@ def call(uri: str, method: str, path: Path_, count: int) -> tuple[int, str]:
         outcomes[method, path] = f"{type(error).__name__} {str(getattr(error, 'message', error))[:80]}"
     except (TypeError, ValueError, AttributeError, OverflowError, struct.error) as error:
         outcomes[method, path] = f"not sent: {error}"
-    finally:
-        event.remove(Engine, "before_cursor_execute", count_one)
     if time.process_time() - began_s > LONGEST_CPU_S:
         wrong = wrong or "it took too long"
-    return sent[0], wrong
+    return served.statements - sent_before, wrong
 
 
 LISTS = tuple(long_lists())
@@ -262,14 +292,15 @@ LISTS = tuple(long_lists())
 
 @pytest.mark.soak
 @pytest.mark.parametrize("count", [1_500, pytest.param(40_000, marks=pytest.mark.long)])
-def test_no_list_makes_its_call_fail_inside_or_ask_for_each_element(count: int, served: str) -> None:
+def test_no_list_makes_its_call_fail_inside_or_ask_for_each_element(count: int, served: WatchedService) -> None:
     wrong = []
     for method, path in LISTS:
         if method == "shutdown":
             continue
-        make_table(served)
+        if not served.make_again(make_table):
+            served.forget()
         if any(word in method for word in ("txn", "lock", "write_id", "dynamic", "compact")):
-            open_txns(served, count)
+            open_txns(served.uri, count)
         statements, fault = call(served, method, path, count)
         if fault:
             wrong.append(f"{method} {'.'.join(path)}: {fault}")

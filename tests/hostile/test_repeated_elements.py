@@ -5,18 +5,14 @@ from __future__ import annotations
 import socket
 import struct
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
 
-from hms_cache.app.service import Service
-from hms_cache.thrift_gen.hive_metastore.ttypes import Database, FieldSchema, Partition, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Partition, Table
 from hms_cache.wire import METHODS
-from tests.app.test_service import configured
 from tests.cache.world import table
-from tests.hostile.test_long_lists import client, filled, long_lists, open_txns
+from tests.hostile.test_long_lists import WatchedService, client, filled, long_lists, open_txns
 from tests.server.conftest import PATIENCE_S, Link
 
 COUNT = 400
@@ -89,17 +85,13 @@ def repeated(arguments: Any, path: tuple[str, ...], count: int) -> Any:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    directory: Path = tmp_path_factory.mktemp("served")
-    service = Service(configured(directory))
-    uri = service.start()
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WatchedService]:
+    watched = WatchedService(tmp_path_factory.mktemp("served"))
     try:
-        with client(uri) as metastore:
-            metastore.create_database(Database(name="d"))
-        open_txns(uri, 1)
-        yield uri
+        open_txns(watched.uri, 1)
+        yield watched
     finally:
-        service.stop()
+        watched.stop()
 
 
 def make_large_table(uri: str) -> None:
@@ -122,39 +114,30 @@ def make_large_table(uri: str) -> None:
 
 @pytest.mark.soak
 @pytest.mark.timeout(1200)
-def test_the_same_element_many_times(served: str) -> None:
+def test_the_same_element_many_times(served: WatchedService) -> None:
     wrong = []
-    counted = [0]
-
-    def count_one(*_: Any) -> None:
-        counted[0] += 1
-
-    port = int(served.rsplit(":", 1)[1])
-    event.listen(Engine, "before_cursor_execute", count_one)
-    try:
-        for method, path in long_lists():
-            if method in LEFT_OUT:
-                continue
-            found = []
-            for count in (1, COUNT):
-                make_large_table(served)
-                arguments = repeated(filled(METHODS[method].args_class, (), 1), path, count)
-                link = CountingLink(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
-                before = counted[0]
-                try:
-                    found.append((*link.measured(method, arguments), counted[0] - before))
-                except (TypeError, AttributeError):
-                    break  # no such list in this request
-                finally:
-                    link.sock.close()
-            if len(found) < 2:
-                continue
-            (small, answer, statements), (large, larger, more) = found
-            if larger - answer > GROWTH * (large - small) + 1000 or more > statements + FEW_STATEMENTS + COUNT // 10:
-                wrong.append(
-                    f"{method} {'.'.join(path)}: {large - small} bytes more, {larger - answer} more in the answer, "
-                    f"{more - statements} statements"
-                )
-    finally:
-        event.remove(Engine, "before_cursor_execute", count_one)
+    port = int(served.uri.rsplit(":", 1)[1])
+    for method, path in long_lists():
+        if method in LEFT_OUT:
+            continue
+        found = []
+        for count in (1, COUNT):
+            served.make_again(make_large_table)
+            arguments = repeated(filled(METHODS[method].args_class, (), 1), path, count)
+            link = CountingLink(socket.create_connection(("127.0.0.1", port), PATIENCE_S))
+            before = served.statements
+            try:
+                found.append((*link.measured(method, arguments), served.statements - before))
+            except (TypeError, AttributeError):
+                break  # no such list in this request
+            finally:
+                link.sock.close()
+        if len(found) < 2:
+            continue
+        (small, answer, statements), (large, larger, more) = found
+        if larger - answer > GROWTH * (large - small) + 1000 or more > statements + FEW_STATEMENTS + COUNT // 10:
+            wrong.append(
+                f"{method} {'.'.join(path)}: {large - small} bytes more, {larger - answer} more in the answer, "
+                f"{more - statements} statements"
+            )
     assert not wrong, "\n".join(wrong)

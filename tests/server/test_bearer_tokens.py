@@ -12,6 +12,7 @@ import socket
 import ssl
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -34,9 +35,18 @@ from tests.server.conftest import Running, Serve, database, request_bytes  # noq
 from tests.server.test_kerberos import authentications  # noqa: E402
 from tests.server.test_tls import Authority  # noqa: E402
 
+_KEYS = 8
+"""More than a test needs: those of one test are different ones."""
+_made: deque[Any] = deque()
+
 
 def rsa_key() -> Any:
-    return rsa.generate_private_key(65537, 2048)
+    """One of a few in turn: to find the primes of one takes as long as to start a server."""
+    if len(_made) < _KEYS:
+        _made.append(rsa.generate_private_key(65537, 2048))
+    else:
+        _made.rotate(-1)
+    return _made[-1]
 
 
 def entry_of(key: Any, key_id: str | None, **more: Any) -> dict[str, Any]:
@@ -73,7 +83,7 @@ class Issuer:
                 pass
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True)
         self.thread.start()
         self.url = f"http://127.0.0.1:{self.server.server_port}/jwks.json"
 

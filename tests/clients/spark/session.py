@@ -20,7 +20,7 @@ from hms_cache.errors import StartupError
 #: Longest time for one command; all statements on a busy machine take a minute.
 COMMAND_LIMIT_S = 280.0
 
-_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m"
+_JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xss4m -Dderby.system.durability=test"
 
 
 def base_conf(scratch: Path) -> dict[str, str]:

@@ -26,6 +26,7 @@ from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.work_units import run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from tests.databases import closing, count_statements
+from tests.done_once import prepare_as_servers_do
 from tests.store.foundation.writes import add_database, names_of_databases
 
 
@@ -242,7 +243,8 @@ def test_jdbc_urls_choose_the_driver() -> None:
     assert Database("mariadb://db.example/hive").dialect == "mysql"
 
 
-def test_an_embedded_database_loses_nothing_at_a_power_cut(tmp_path: Path) -> None:
+def test_an_embedded_database_loses_nothing_at_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Database, "_prepare_sqlite", prepare_as_servers_do)
     with closing(Database(f"sqlite:///{tmp_path / 'm.db'}")) as database:
         for use in (database.checking, database.loading, database.writing):
             with use() as connection:
