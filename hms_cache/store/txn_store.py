@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection
+from sqlalchemy import Column, Connection
 
 from hms_cache.clock import Clock, stored_s
 from hms_cache.config import Settings
@@ -99,7 +99,7 @@ class TxnStore:
         level = settings.transactions.min_history_level
         use_levels = level == "on" or (level == "auto" and not database.is_sqlite)  # which no Java metastore can share
         use_write_ids = settings.transactions.min_history_write_id
-        histories = (MIN_HISTORY_LEVEL.c.MHL_TXNID, MIN_HISTORY_WRITE_ID.c.MH_TXNID)
+        histories: tuple[Column[Any], ...] = (MIN_HISTORY_LEVEL.c.MHL_TXNID, MIN_HISTORY_WRITE_ID.c.MH_TXNID)
         if features is not None:
             use_levels &= features.has(MIN_HISTORY_LEVEL)
             use_write_ids &= features.has(MIN_HISTORY_WRITE_ID)

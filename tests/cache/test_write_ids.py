@@ -18,7 +18,14 @@ from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.read_version import ReadVersion
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, OpenTxnRequest, Table, TxnType
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    MetaException,
+    OpenTxnRequest,
+    SeedTableWriteIdsRequest,
+    SeedTxnIdRequest,
+    Table,
+    TxnType,
+)
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, table
@@ -504,3 +511,25 @@ def test_lists_that_nothing_covers_do_not_load_a_table_again_and_again(servers: 
     for _ in range(10 * HEAL_AFTER_READS):
         read(here, everything)
     assert here.cache.loader.loads <= loads + 2
+
+
+@pytest.mark.parametrize("table_id", [True, False])
+def test_seeded_write_ids_are_not_taken_for_those_that_memory_has(servers: MakeServer, table_id: bool) -> None:
+    """Seeding logs no event, as in Hive: until one tells of the table, the database answers lists with seeded ids."""
+    here, elsewhere = servers(), servers()
+    known_id = make(here)
+    asked_id = known_id if table_id else None
+    before = list_of(here)
+    read(here, before, asked_id)
+    assert read(here, before, asked_id)[1] is Reason.HIT
+    elsewhere.transactions.store.seed_write_id(SeedTableWriteIdsRequest(dbName="d", tableName="t", seedWriteId=10))
+    seeded = list_of(here)
+    assert seeded != before
+    assert read(here, seeded, asked_id)[1] is Reason.STALE_WRITE_IDS
+    elsewhere.transactions.store.seed_txn_id(SeedTxnIdRequest(seedTxnId=1000))
+    assert read(here, seeded, asked_id)[1] is Reason.STALE_WRITE_IDS
+    assert write(elsewhere, "new") == 11
+    for valid in (list_of(here), seeded, before, None):
+        found, _ = read(here, valid, asked_id)
+        assert found.parameters["version"] == "new"
+    assert read(here, list_of(here), asked_id)[1] is Reason.HIT

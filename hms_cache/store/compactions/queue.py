@@ -11,7 +11,7 @@ import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, insert, null, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, null, or_, select, update
 
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.engine.text_conditions import same_text
@@ -24,6 +24,7 @@ from hms_cache.store.schema import (
     TAB_COL_STATS,
     TBLS,
     TXN_COMPONENTS,
+    TXNS,
 )
 from hms_cache.store.transactions.codes import (
     COMPACT,
@@ -32,6 +33,7 @@ from hms_cache.store.transactions.codes import (
     COMPACTION_TYPES,
     INITIATED,
     READY_FOR_CLEANING,
+    TXN_OPEN,
     WORKING,
 )
 from hms_cache.store.transactions.context import TxnContext
@@ -50,6 +52,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 Q = COMPACTION_QUEUE.c
+T = TXNS.c
 
 _CANDIDATES = 20
 """Entries a worker tries before it answers "nothing to do": more than that are never taken by others meanwhile."""
@@ -205,6 +208,7 @@ def submit_for_cleanup(connection: Connection, request: CompactionRequest, highe
 
 
 _ROWS_IN_A_STATEMENT = 1000
+_FOLLOWING = select(func.coalesce(func.max(T.TXN_ID), 0) + 1)
 
 
 def submit_all_for_cleanup(
@@ -212,10 +216,16 @@ def submit_all_for_cleanup(
 ) -> None:
     """As `submit_for_cleanup` for several requests of one transaction: a statement per 1,000 of them.
 
-    Raises MetaException for an unknown type.
+    A cleaner waits for those who may read the old files: the transactions that were opened before that one committed,
+    which notes that here. If it is over already, or there is none, those that were opened before now. Raises
+    MetaException for an unknown type.
     """
     types = [code_of_type(request.type) for request in requests]
     now = read_now_ms(connection)
+    waits: dict[str, Any] = {}
+    is_open = select(T.TXN_ID).where(T.TXN_ID == txn_id, T.TXN_STATE == TXN_OPEN).with_for_update()
+    if txn_id > 0 and connection.execute(is_open).first() is None:
+        waits = {"CQ_NEXT_TXN_ID": connection.execute(_FOLLOWING).scalar_one(), "CQ_COMMIT_TIME": now}
     first = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(requests))
     rows = [
         {
@@ -231,6 +241,7 @@ def submit_all_for_cleanup(
             "CQ_HIGHEST_WRITE_ID": highest_write_id,
             "CQ_TXN_ID": txn_id,
             "CQ_ENQUEUE_TIME": now,
+            **waits,
         }
         for number, request in enumerate(requests)
     ]

@@ -61,6 +61,7 @@ from hms_cache.store.soft_drops import (
     remove_interrupted_drop,
 )
 from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
+from hms_cache.store.warehouse import AllowedLocation
 from hms_cache.store.warehouse.locations import Location, is_relative
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidOperationException,
@@ -479,18 +480,41 @@ def _move(
     changes = warehouse.changes(transaction)
     if copying_write_id is not None:
         changes.remove_interrupted_copy(new_place)
-    if not changes.resume_rename(place, new_place) and warehouse.is_directory(place):
-        if changes.is_taken(place, new_place):
+    there = None if changes.resume_rename(place, new_place) else _where_it_is(context, transaction, row, root, place)
+    if there is not None:
+        if changes.is_taken(there, new_place):
             raise InvalidOperationException(
                 f"New location for this table {table.dbName}.{table.tableName} already exists : {goal}"
             )
-        if copying_write_id is None:
-            changes.rename_directory(place, new_place)
+        if copying_write_id is None or there is not place:
+            changes.rename_directory(there, new_place, origin=place)
         else:
             remove_interrupted_drop(warehouse, place, copying_write_id)
             changes.copy_directory(place, new_place)
             hide_older_files(changes, place, copying_write_id, DROPPED)
     new.sd.location = str(goal)
+
+
+def _where_it_is(
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, root: Location, place: AllowedLocation
+) -> AllowedLocation | None:
+    """The directory of a partition that the row says is at `place`; None if there is none.
+
+    A rename that ended without its commit may have moved it beside; what a partition has been added at meanwhile is
+    that one's.
+    """
+    warehouse = context.warehouse
+    if warehouse.is_directory(place):
+        return place
+    moved = warehouse.moved_beside(place)
+    if moved is None or not moved[0].location.is_inside(root):
+        return None
+    found, record = moved
+    name = found.location.path[len(root.path.rstrip("/")) + 1 :]
+    if partitions_by_name(transaction.connection, partitioned(row), [name], is_exact=False):
+        return None
+    warehouse.changes(transaction).forget_after_commit(record)
+    return found
 
 
 def _place(partition: Partition) -> str | None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 
-from sqlalchemy import ColumnElement, Connection, delete, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, delete, func, select, tuple_, update
 
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
+    COMPACTION_QUEUE,
     HIVE_LOCKS,
     MIN_HISTORY_LEVEL,
     MIN_HISTORY_WRITE_ID,
@@ -26,8 +27,9 @@ from hms_cache.store.transactions.abort_reasons import (
     ABORTED_BY_REPLICATION_ITSELF,
     reason_text,
 )
-from hms_cache.store.transactions.codes import TXN_ABORTED, TXN_OPEN
+from hms_cache.store.transactions.codes import READY_FOR_CLEANING, TXN_ABORTED, TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
+from hms_cache.store.transactions.database_values import now_ms
 from hms_cache.store.transactions.errors import not_open_error
 from hms_cache.store.transactions.names import plain_database
 from hms_cache.store.transactions.replicated_txns import forget_source_txn, is_replayed, own_txn_id
@@ -103,6 +105,9 @@ def abort_open_txns(
     )
     connection.execute(delete(HIVE_LOCKS).where(HIVE_LOCKS.c.HL_TXNID.in_(aborted)))
     forget_history(connection, context, aborted)
+    dropping = [row.TXN_ID for row in rows if row.TXN_TYPE == TxnType.SOFT_DELETE]
+    if dropping:
+        _keep_dropped_for_readers(connection, dropping)
     logged = [row.TXN_ID for row in rows if is_logged and row.TXN_TYPE != TxnType.READ_ONLY]
     databases = _databases_of(connection, logged) if logged else {}
     if not is_replayed:
@@ -110,6 +115,16 @@ def abort_open_txns(
     for txn_id in logged:
         transaction.append_event(context.messages.build_abort_transaction(txn_id, databases.get(txn_id, ())))
     return aborted
+
+
+def _keep_dropped_for_readers(connection: Connection, txn_ids: Sequence[int]) -> None:
+    """What these have dropped softly is dropped all the same, and its files wait for readers as after a commit."""
+    queue = COMPACTION_QUEUE.c
+    connection.execute(
+        update(COMPACTION_QUEUE)
+        .where(queue.CQ_TXN_ID.in_(txn_ids), queue.CQ_STATE == READY_FOR_CLEANING)
+        .values(CQ_NEXT_TXN_ID=select(func.max(T.TXN_ID) + 1).scalar_subquery(), CQ_COMMIT_TIME=now_ms())
+    )
 
 
 def forget_history(connection: Connection, context: TxnContext, txn_ids: Collection[int]) -> None:

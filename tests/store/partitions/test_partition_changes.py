@@ -24,6 +24,8 @@ from hms_cache.store.schema import (
     SERDE_PARAMS,
     SKEWED_STRING_LIST,
 )
+from hms_cache.store.warehouse.locations import Location
+from hms_cache.store.warehouse.move_records import MoveRecord, record_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
     FieldSchema,
@@ -314,6 +316,28 @@ def test_a_copy_is_not_made_over_something(written: PartitionCatalog) -> None:
         rename(written, COPIED)
     assert visible(written) == OF_OLD
     assert Path(written.root, "d.db/t/dt=c/hr=0").is_dir()
+
+
+@pytest.mark.parametrize("is_added", [False, True])
+@pytest.mark.parametrize("context", [NO_OPTIONS, COPIED])
+def test_a_rename_finds_what_another_one_has_moved_that_ended_without_its_commit(
+    written: PartitionCatalog, context: EnvironmentOptions, is_added: bool
+) -> None:
+    """A server died, say, when it had moved dt=a/hr=0 to dt=a/hr=1. Where a partition has been added since then, the
+    files are that one's."""
+    root = Path(written.root, "d.db/t/dt=a")
+    old, there, goal = (root / f"hr={hour}" for hour in range(3))
+    record = MoveRecord(f"file:{old}", f"file:{there}", old.stat().st_ino)
+    file = root / record_name(Location("file", "", str(there)))
+    file.write_bytes(record.encode())
+    old.rename(there)
+    if is_added:
+        written.writes.add_partitions(TableName(*T), [partition("a", "1")])
+    writer = Writer(write_id=7, valid_write_ids=SEES_ALL, options=context)
+    written.writes.rename_partition(TableName(*T), ["a", "0"], partition("a", "2"), writer=writer)
+    assert [place.exists() for place in (old, there, goal)] == [False, is_added, not is_added]
+    assert file.exists() is is_added
+    assert ((there if is_added else goal) / "delta_0000003_0000003/bucket_00000").read_text() == "rows"
 
 
 def test_refused_renames(filled: PartitionCatalog) -> None:
