@@ -502,6 +502,8 @@ class Connection(asyncio.Protocol):
                 self._cancel_arrival_timer()
             if self.charged_bytes:
                 self._charge()
+        if isinstance(self._transport, Layer):
+            self._transport.upper_waits()
 
     def _start_arrival_timer(self) -> None:
         """A message must arrive whole within a time, or half-sent ones would hold memory for ever (P11)."""

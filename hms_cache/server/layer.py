@@ -165,8 +165,12 @@ class Layer(asyncio.Protocol, asyncio.Transport):
 
     @property
     def waits_for_turn(self) -> bool:
-        """Whether bytes have come that are not read yet."""
-        return self._queued
+        """Whether bytes have come that are not read yet, here or below: HTTP may lie on TLS."""
+        lower = self._lower
+        return self._queued or (isinstance(lower, Layer) and lower.waits_for_turn)
+
+    def upper_waits(self) -> None:
+        """The connection behind has dealt with all that has come, and waits for more."""
 
     def _hold(self, reason: str) -> None:
         if not self._holds and not self._closing:

@@ -69,6 +69,9 @@ class TlsPort(Handshakes):
         return TlsLayer(upper, self, turns)
 
 
+_NOBODY = asyncio.Protocol()
+
+
 class TlsLayer(Layer):
     """One connection's TLS. `upper` is told of the connection at once, so that limits hold for handshakes, too."""
 
@@ -146,6 +149,7 @@ class TlsLayer(Layer):
         self._received.clear()
         self._drop_backlog()
         self._upper.connection_lost(error)
+        self._upper = _NOBODY  # HTTP and SASL know this layer: a cycle, with OpenSSL's memory in it
 
     def pause_writing(self) -> None:
         """The client takes less than is sent."""
