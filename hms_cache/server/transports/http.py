@@ -12,7 +12,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import h11
 
@@ -161,7 +161,7 @@ class HttpLayer(Layer):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tells the connection."""
-        self._lower = cast(asyncio.Transport, transport)
+        self._lie_on(transport)
         self._upper.connection_made(self)
 
     def data_received(self, data: bytes) -> None:

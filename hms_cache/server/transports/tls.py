@@ -13,7 +13,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from hms_cache.event_loops import ClientTimer
 from hms_cache.server.layer import Handshakes, Layer, part_from
@@ -105,7 +105,7 @@ class TlsLayer(Layer):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tells the connection, and gives the client its time for the handshake."""
-        self._lower = cast(asyncio.Transport, transport)
+        self._lie_on(transport)
         self._lower.set_write_buffer_limits(high=0)
         self._timer = ClientTimer(asyncio.get_running_loop(), self._port.handshake_timeout_s, self._overdue)
         self._upper.connection_made(self)
