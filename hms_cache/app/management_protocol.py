@@ -129,8 +129,10 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
-            if self.client is None:  # another worker, through its socket file
-                return
+            if self.client is None:
+                if transport.get_extra_info("socket").family != socket.AF_UNIX:
+                    transport.abort()  # it has gone before it was asked who it is, and must not pass for a worker
+                return  # another worker, through its socket file
             address = limits.network_of(self.client[0])
             if limits.open >= limits.max_connections or limits.by_address.get(address, 0) >= limits.max_of_one_address:
                 limits.refused_connections += 1

@@ -16,7 +16,7 @@ from hms_cache.event_loops import ClientTimer
 from hms_cache.server.combined_replies import Member, tell_loop
 from hms_cache.server.faults import busy, wire_fault
 from hms_cache.server.first_call import FirstCall
-from hms_cache.server.layer import Layer, part_from
+from hms_cache.server.layer import Layer, address_of, part_from
 from hms_cache.server.session import ANONYMOUS, CLAIMED_USER, IDENTITY, Session
 from hms_cache.server.shares import SLICE_S
 from hms_cache.server.transports.tcp_info import seconds_without_data
@@ -99,7 +99,11 @@ class Connection(asyncio.Protocol):
         if raw is not None and raw.family != socket.AF_UNIX:
             raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        self._address = self._peer()
+        address = address_of(self._transport)
+        if address is None:  # not even counted: nobody hears an answer, and what it does would be nobody's
+            self.abort()
+            return
+        self._address = address
         self._network = self._listener.network_of(self._address)
         self._refusal = self._listener.admit(self, self._network)
         if self._refusal is not None:
@@ -502,6 +506,8 @@ class Connection(asyncio.Protocol):
                 self._cancel_arrival_timer()
             if self.charged_bytes:
                 self._charge()
+        if isinstance(self._transport, Layer):
+            self._transport.upper_waits()
 
     def _start_arrival_timer(self) -> None:
         """A message must arrive whole within a time, or half-sent ones would hold memory for ever (P11)."""
@@ -569,7 +575,3 @@ class Connection(asyncio.Protocol):
         if self._writing is not None:
             self._writing.cancel()
             self._writing = None
-
-    def _peer(self) -> str:
-        name = self._transport.get_extra_info("peername") if self._transport is not None else None
-        return str(name[0]) if isinstance(name, tuple) and name else "local"

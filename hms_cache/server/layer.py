@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections import deque
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from hms_cache.clock import elapsed_s
 from hms_cache.event_loops import ClientTimer
@@ -88,6 +89,8 @@ class Layer(asyncio.Protocol, asyncio.Transport):
     _lower: asyncio.Transport
     _upper: Writer
     _closing: bool
+    _address: str
+    """Of the client, as it was at the beginning: the system knows it no more after a reset."""
 
     def __init__(self, turns: Turns) -> None:
         super().__init__()
@@ -106,6 +109,11 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         `_wait_for_turn`."""
         self._holds: set[str] = set()
         """Why the socket is not read: for the connection behind (`upper`), for what waits (`turn`), …"""
+
+    def _lie_on(self, transport: asyncio.BaseTransport) -> None:
+        """What is below, told at the beginning."""
+        self._lower = cast(asyncio.Transport, transport)
+        self._address = address_of(transport) or "gone"
 
     def _receive(self, data: bytes) -> None:
         """Reads what has come, now or in turns."""
@@ -165,8 +173,12 @@ class Layer(asyncio.Protocol, asyncio.Transport):
 
     @property
     def waits_for_turn(self) -> bool:
-        """Whether bytes have come that are not read yet."""
-        return self._queued
+        """Whether bytes have come that are not read yet, here or below: HTTP may lie on TLS."""
+        lower = self._lower
+        return self._queued or (isinstance(lower, Layer) and lower.waits_for_turn)
+
+    def upper_waits(self) -> None:
+        """The connection behind has dealt with all that has come, and waits for more."""
 
     def _hold(self, reason: str) -> None:
         if not self._holds and not self._closing:
@@ -222,10 +234,17 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         """Bytes that the client has not taken."""
         return self._lower.get_write_buffer_size()
 
-    @property
-    def _address(self) -> str:
-        name = self._lower.get_extra_info("peername")
-        return str(name[0]) if isinstance(name, tuple) and name else "local"
+
+def address_of(transport: asyncio.BaseTransport) -> str | None:
+    """Of the client, `local` for a socket file's; None if the client has gone before anybody asked who it is.
+
+    The system knows a peer no more after its reset, though what it sent can still be read.
+    """
+    name = transport.get_extra_info("peername")
+    if isinstance(name, tuple) and name:
+        return str(name[0])
+    sock = transport.get_extra_info("socket")
+    return "local" if sock is None or sock.family == socket.AF_UNIX else None
 
 
 class _Parting(asyncio.Protocol):

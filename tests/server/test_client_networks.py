@@ -15,7 +15,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol
 from hms_cache.cache.warming.load_shares import LoadLimitReached, LoadShares
 from hms_cache.call_context import call_context
-from hms_cache.server.connection import Connection
+from hms_cache.server import connection
 from hms_cache.server.shares import Turns
 from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.transports.fair_threads import FairThreads
@@ -54,7 +54,7 @@ def come_from(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
     def use(*addresses: str) -> None:
         turns = cycle(addresses)
-        monkeypatch.setattr(Connection, "_peer", lambda _: next(turns))
+        monkeypatch.setattr(connection, "address_of", lambda _: next(turns))
 
     return use
 

@@ -6,6 +6,7 @@ import gc
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -15,6 +16,9 @@ from thrift.Thrift import TException
 from hms_cache.app.housekeeping import Housekeeping
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.server.conftest import Link, Serve, request_bytes
+from tests.server.test_heard_refusals import head
+from tests.server.test_http import open_connections
+from tests.server.test_tls import Authority, wait_for
 
 LARGE = "x" * 100_000
 
@@ -81,6 +85,35 @@ def test_a_call_that_fails_leaves_no_cycle(serve: Serve, what: str, monkeypatch:
     ]
     ours = [type(one).__qualname__ for one in found if is_ours(type(one).__module__)]
     assert (frames, ours) == ([], [])
+
+
+@pytest.mark.parametrize("mode", ["binary", "http"])
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+def test_a_connection_leaves_no_cycle(
+    serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str, tls: bool
+) -> None:
+    """OpenSSL's memory of a connection is nothing that the collector of cycles counts."""
+    monkeypatch.setattr(Housekeeping, "start", lambda self, stack: None)
+    authority = Authority(tmp_path)
+    server = serve(**{"server.transport_mode": mode}, **(authority.settings() if tls else {}))
+    context = authority.client()
+    request = request_bytes("getName", 1)
+    if mode == "http":
+        request = head(**{"Content-Length": str(len(request))}) + request
+
+    def call_and_leave() -> None:
+        sock = server.connect()
+        if tls:
+            sock = context.wrap_socket(sock, server_hostname="localhost")
+        with sock:
+            sock.sendall(request)
+            assert sock.recv(65536)
+        wait_for(lambda: open_connections(server) == 0)
+
+    call_and_leave()
+    with cyclic_garbage() as found:
+        call_and_leave()
+    assert [type(one).__qualname__ for one in found if is_ours(type(one).__module__)] == []
 
 
 def is_ours(module: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hms_cache.authentication.bearer_tokens import BearerOptions, BearerTokens
 from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions
-from hms_cache.config import Settings
+from hms_cache.config import Settings, finite_s
 from hms_cache.config.sections import AuthenticationSettings
 from hms_cache.errors import StartupError
 from hms_cache.server.transports.client_networks import client_networks
@@ -41,6 +41,7 @@ def http_port(settings: Settings, tokens: BearerTokens | None) -> HttpPort | Non
         max_header_bytes=server.http_max_header_bytes,
         max_message_bytes=server.max_message_bytes,
         header_timeout_s=server.http_header_timeout_s,
+        message_timeout_s=finite_s(server.message_timeout_s),
         network_of=client_networks(server.client_ipv6_prefix_length),
     )
 

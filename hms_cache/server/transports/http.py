@@ -12,7 +12,7 @@ import asyncio
 import re
 from collections.abc import Callable, Iterable
 from time import perf_counter
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import h11
 
@@ -70,15 +70,18 @@ class HttpPort(Handshakes):
         max_header_bytes: int,
         max_message_bytes: int,
         header_timeout_s: float,
+        message_timeout_s: float | None = None,
         network_of: Callable[[str], str] = str,
     ) -> None:
-        """`tokens`: None where clients need none; `network_of`: what takes turns as one with an address."""
+        """`tokens`: None where clients need none; `message_timeout_s`: None is never; `network_of`: what takes turns as
+        one with an address."""
         super().__init__("authentication", OUTCOMES)
         self.target = f"/{path.strip('/')}".encode()
         self.tokens = tokens
         self.max_header_bytes = max_header_bytes
         self.max_message_bytes = max_message_bytes
         self.header_timeout_s = header_timeout_s
+        self.message_timeout_s = message_timeout_s
         self.threads = FairThreads(CHECK_THREADS, "hms-jwt", network_of)
 
     def protect(self, connect: Callable[[], Caller], turns: Turns) -> HttpLayer:
@@ -120,6 +123,8 @@ class Caller(Protocol):
 
     def has_more(self) -> bool: ...
 
+    def has_other_limit(self) -> bool: ...
+
     def end_calls(self) -> None: ...
 
 
@@ -156,7 +161,7 @@ class HttpLayer(Layer):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tells the connection."""
-        self._lower = cast(asyncio.Transport, transport)
+        self._lie_on(transport)
         self._upper.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
@@ -173,9 +178,14 @@ class HttpLayer(Layer):
         self._go_on()
 
     def eof_received(self) -> bool:
-        """True: this layer closes the socket by itself, after the answer that is owed."""
+        """True: this layer closes the socket by itself, after the answer that is owed.
+
+        The socket was read until now, so what had come is taken. Nothing tells of the end once more.
+        """
         self._ended = True
-        if not self._awaited and not self._checking:
+        if self._awaited:
+            self._answer_without_reply()
+        elif not self._closing:
             self.close()
         return True
 
@@ -217,6 +227,8 @@ class HttpLayer(Layer):
         self._respond(200, headers, parts)
         if not self._in_body:  # else the end of the body is next, or the connection closes
             self._loop.call_soon(self._next_request)
+        elif self._ended and not self._closing:
+            self.close()
 
     def take_turn(self) -> None:
         """Goes on with what has come."""
@@ -224,6 +236,13 @@ class HttpLayer(Layer):
         self._let_go("turn")
         if not self._closing:
             self._go_on()
+        if self._timer is not None and not self._queued:
+            self._timer.resume()
+
+    def upper_waits(self) -> None:
+        """No reply will come to what has come: a one-way call, or less than a whole one."""
+        if self._awaited and (not self._in_body or self._ended):
+            self._loop.call_soon(self._answer_without_reply)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """As asyncio's transports; and who the client is."""
@@ -241,14 +260,19 @@ class HttpLayer(Layer):
         """Closes after what is already written has gone out; a request without an answer is told that there is none."""
         upper = self._upper
         # A one-way call may end the conversation: fb303's `shutdown` does.
-        is_carried_out = bool(self._body_bytes) and upper.is_idle() and not (upper.is_decoding() or upper.has_more())
+        is_carried_out = bool(self._body_bytes) and self._is_done_with_what_came() and not upper.has_more()
         self._answer_that_is_owed(200 if is_carried_out else 503)
         self._closing = True
+        self._stop_timer()
         self._lower.close()
 
     def part(self) -> None:
         """As `close`, but what the client still sends is read, see `part_from`."""
         self._answer_that_is_owed(503)
+        self._part()
+
+    def _part(self) -> None:
+        self._stop_timer()  # what follows has a time of its own
         super().part()
 
     def _answer_that_is_owed(self, status: int) -> None:
@@ -283,8 +307,7 @@ class HttpLayer(Layer):
                 if self._http.they_are_waiting_for_100_continue:
                     informational = h11.InformationalResponse(status_code=100, headers=[])
                     self._lower.write(self._http.send(informational))
-                if not self._in_body and self._http.trailing_data[0] and self._timer is None:
-                    self._timer = ClientTimer(self._loop, self._port.header_timeout_s, self._overdue)
+                self._watch_request()
                 return
             if isinstance(event, h11.Request):
                 self._stop_timer()
@@ -292,12 +315,13 @@ class HttpLayer(Layer):
             elif isinstance(event, h11.Data):
                 if not self._awaited:
                     self._port.failed("bad_message", self._address, _MORE)
-                    super().part()
+                    self._part()
                     return
                 self._body_bytes += len(event.data)
                 self._upper.data_received(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
                 self._in_body = False
+                self._stop_timer()
                 self._body_ended()
             else:  # PAUSED until the response is sent, or the client's end
                 if event is h11.PAUSED and self._http.trailing_data[0]:
@@ -416,12 +440,27 @@ class HttpLayer(Layer):
         if not self._awaited:
             self._loop.call_soon(self._next_request)
             return
-        if not upper.is_idle() or upper.is_decoding():
+        if not self._is_done_with_what_came():
             return
         if upper.has_more() or not self._body_bytes:
             raise _Refusal(400, "the body is not a whole call of Thrift")
         self._respond(200, [_CONTENT, (b"content-length", b"0")], [])
         self._loop.call_soon(self._next_request)
+
+    def _is_done_with_what_came(self) -> bool:
+        """Whether the connection behind has decoded all that was handed on, and no call of that runs."""
+        return self._upper.is_idle() and not self._upper.is_decoding()
+
+    def _answer_without_reply(self) -> None:
+        if not self._awaited or self._checking or self._closing:
+            return
+        try:
+            if not self._in_body:
+                self._body_ended()
+            elif self._ended and self._is_done_with_what_came():
+                raise _Refusal(400, "the request ended within its body")
+        except _Refusal as refusal:
+            self._refuse(refusal)
 
     def _next_request(self) -> None:
         """Begins it once the answer before it is taken; a request whose body still comes is not over."""
@@ -450,9 +489,10 @@ class HttpLayer(Layer):
         self._lower.writelines(out)
         if http.our_state is h11.MUST_CLOSE:
             if (self._in_body or is_refusal) and not self._ended:
-                super().part()
+                self._part()
             else:
                 self._closing = True
+                self._stop_timer()
                 self._lower.close()
 
     def _refuse(self, refusal: _Refusal) -> None:
@@ -464,16 +504,38 @@ class HttpLayer(Layer):
             headers = [plain, length, (b"connection", b"close"), *refusal.headers]
             self._respond(refusal.status, headers, [text], is_refusal=True)
         self._awaited = False
-        self._stop_timer()  # what follows has a time of its own
+        if self._closing:
+            return
         if self._ended:
             self.close()
-        elif not self._closing:
-            super().part()
+        else:
+            self._part()
 
-    def _overdue(self) -> None:
+    def _watch_request(self) -> None:
+        """What has begun to come has its time: a header from its first byte, a body from its header."""
+        if self._timer is not None:
+            return
+        if self._in_body:
+            if self._port.message_timeout_s:
+                self._timer = ClientTimer(self._loop, self._port.message_timeout_s, self._body_overdue)
+        elif self._http.trailing_data[0]:
+            self._timer = ClientTimer(self._loop, self._port.header_timeout_s, self._header_overdue)
+
+    def _header_overdue(self) -> None:
         self._timer = None
         self._port.failed("timeout", self._address, f"no whole header within {self._port.header_timeout_s:g} s")
         self.abort()
+
+    def _body_overdue(self) -> None:
+        """A call that runs has its time, and what has come of one has the time of messages: this is for bodies of which
+        nothing has come yet, or which do not end with their call."""
+        self._timer = None
+        if self._upper.has_other_limit() or not self._is_done_with_what_came() or self.waits_for_turn:
+            self._watch_request()
+            return
+        text = f"no whole body within {self._port.message_timeout_s:g} s (setting server.message_timeout_s)"
+        self._port.failed("timeout", self._address, text)
+        self._refuse(_Refusal(408, text))
 
     def _stop_timer(self) -> None:
         if self._timer is not None:

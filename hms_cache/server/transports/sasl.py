@@ -7,7 +7,7 @@ import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
-from typing import Any, cast
+from typing import Any
 
 from hms_cache.authentication.mechanism import AuthenticationError, Identity, Mechanism, SecurityLayer
 from hms_cache.authentication.negotiation import BAD, ERROR, START, Negotiation
@@ -152,7 +152,7 @@ class SaslLayer(Layer):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tells the connection, and gives the client its time for the negotiation."""
-        self._lower = cast(asyncio.Transport, transport)
+        self._lie_on(transport)
         self._timer = ClientTimer(self._loop, self._port.handshake_timeout_s, self._overdue)
         self._upper.connection_made(self)
 

@@ -13,7 +13,7 @@ import ssl
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any, cast
+from typing import Any
 
 from hms_cache.event_loops import ClientTimer
 from hms_cache.server.layer import Handshakes, Layer, part_from
@@ -69,6 +69,9 @@ class TlsPort(Handshakes):
         return TlsLayer(upper, self, turns)
 
 
+_NOBODY = asyncio.Protocol()
+
+
 class TlsLayer(Layer):
     """One connection's TLS. `upper` is told of the connection at once, so that limits hold for handshakes, too."""
 
@@ -102,7 +105,7 @@ class TlsLayer(Layer):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tells the connection, and gives the client its time for the handshake."""
-        self._lower = cast(asyncio.Transport, transport)
+        self._lie_on(transport)
         self._lower.set_write_buffer_limits(high=0)
         self._timer = ClientTimer(asyncio.get_running_loop(), self._port.handshake_timeout_s, self._overdue)
         self._upper.connection_made(self)
@@ -146,6 +149,7 @@ class TlsLayer(Layer):
         self._received.clear()
         self._drop_backlog()
         self._upper.connection_lost(error)
+        self._upper = _NOBODY  # HTTP and SASL know this layer: a cycle, with OpenSSL's memory in it
 
     def pause_writing(self) -> None:
         """The client takes less than is sent."""
