@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cache
+from importlib import metadata
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,13 +18,10 @@ import pytest
 import uvicorn.server
 from sqlalchemy import Connection, Dialect
 
-from hms_cache.app import database as app_database
-from hms_cache.app import service
-from hms_cache.metrics import registry
 from hms_cache.store.engine import database, inspection
 from hms_cache.store.engine.inspection import TableShape
 from hms_cache.store.engine.statement_cache import StatementCache
-from hms_cache.store.installation.init import ensure_default_roles
+from hms_cache.store.installation.init import ensure_default_roles, init_schema
 from hms_cache.store.schema import METADATA
 from tests.databases import initialized
 
@@ -40,12 +38,13 @@ def done_once() -> Iterator[None]:
         shared = SharedStatements()
         patch.setattr(database, "StatementCache", lambda: shared)
         patch.setattr(METADATA, "create_all", _making_what_was_made(METADATA.create_all))
-        patch.setattr(app_database, "init_schema", _copying_what_was_made(app_database.init_schema))
+        patch.setattr("hms_cache.app.database.init_schema", _copying_what_was_made(init_schema))
         patch.setattr(database.Database, "_prepare_sqlite", _prepare_without_waiting)
         patch.setattr(uvicorn.server, "asyncio", _looking_around_often())
         # Two of these for each server, each of which reads and takes apart a file.
-        patch.setattr(registry, "version", cache(registry.version))
-        patch.setattr(service, "version", cache(service.version))
+        version = cache(metadata.version)
+        patch.setattr("hms_cache.metrics.registry.version", version)
+        patch.setattr("hms_cache.app.service.version", version)
         patch.setattr(inspection, "_inspect_sqlite", _by_definitions(inspection._inspect_sqlite))
         patch.setattr(inspection, "_inspect_mysql", _of_initialized(inspection._inspect_mysql))
         patch.setattr(inspection, "_inspect_postgresql", _of_initialized(inspection._inspect_postgresql))
@@ -131,14 +130,14 @@ _DEFINITIONS = "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND name NOT
 """Without those that SQLite makes itself, as for numbers that it counts."""
 
 
-def _copying_what_was_made(init_schema: Callable[[database.Database], None]) -> Callable[[database.Database], None]:
+def _copying_what_was_made(init: Callable[[database.Database], None]) -> Callable[[database.Database], None]:
     """Of the processor time that a server in this process takes to start, a third went into making the schema of its
     embedded database and its roles. Pages of one that a server has made are copied into any other that is empty."""
     template = sqlite3.connect(":memory:", check_same_thread=False)
     lock = threading.Lock()
     is_made = False
 
-    def init(target: database.Database) -> None:
+    def make_or_copy(target: database.Database) -> None:
         nonlocal is_made
         with lock:
             if is_made and _is_empty(target):
@@ -148,7 +147,7 @@ def _copying_what_was_made(init_schema: Callable[[database.Database], None]) -> 
                 target.forget_features()
                 return
             was_empty = not is_made and _is_empty(target)
-            init_schema(target)
+            init(target)
             if was_empty:
                 with target.writing() as connection:
                     ensure_default_roles(connection, int(target.clock.epoch_s()))
@@ -157,7 +156,7 @@ def _copying_what_was_made(init_schema: Callable[[database.Database], None]) -> 
                     made.backup(template)
                 is_made = True
 
-    return init
+    return make_or_copy
 
 
 def _is_empty(target: database.Database) -> bool:

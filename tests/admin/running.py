@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -20,6 +18,7 @@ from hms_cache.admin.history import History
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.service import Service
 from hms_cache.config import load
+from tests.prepared.commands import run_command
 
 TOKEN = "open sesame"
 
@@ -109,11 +108,5 @@ class Running:
 
 def hms_cache(directory: Path, *arguments: str) -> tuple[int, str]:
     """The program in a process of its own: (exit status, what it wrote)."""
-    done = subprocess.run(
-        [sys.executable, "-c", "from hms_cache.cli.main import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        cwd=directory,
-    )
+    done = run_command(arguments, directory)
     return done.returncode, done.stdout + done.stderr

@@ -20,9 +20,11 @@ from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, partition, table
 from tests.consistency.observers import wait_until
+from tests.prepared.commands import run_program
 from tests.servers import ServerProcess, metastore_client
 
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(__file__).with_name("warming_program.py").read_text()
 
 
 @pytest.fixture
@@ -46,8 +48,7 @@ def filled(initialized_database: Database, tmp_path: Path) -> str:
 
 
 def run(url: str, what: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tests.app.warming_program", url, what]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
+    return run_program(PROGRAM, (url, what), ROOT)
 
 
 def seen(url: str, what: str) -> dict[str, Any]:

@@ -191,7 +191,15 @@ def test_a_right_in_another_catalog_is_none_on_what_has_no_catalog(tmp_path: Pat
                 guard.answer(Call(method, session, Owned("ann")), guard.decisions(session), ran, arguments)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("rounds", [25, pytest.param(400, marks=pytest.mark.soak)])
+ROUNDS = [
+    25,
+    pytest.param(100, marks=pytest.mark.soak),
+    pytest.param(400, marks=[pytest.mark.soak, pytest.mark.long]),
+]
+"""Their policies and calls are the same in each run."""
+
+
+@pytest.mark.parametrize("rounds", ROUNDS)
 def test_guard_and_reference_agree(tmp_path: Path, rounds: int) -> None:
     path = tmp_path / "policy.toml"
     path.write_text("")

@@ -119,7 +119,15 @@ def fill(server: Server) -> None:
                 server.objects.writes.tables.create_table(made)
 
 
-@pytest.mark.parametrize("rounds", [10, pytest.param(100, marks=pytest.mark.soak)])
+ROUNDS = [
+    10,
+    pytest.param(30, marks=pytest.mark.soak),
+    pytest.param(100, marks=[pytest.mark.soak, pytest.mark.long]),
+]
+"""Their requests are the same in each run."""
+
+
+@pytest.mark.parametrize("rounds", ROUNDS)
 def test_no_object_is_asked_for_that_was_not_decided_upon(server: Server, rounds: int) -> None:
     handlers = all_handlers()
     site = SimpleNamespace(config_value=lambda name: None, counters=dict)

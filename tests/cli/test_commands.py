@@ -12,17 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.prepared.commands import run_command
+
 
 def hms_cache(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HMS_CACHE")}
-    return subprocess.run(
-        [sys.executable, "-c", "from hms_cache.cli.main import main; main()", *arguments],
-        cwd=cwd,
-        env=kept | environment,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    return run_command(arguments, cwd, kept | environment)
 
 
 def test_version_and_help_need_no_heavy_module(tmp_path: Path) -> None:

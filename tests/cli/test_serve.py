@@ -21,6 +21,7 @@ from thrift.transport.TTransport import TBufferedTransport
 
 from tests.conftest import ServerLookup
 from tests.consistency.observers import wait_until
+from tests.prepared.commands import run_command
 from tests.prepared.processes import prepared_python
 from tests.servers import ServerProcess
 
@@ -140,11 +141,7 @@ def test_a_database_server_without_a_schema_is_refused_with_the_command_to_run(
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert "hms-cache schema init --database" in errors
-    initialised = subprocess.run(
-        [sys.executable, "-c", "from hms_cache.cli.main import main; main()", "schema", "init", "--database", url],
-        cwd=tmp_path,
-        timeout=PATIENCE_S,
-    )
+    initialised = run_command(("schema", "init", "--database", url), tmp_path)
     assert initialised.returncode == 0
     with serving("--port", "0", "--database", url, cwd=tmp_path) as (process, port):
         with client(port) as metastore:

@@ -7,6 +7,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -44,8 +45,13 @@ def declared(extras: str | None) -> set[str]:
     return {normalized(requirement) for requirement in requirements}
 
 
-def imports() -> Iterator[tuple[str, str]]:
+@cache
+def imports() -> list[tuple[str, str]]:
     """(module's path in the package, distribution) of every import of somebody else's."""
+    return list(_imports())
+
+
+def _imports() -> Iterator[tuple[str, str]]:
     distributions = packages_distributions()
     package = ROOT / "hms_cache"
     for path in package.rglob("*.py"):

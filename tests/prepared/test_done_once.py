@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from hms_cache.app import database as app_database
-from hms_cache.app.database import ensure_first_rows
+from hms_cache.app.database import ensure_first_rows, require_schema
+from hms_cache.config import Settings
 from hms_cache.store.engine.database import Database
 from hms_cache.store.installation.init import init_schema
 from tests.app.test_service import configured
@@ -16,12 +16,12 @@ from tests.databases import closing as closing_database
 from tests.manual_clock import ManualClock
 
 
-def contents(directory: Path, make: Callable[[Database], None]) -> list[str]:
+def contents(directory: Path, make: Callable[[Database, Settings], object]) -> list[str]:
     """All that is in the database of a server that has started; roles without the time at which they were made."""
     directory.mkdir()
     settings = configured(directory, warehouse__directory="/warehouse").settings
     with closing_database(Database(settings.database.url, clock=ManualClock())) as database:
-        make(database)
+        make(database, settings)
         ensure_first_rows(database, settings)
         name = database.url.database
         assert name is not None
@@ -34,19 +34,20 @@ def contents(directory: Path, make: Callable[[Database], None]) -> list[str]:
 
 
 def test_a_copied_database_is_as_a_server_makes_it(tmp_path: Path) -> None:
-    copied = [contents(tmp_path / name, app_database.init_schema) for name in ("first", "second")]
-    made = contents(tmp_path / "made", init_schema)
+    copied = [contents(tmp_path / name, require_schema) for name in ("first", "second")]
+    made = contents(tmp_path / "made", lambda database, settings: init_schema(database))
     assert copied == [made, made]
 
 
 def test_what_is_there_is_never_copied_over(tmp_path: Path) -> None:
-    contents(tmp_path / "first", app_database.init_schema)
+    contents(tmp_path / "first", require_schema)
 
-    def make_twice(database: Database) -> None:
-        app_database.init_schema(database)
+    def make_twice(database: Database, settings: Settings) -> None:
+        require_schema(database, settings)
         with database.writing() as connection:
+            connection.exec_driver_sql("DELETE FROM VERSION")  # as if it was not made to its end
             connection.exec_driver_sql("INSERT INTO TYPES (TYPES_ID, TYPE_NAME) VALUES (1, 'kept')")
             connection.commit()
-        app_database.init_schema(database)
+        require_schema(database, settings)
 
     assert any("'kept'" in line for line in contents(tmp_path / "second", make_twice))

@@ -19,6 +19,7 @@ from hms_cache.jobs.schedule.lease import Lease, LeaseBusyError, is_running
 from hms_cache.thrift_gen.hive_metastore.ttypes import ShowLocksRequest, UnlockRequest
 from tests.conftest import ServerStarter
 from tests.jobs.catalogs import Catalog
+from tests.prepared.commands import run_command
 from tests.servers import ServerProcess
 
 ROOT = Path(__file__).parents[3]
@@ -50,9 +51,8 @@ class Runner:
 
     def run(self, plan: str, *arguments: str) -> tuple[int, dict[str, dict[str, Any]]]:
         """Exit status and steps by name."""
-        done = subprocess.run(
-            self.command(plan, *arguments), cwd=ROOT, capture_output=True, text=True, timeout=200, check=False
-        )
+        _python, _module, _name, *words = self.command(plan, *arguments)
+        done = run_command(words, ROOT, timeout_s=200)
         assert self.summary.exists(), done.stderr
         steps = json.loads(self.summary.read_text())["steps"]
         return done.returncode, {step["name"]: step for step in steps}
