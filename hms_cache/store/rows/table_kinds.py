@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hms_cache.store.rows.table_rows import EXTERNAL_TABLE, MANAGED_TABLE, VIRTUAL_VIEW
+from hms_cache.store.rows.table_rows import EXTERNAL_TABLE, MANAGED_TABLE, VIRTUAL_VIEW, guessed_type
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 
 _ICEBERG_STORAGE_HANDLER = "org.apache.iceberg.mr.hive.HiveIcebergStorageHandler"
@@ -50,9 +50,15 @@ def require_descriptor(table: Table) -> None:
 
 
 def stored_type(table: Table) -> str | None:
-    """The type to store: the parameter EXTERNAL decides between managed and external (`convertToMTable`)."""
+    """The type to store: the parameter EXTERNAL decides between managed and external (`convertToMTable`).
+
+    Clients that write every field send empty texts for what they do not set. Of a table without a type an empty text of
+    a view would be taken for one when it is read, so the type is stored; otherwise it is left to readers, as in Hive.
+    """
+    if table.tableType == "" or (table.tableType is None and table.viewOriginalText == ""):
+        return guessed_type(table.viewOriginalText or None, table.parameters or {})
     if table.tableType == MANAGED_TABLE and is_parameter_true(table, "EXTERNAL"):
         return EXTERNAL_TABLE
     if table.tableType == EXTERNAL_TABLE and not is_parameter_true(table, "EXTERNAL"):
         return MANAGED_TABLE
-    return str(table.tableType) if table.tableType else None
+    return str(table.tableType) if table.tableType is not None else None

@@ -247,7 +247,7 @@ def _table(row: Row[Any], details: _Details) -> Table:
         parameters=parameters,
         viewOriginalText=row.VIEW_ORIGINAL_TEXT,
         viewExpandedText=row.VIEW_EXPANDED_TEXT,
-        tableType=row.TBL_TYPE or _guessed_type(row.VIEW_ORIGINAL_TEXT, parameters),
+        tableType=row.TBL_TYPE or guessed_type(row.VIEW_ORIGINAL_TEXT, parameters),
         temporary=None,
         rewriteEnabled=bool(row.IS_REWRITE_ENABLED),
         catName=row.CTLG_NAME,
@@ -257,7 +257,7 @@ def _table(row: Row[Any], details: _Details) -> Table:
     )
 
 
-def _guessed_type(view_text: str | None, parameters: Mapping[str, str]) -> str:
+def guessed_type(view_text: str | None, parameters: Mapping[str, str]) -> str:
     """The type of a table written by a metastore that stored none (before Hive 0.8)."""
     if view_text is not None:
         return VIRTUAL_VIEW

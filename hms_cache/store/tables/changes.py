@@ -187,6 +187,8 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
         moved = move_directory(context, transaction, row, new, databases)
     if moved is None and not is_renamed:
         _update_basic_statistics(context, connection, new, change.writer.options)
+    if not is_view(new) and not new.sd.location:
+        new.sd.location = old.sd.location  # none sent is no change of it
     _judge_statistics(connection, old, new, change)
     cd_id = replace_columns(transaction, row, new)
     _follow_up(context, connection, row, new, change, cd_id, moved)

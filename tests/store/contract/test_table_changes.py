@@ -101,6 +101,46 @@ class TestProperties:
         catalog.alter("t", changed(found, parameters={"EXTERNAL": "TRUE"}))
         assert catalog.get().tableType == "EXTERNAL_TABLE"
 
+    @pytest.mark.parametrize("location", [None, ""])
+    def test_no_location_sent_is_no_change_of_it(self, catalog: StoreUnderTest, location: str | None) -> None:
+        """Whatever the kind of the table, with or without keys, renamed or not.
+
+        Of a table without keys whose files are to be counted it is refused (`test_new_tables_without_a_part`).
+        """
+        kinds = {
+            "managed": table,
+            "external": external,
+            "iceberg": lambda name, **fields: external(name, parameters={"table_type": "ICEBERG"}, **fields),
+        }
+        for kind, make in kinds.items():
+            for keys in ([], [("dt", "string")]):
+                name = f"{kind}{len(keys)}"
+                catalog.store.writes.tables.create_table(make(name, keys=keys))
+                before = catalog.get(name)
+                new = changed(before, parameters={**before.parameters, "k": "v"})
+                new.sd.location = location
+                catalog.alter(name, new, environment(DO_NOT_UPDATE_STATS="true"))
+                after = catalog.get(name)
+                assert (after.sd.location, after.parameters["k"]) == (before.sd.location, "v")
+                assert catalog.last_event().after().sd.location == before.sd.location
+                catalog.alter(name, changed(new, tableName=f"{name}_2"))
+                moved = f"{before.sd.location}_2" if kind == "managed" else before.sd.location
+                assert catalog.get(f"{name}_2").sd.location == moved
+                assert catalog.path(moved).is_dir()
+
+    @pytest.mark.parametrize("kind", [None, ""])
+    def test_a_table_with_an_empty_text_is_no_view(self, catalog: StoreUnderTest, kind: str | None) -> None:
+        """Clients of Thrift for Go write all fields that are not optional: what is not set is empty."""
+        empty = {"tableType": kind, "viewOriginalText": "", "viewExpandedText": ""}
+        catalog.store.writes.tables.create_table(table("managed", **empty))
+        catalog.store.writes.tables.create_table(table("external", parameters={"EXTERNAL": "TRUE"}, **empty))
+        catalog.store.writes.tables.create_table(table("view", **{**empty, "viewOriginalText": "select 1"}))
+        kinds = {"managed": "MANAGED_TABLE", "external": "EXTERNAL_TABLE", "view": "VIRTUAL_VIEW"}
+        assert {name: catalog.get(name).tableType for name in kinds} == kinds
+        for name in ("managed", "external"):
+            catalog.alter(name, changed(catalog.get(name), **empty))
+        assert {name: catalog.get(name).tableType for name in kinds} == kinds
+
     def test_ddl_time_is_set_when_absent(self, catalog: StoreUnderTest) -> None:
         found = catalog.create_table(parameters={"transient_lastDdlTime": "1"})
         catalog.alter(
