@@ -70,7 +70,7 @@ class World:
         names = self._raw.execute("SELECT name FROM main.sqlite_master WHERE type = 'table' ORDER BY name")
         self._tables = [name for (name,) in names if not name.startswith("sqlite_")]
         assert set(self._tables) >= CACHED_TABLES
-        self._baseline = self._rows()
+        self._baseline = self.rows()
         self.reads: dict[str, Read] = all_reads(self.facts)
         self._handlers = all_handlers()
         self._is_warm = False
@@ -100,7 +100,7 @@ class World:
         for statement in statements:
             for schema in ("main", "template"):
                 self._raw.execute(statement.format(schema))
-        self._baseline = self._rows()
+        self._baseline = self.rows()
         self.set_back(frozenset())
 
     def ask(self, method: str, arguments: Any) -> Any:
@@ -116,7 +116,7 @@ class World:
             self.ask(method, arguments)
         except Exception as raised:
             error = raised
-        rows = self._rows()
+        rows = self.rows()
         changed = frozenset(name for name in rows if rows[name] != self._baseline[name])
         events = self._raw.execute(
             "SELECT EVENT_TYPE FROM main.NOTIFICATION_LOG WHERE EVENT_ID > ? ORDER BY EVENT_ID", (log_end,)
@@ -150,7 +150,8 @@ class World:
         (end,) = self._raw.execute("SELECT COALESCE(MAX(EVENT_ID), 0) FROM main.NOTIFICATION_LOG").fetchone()
         return int(end)
 
-    def _rows(self) -> Rows:
+    def rows(self) -> Rows:
+        """All rows of the catalog, the log apart, by table."""
         return {
             name: sorted(self._raw.execute(f'SELECT * FROM main."{name}"').fetchall(), key=repr)
             for name in self._tables
