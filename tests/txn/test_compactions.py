@@ -584,3 +584,20 @@ def test_states_are_written_by_hives_letters(client: TxnClient) -> None:
     assert [state for _, state in shown(client, state="aborted")] == ["aborted"]
     client.change(update(H).values(CC_STATE="b"))
     assert [state for _, state in shown(client)] == ["aborted"]
+
+
+def test_what_is_submitted_for_cleanup_waits_for_transactions_that_are_open(client: TxnClient) -> None:
+    """A cleaner deletes at once what has no transaction to wait for."""
+    request = CompactionRequest("d", "t", None, CompactionType.MAJOR, "u")
+    over, aborting = client.open_many(2, TxnType.SOFT_DELETE)
+    client.commit(over)
+    reader = client.open()
+    for txn_id in (over, aborting):
+        client.store.submit_for_cleanup(request, 1, txn_id)
+    assert client.rows(COMPACTION_QUEUE, "CQ_TXN_ID", "CQ_NEXT_TXN_ID") == [(over, reader + 1), (aborting, None)]
+    client.abort(aborting)
+    assert client.rows(COMPACTION_QUEUE, "CQ_TXN_ID", "CQ_NEXT_TXN_ID") == [(over, reader + 1), (aborting, reader + 1)]
+    client.age(2000)
+    assert client.store.ready_to_clean() == []
+    client.commit(reader)
+    assert len(client.store.ready_to_clean()) == 1, "of a table one at a time"

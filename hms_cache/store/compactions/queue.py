@@ -225,7 +225,7 @@ def submit_all_for_cleanup(
     waits: dict[str, Any] = {}
     is_open = select(T.TXN_ID).where(T.TXN_ID == txn_id, T.TXN_STATE == TXN_OPEN).with_for_update()
     if txn_id > 0 and connection.execute(is_open).first() is None:
-        waits = {"CQ_NEXT_TXN_ID": connection.execute(_FOLLOWING).scalar_one(), "CQ_COMMIT_TIME": now}
+        waits["CQ_NEXT_TXN_ID"] = connection.execute(_FOLLOWING).scalar_one()
     first = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(requests))
     rows = [
         {

@@ -29,7 +29,6 @@ from hms_cache.store.transactions.abort_reasons import (
 )
 from hms_cache.store.transactions.codes import READY_FOR_CLEANING, TXN_ABORTED, TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
-from hms_cache.store.transactions.database_values import now_ms
 from hms_cache.store.transactions.errors import not_open_error
 from hms_cache.store.transactions.names import plain_database
 from hms_cache.store.transactions.replicated_txns import forget_source_txn, is_replayed, own_txn_id
@@ -123,7 +122,7 @@ def _keep_dropped_for_readers(connection: Connection, txn_ids: Sequence[int]) ->
     connection.execute(
         update(COMPACTION_QUEUE)
         .where(queue.CQ_TXN_ID.in_(txn_ids), queue.CQ_STATE == READY_FOR_CLEANING)
-        .values(CQ_NEXT_TXN_ID=select(func.max(T.TXN_ID) + 1).scalar_subquery(), CQ_COMMIT_TIME=now_ms())
+        .values(CQ_NEXT_TXN_ID=select(func.max(T.TXN_ID) + 1).scalar_subquery())
     )
 
 
