@@ -8,7 +8,6 @@ they were; clients that are owed replies must get them.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
