@@ -14,7 +14,9 @@ from __future__ import annotations
 import posixpath
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from itertools import takewhile
 from typing import Any, Protocol
 
@@ -30,6 +32,10 @@ class Each(Protocol):
 
     def __call__(self, file_system: Any, paths: Sequence[str], *, deadline_s: float) -> list[Exception | None]: ...
 
+
+MARKERS_AT_ONCE = 16
+"""Directories that one call makes at the same time on a store of objects: each takes two or three requests of tens of
+milliseconds. Hive has fifteen threads for this (`metastore.fshandler.threads`)."""
 
 _KEYS_AT_ONCE = 1000
 """Keys deleted at once: the most that S3 takes in a request."""
@@ -50,6 +56,21 @@ def make_directory(file_system: Any, path: str) -> bool:
             raise
         return False
     return True
+
+
+def make_directories(file_system: Any, paths: Sequence[str]) -> list[bool | Exception]:
+    """As `make_directory` of each, in order, or its error. On stores of objects several at the same time."""
+    if key_store_of(file_system) is None or len(paths) == 1:
+        return [_made(file_system, path) for path in paths]
+    with ThreadPoolExecutor(MARKERS_AT_ONCE, "hms-markers") as pool:
+        return list(pool.map(partial(_made, file_system), paths))
+
+
+def _made(file_system: Any, path: str) -> bool | Exception:
+    try:
+        return make_directory(file_system, path)
+    except Exception as error:  # drivers raise classes of their own
+        return error
 
 
 def is_vacant(file_system: Any, path: str) -> bool:

@@ -206,25 +206,25 @@ class Warehouse(WarehouseLayout):
         )
 
     def make_directories(self, locations: Sequence[AllowedLocation]) -> list[bool | MetaException]:
-        """As `make_directory` of each, in order, with its error; on this machine many within one time limit."""
+        """As `make_directory` of each, in order, with its error; of a file system many within one time limit."""
         if not self.manages_files:
             return [False] * len(locations)
         made: list[bool | MetaException] = [False] * len(locations)
-        by_mount: dict[str, list[int]] = {}
+        by_file_system: dict[str, list[int]] = {}
         for index, location in enumerate(locations):
-            if location.is_local:
-                by_mount.setdefault(mount_of(location.location.path), []).append(index)
-            else:
-                try:
-                    made[index] = self.make_directory(location)
-                except MetaException as error:
-                    made[index] = error
-        for mount, indexes in by_mount.items():
+            by_file_system.setdefault(file_system_of(location), []).append(index)
+        for file_system, indexes in by_file_system.items():
             for start in range(0, len(indexes), DIRECTORIES_AT_ONCE):
                 some = indexes[start : start + DIRECTORIES_AT_ONCE]
-                answers = self._make_local_directories(mount, [locations[index] for index in some])
+                answers: Sequence[bool | Exception]
+                try:
+                    answers = self._make_some(file_system, [locations[index] for index in some])
+                except MetaException as error:  # of all of them: what was made before is still to be undone
+                    answers = [error] * len(some)
                 for index, answer in zip(some, answers, strict=True):
-                    if isinstance(answer, OSError):
+                    if isinstance(answer, MetaException):
+                        made[index] = answer
+                    elif isinstance(answer, Exception):
                         failed = MetaException(
                             f"{locations[index]} is not a directory or unable to create one: {answer}"
                         )
@@ -234,20 +234,37 @@ class Warehouse(WarehouseLayout):
                         made[index] = answer
         return made
 
-    def _make_local_directories(self, mount: str, locations: list[AllowedLocation]) -> list[bool | OSError]:
-        wanted = [(location.location.path, location.root_paths) for location in locations]
+    def _make_some(self, file_system: str, locations: list[AllowedLocation]) -> Sequence[bool | Exception]:
+        def undo(made: Sequence[bool | Exception]) -> None:
+            self.remove_empty_directories(
+                [location for location, is_made in zip(locations, made, strict=True) if is_made is True]
+            )
 
-        def undo(made: list[bool | OSError]) -> None:
-            for location, is_made in zip(locations, made, strict=True):
-                if is_made is True:
-                    self.remove_empty_directory(location)
+        def work() -> Sequence[bool | Exception]:
+            if locations[0].is_local:
+                return local_files.make_directories(
+                    [(location.location.path, location.root_paths) for location in locations]
+                )
+            answers: list[bool | Exception] = [False] * len(locations)
+            opened: dict[int, tuple[Any, str]] = {}
+            for number, location in enumerate(locations):
+                try:
+                    opened[number] = self._file_systems.open(location.location)
+                except MetaException as error:
+                    answers[number] = error
+            if opened:
+                driver = next(iter(opened.values()))[0]
+                found = remote_files.make_directories(driver, [path for _, path in opened.values()])
+                for number, answer in zip(opened, found, strict=True):
+                    answers[number] = answer
+            return answers
 
         return self.ask(
-            mount,
+            file_system,
             "make",
             f"{locations[0]} is not a directory or unable to create one",
-            lambda: local_files.make_directories(wanted),
-            question=("make_directories", tuple(wanted)),
+            work,
+            question=("make_directories", tuple(map(str, locations))),
             if_late=undo,
         )
 

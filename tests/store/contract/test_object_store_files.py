@@ -420,6 +420,44 @@ def test_a_rolled_back_write_takes_its_directories_back(catalog: StoreUnderTest,
     assert [each.values for each in catalog.partitions("t")] == [["1"]]
 
 
+def test_directories_of_many_partitions_are_made_at_the_same_time(
+    catalog: StoreUnderTest, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes several requests: a thousand, one after another, would hold the table for most of a minute."""
+    make, together = remote_files.make_directory, threading.Barrier(8)
+
+    def make_with_others(file_system: Any, path: str) -> bool:
+        if "/k=" in path:
+            together.wait(LONG_S)
+        return make(file_system, path)
+
+    monkeypatch.setattr(remote_files, "make_directory", make_with_others)
+    catalog.create_table("t", keys=KEYS)
+    values = [str(number) for number in range(64)]
+    lake.put("t/k=7/a")
+    catalog.add_partitions("t", *((value,) for value in values))
+    markers = [f"t/k={value}/" for value in values if value != "7"]
+    assert lake.keys() == sorted(["t/", "t/k=7/a", *markers])
+
+
+def test_one_directory_that_cannot_be_made_takes_back_the_others(
+    catalog: StoreUnderTest, lake: Lake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = remote_files.make_directory
+
+    def make_some(file_system: Any, path: str) -> bool:
+        if path.endswith("/k=7"):
+            raise OSError("it was refused")
+        return make(file_system, path)
+
+    monkeypatch.setattr(remote_files, "make_directory", make_some)
+    catalog.create_table("t", keys=KEYS)
+    with pytest.raises(ttypes.MetaException, match=r"k=7 is not a directory or unable to create one: it was refused"):
+        catalog.add_partitions("t", *((str(number),) for number in range(20)))
+    assert lake.keys() == ["t/"]
+    assert catalog.partitions("t") == []
+
+
 def test_a_bucket_that_is_not_there(catalog: StoreUnderTest, lake: Lake) -> None:
     """None is made for a name that is misspelt."""
     place = catalog.context.warehouse.location(f"{lake.url_of('misspelt')}/x/y")
