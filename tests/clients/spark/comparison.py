@@ -23,6 +23,7 @@ _SINCE_HIVE_3 = re.compile(r"^(numFilesErasureCoded|COLUMN_STATS_ACCURATE|bucket
 _BUCKETING_ALONE = "TBLPROPERTIES (\n  'bucketing_version' = '2')\n"
 _BUCKETING_FIRST = "  'bucketing_version' = '2',\n"
 _PARAMETERS = re.compile(r"\[([^\[\]]*=[^\[\]]*)\]")
+_PARAMETERS_BEFORE_SPARK_4 = re.compile(r"(?:^|(?<=: ))\{(.+=.+)\}$", re.MULTILINE)
 
 #: Statements that a metastore since Hive 3 answers otherwise than Spark's embedded one, and its answer.
 ANSWERS_SINCE_HIVE_3: dict[str, dict[str, Any]] = {
@@ -47,7 +48,7 @@ def comparable(step: Step, answer: dict[str, Any], scratch: Path) -> dict[str, A
 
 def _comparable_cell(cell: str) -> str:
     cell = cell.replace(_BUCKETING_ALONE, "").replace(_BUCKETING_FIRST, "")
-    return _PARAMETERS.sub(_in_order, cell)
+    return _PARAMETERS.sub(_in_order, _PARAMETERS_BEFORE_SPARK_4.sub(_in_order, cell))
 
 
 def _is_of_the_client(row: list[str]) -> bool:

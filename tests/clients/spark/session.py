@@ -73,8 +73,8 @@ def remote(scratch: Path, *uris: str) -> dict[str, str]:
 class SparkProcess:
     """See `tests.clients.spark.worker`."""
 
-    def __init__(self, directory: Path, jars: tuple[Path, ...] = ()) -> None:
-        """`jars` are on the class path of the JVM."""
+    def __init__(self, directory: Path, jars: tuple[Path, ...] = (), pyspark: Path | None = None) -> None:
+        """`jars` are on the class path of the JVM. `pyspark` is a folder with another release of it."""
         try:
             home = java_home(directory)
         except StartupError as error:
@@ -89,7 +89,7 @@ class SparkProcess:
             "PYSPARK_PYTHON": sys.executable,
             "SPARK_LOCAL_IP": "127.0.0.1",
             "SPARK_LOCAL_HOSTNAME": "localhost",
-            "PYTHONPATH": str(Path(__file__).parents[3]),
+            "PYTHONPATH": os.pathsep.join(map(str, filter(None, (pyspark, Path(__file__).parents[3])))),
         }
         environment.pop("SPARK_HOME", None)
         with self._log.open("w") as log:
@@ -159,6 +159,11 @@ class SparkProcess:
         assert "rows" in answer, answer["error"]
         rows: list[list[str]] = answer["rows"]
         return rows
+
+    def answer_to(self, statement: str) -> dict[str, Any]:
+        """The rows or the error."""
+        answer: dict[str, Any] = self._ask(do="sql", statement=statement)
+        return answer
 
     def python(self, source: str) -> Any:
         """What the source leaves in ``result``."""
