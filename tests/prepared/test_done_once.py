@@ -17,7 +17,7 @@ from tests.manual_clock import ManualClock
 
 
 def contents(directory: Path, make: Callable[[Database, Settings], object]) -> list[str]:
-    """All that is in the database of a server that has started; roles without the time at which they were made."""
+    """All that is in the database of a server that has started; roles and their grants without the time of making."""
     directory.mkdir()
     settings = configured(directory, warehouse__directory="/warehouse").settings
     with closing_database(Database(settings.database.url, clock=ManualClock())) as database:
@@ -29,7 +29,8 @@ def contents(directory: Path, make: Callable[[Database, Settings], object]) -> l
         assert made.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert made.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert made.execute("PRAGMA page_size").fetchone() == (4096,)
-        made.execute("UPDATE ROLES SET CREATE_TIME = 0")
+        for table in ("ROLES", "GLOBAL_PRIVS"):
+            made.execute(f"UPDATE {table} SET CREATE_TIME = 0")
         return list(made.iterdump())
 
 
