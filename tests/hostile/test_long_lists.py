@@ -291,7 +291,8 @@ LISTS = tuple(long_lists())
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("count", [1_500, pytest.param(40_000, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("count", [1_500, 40_000])
 def test_no_list_makes_its_call_fail_inside_or_ask_for_each_element(count: int, served: WatchedService) -> None:
     wrong = []
     for method, path in LISTS:

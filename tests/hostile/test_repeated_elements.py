@@ -113,6 +113,7 @@ def make_large_table(uri: str) -> None:
 
 
 @pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_the_same_element_many_times(served: WatchedService) -> None:
     wrong = []

@@ -467,7 +467,7 @@ def test_half_a_million_structs_without_a_field_are_refused_early() -> None:
 
 
 @every_encoding
-@pytest.mark.parametrize("count", [1, 80, 150, 5_000, 40_000])
+@pytest.mark.parametrize("count", [1, 80, 150, 5_000, pytest.param(40_000, marks=[pytest.mark.soak, pytest.mark.long])])
 def test_a_message_whose_decoding_takes_turns_is_the_same(encoding: Encoding, count: int) -> None:
     """However short each turn is, and whatever part of the message has come: a busy machine makes any turn short."""
     names = METHODS["get_partitions_by_names"].args_class("d", "t", [f"p={number}" for number in range(count)])
