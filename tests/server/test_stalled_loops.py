@@ -13,6 +13,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ import pytest
 from hms_cache.app import event_loop
 from hms_cache.event_loops import CLIENT_TIME_PARTS, ClientTimer, new_event_loop
 from tests.server.conftest import Link, Running, Serve, request_bytes
-from tests.server.test_heard_refusals import MAX_MESSAGE_BYTES, MORE, head
+from tests.server.test_heard_refusals import MAX_MESSAGE_BYTES, head, heard
 from tests.server.test_tls import Authority, loop
 
 __all__ = ["loop"]
@@ -159,24 +160,10 @@ def test_the_rest_of_a_handshake(serve: Serve, loops: Loops, tmp_path: Path) -> 
 def test_the_rest_of_what_a_refused_client_sends(serve: Serve, loops: Loops) -> None:
     server = serve(**LIMITS, **{"server.max_message_bytes": MAX_MESSAGE_BYTES})
     sock = taken(server, loops, request_bytes("get_database", 1, name="x" * (MAX_MESSAGE_BYTES + 1)))
-    failed: list[OSError] = []
-
-    def send() -> None:
-        try:
-            for _ in range(250):
-                sock.sendall(MORE)
-        except OSError as error:
-            failed.append(error)
-
-    with stalled(loops):
-        sender = threading.Thread(target=send)
-        sender.start()
-    sender.join()
-    answer = bytearray()
-    while piece := sock.recv(65536):
-        answer += piece
-    assert not failed
-    assert b"server.max_message_bytes" in answer
+    with ThreadPoolExecutor(1) as pool:
+        with stalled(loops):
+            answer = pool.submit(heard, sock, b"")
+        assert b"server.max_message_bytes" in answer.result(60)
 
 
 def test_a_reply_that_is_taken_meanwhile(serve: Serve, loops: Loops) -> None:
