@@ -6,11 +6,12 @@ BIN         := $(VENV)/bin
 # Three processes on two cores, as tests often wait for servers; each has database servers of its own. A file's tests
 # stay together, so that what they share is made once.
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
-# What `make soak` runs: "long" is all of them, minutes to an hour; "short" those of a minute that need no Java, few with Spark.
+# What `make soak` runs: "long" is all of them, minutes to an hour; "short" those of a minute that need no Java, few with
+# Spark. Of these each has its name in what is printed: a run that is ended from outside shows which one did not end.
 SOAK        ?= long
 SOAKS_long  := soak
 SOAKS_short := soak and not long and not java and (short or not spark)
-SOAK_ARGS_short := -n 3 --dist loadfile --no-loadscope-reorder
+SOAK_ARGS_short := --timeout=600 -vv -n 3 --dist loadfile --no-loadscope-reorder
 SOAK_ARGS   ?=
 BENCH       ?= compare
 COVERED     ?=

@@ -5,10 +5,8 @@ Used by the benchmarks as the opponent and by tests as the reference. Needs a JD
 
 from __future__ import annotations
 
-import os
 import socket
 import subprocess
-import tarfile
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,9 +16,13 @@ from xml.sax.saxutils import escape
 import pymysql
 from sqlalchemy.engine import URL, make_url
 
+from tests.downloads import artifact, unpacked
+
 VERSION = "4.0.1"
 SCHEMA_FILE = "hive-schema-4.0.0.mysql.sql"
 START_TIMEOUT_S = 180
+FOLDER = "java-metastore"
+"""Of the cache folder of what was fetched."""
 
 _DISTRIBUTION = f"org.apache.hive:hive-standalone-metastore-server:{VERSION}:tar.gz:bin"
 _LIBRARIES = (
@@ -55,39 +57,11 @@ _OPENS = [
 ]
 
 
-def cache_directory() -> Path:
-    """Where fetched distributions are kept between runs."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return home / "hms-cache" / "java-metastore"
-
-
-def fetch(directory: Path | None = None) -> Path:
-    """The unpacked distribution; fetched at the first use. Raises CalledProcessError when Maven cannot."""
-    target = directory or cache_directory()
-    home = target / f"apache-hive-metastore-{VERSION}-bin"
-    target.mkdir(parents=True, exist_ok=True)
-    fetched = (target / ".complete").exists()
-    missing = [one for one in _LIBRARIES if not (target / "jars" / "{1}-{2}.jar".format(*one.split(":"))).exists()]
-    if missing or not fetched:
-        for artifact in missing if fetched else (_DISTRIBUTION, *_LIBRARIES):
-            subprocess.run(
-                [
-                    "mvn",
-                    "-q",
-                    "-B",
-                    "dependency:copy",
-                    f"-Dartifact={artifact}",
-                    f"-DoutputDirectory={target / 'jars'}",
-                ],
-                check=True,
-                stdin=subprocess.DEVNULL,
-            )
-        for archive in (target / "jars").glob("*.tar.gz"):
-            with tarfile.open(archive) as packed:
-                packed.extractall(target, filter="data")
-            archive.unlink()
-        (target / ".complete").touch()
-    return home
+def fetch() -> Path:
+    """The unpacked distribution; fetched at the first use. Raises `FetchFailed` when Maven cannot."""
+    for one in _LIBRARIES:
+        artifact(one, f"{FOLDER}/jars")
+    return unpacked(_DISTRIBUTION, f"{FOLDER}/apache-hive-metastore-{VERSION}-bin")
 
 
 def load_schema(home: Path, url: str) -> None:

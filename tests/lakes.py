@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 import pytest
 
+from tests.downloads import FetchFailed
+
 LAKES = ("s3", "azure", "google")
 """Kinds of object stores."""
 
@@ -58,9 +60,10 @@ class LakeServers:
             pytest.importorskip("adlfs")
             from tests import azurite
 
-            program = azurite.find()
-            if program is None:
-                pytest.skip("needs npm, which installs Azurite")
+            try:
+                program = azurite.find()
+            except FetchFailed as error:
+                pytest.skip(f"needs Azurite: {error}")
             return self._stack.enter_context(azurite.blob_store(program, self._directory))
         from tests import google_storage  # before gcsfs, which it tells what the emulator cannot
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,21 +22,6 @@ class Outcome:
     failed: frozenset[str]
     unfit: frozenset[str]
     output: str
-
-
-def fetch(name: str, project: str, options: Sequence[str] = ()) -> Path:
-    """The directory of the jars that a Maven project depends on, kept in the user's cache folder under this name.
-
-    Raises CalledProcessError when Maven cannot fetch them.
-    """
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hms-cache" / name
-    if not (base / ".complete").exists():
-        base.mkdir(parents=True, exist_ok=True)
-        (base / "pom.xml").write_text(project)
-        command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", *options]
-        subprocess.run(command, cwd=base, check=True, stdin=subprocess.DEVNULL, timeout=900)
-        (base / ".complete").touch()
-    return base / "lib"
 
 
 def project(dependencies: Sequence[str]) -> str:

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.downloads import FetchFailed, artifact
+
 JAVA_SOURCES = Path(__file__).parent / "java"
 
 _COMMON = ("org.apache.thrift:libfb303:0.9.3", "org.slf4j:slf4j-api:1.7.30")
@@ -34,31 +36,13 @@ ICEBERG_FOR_SPARK = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 _JAVA_NEEDED = {"4.2.0": 21}
 
 
-def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    folder = Path(base) / "hms-cache" / "jars"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
 @cache
-def jar(artifact: str) -> Path:
+def jar(coordinates: str) -> Path:
     """The jar of `group:name:version`, fetched at the first use."""
-    _, name, version = artifact.split(":")
-    path = _cache_folder() / f"{name}-{version}.jar"
-    if not path.exists():
-        maven = shutil.which("mvn")
-        if maven is None:
-            pytest.skip("needs Maven for fetching Hive's jars")
-        fetched = subprocess.run(
-            [maven, "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={path.parent}"],
-            capture_output=True,
-            text=True,
-            timeout=600,
-        )
-        if fetched.returncode or not path.exists():
-            pytest.skip(f"Maven cannot fetch {artifact}: {fetched.stdout[-300:]}")
-    return path
+    try:
+        return artifact(coordinates)
+    except FetchFailed as error:
+        pytest.skip(str(error))
 
 
 def _version_of(java: Path) -> int:

@@ -10,6 +10,7 @@ import pytest
 from tests.clients import junit
 from tests.clients.junit import Outcome, dependency
 from tests.conftest import ServerLookup
+from tests.downloads import dependencies
 from tests.servers import server_process
 
 CONNECTOR = "org.apache.flink:flink-connector-hive_2.12:3.0.0-1.20"
@@ -79,7 +80,7 @@ def _fetch() -> Path:
             *map(dependency, _LIBRARIES),
         ]
     )
-    return junit.fetch("flink-tests-3.0.0-1.20", project, [f"-DexcludeArtifactIds={','.join(_NOT_COPIED)}"])
+    return dependencies("flink-tests-3.0.0-1.20", project, [f"-DexcludeArtifactIds={','.join(_NOT_COPIED)}"])
 
 
 def _run(name: str, directory: Path, uri: str) -> Outcome:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import re
 import subprocess
-import tarfile
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
+from benchmarks.java_metastore import FOLDER as JAVA_METASTORE
 from benchmarks.java_metastore import VERSION, fetch
+from tests.downloads import artifact, unpacked
 
 PACKAGE = "org.apache.hadoop.hive.metastore.client"
 SOURCE = Path(__file__).parent / "java" / Path(*PACKAGE.split(".")) / "MetaStoreFactoryForTests.java"
 CLASS_TIMEOUT_S = 900
+
+_FOLDER = f"{JAVA_METASTORE}/client-tests"
 
 #: The tests look for what is dropped in the trash: server and tests have to agree that there is one.
 TRASH_INTERVAL_MIN = 30
@@ -41,22 +44,14 @@ class Release:
     tests: str
 
     def home(self) -> Path:
-        """The unpacked distribution; fetched at the first use. Raises CalledProcessError when Maven cannot."""
+        """The unpacked distribution; fetched at the first use. Raises `FetchFailed`."""
         if self.version == VERSION:
             return fetch()
-        folder = fetch().parent
-        home = folder / f"apache-hive-metastore-{self.version}-bin"
-        if not (home / ".complete").exists():
-            archive = _copy(self.distribution, folder)
-            with tarfile.open(archive) as packed:
-                packed.extractall(folder, filter="data")
-            archive.unlink()
-            (home / ".complete").touch()
-        return home
+        return unpacked(self.distribution, f"{JAVA_METASTORE}/apache-hive-metastore-{self.version}-bin")
 
     def jar_of_tests(self) -> Path:
         """The jar with the test classes."""
-        return _copy(self.tests, _folder())
+        return artifact(self.tests, _FOLDER)
 
 
 HIVE_4 = Release(
@@ -87,7 +82,7 @@ class ClientTests:
 
     def __init__(self, directory: Path, uri: str, warehouse: Path, database_url: str, release: Release) -> None:
         self._directory = directory
-        jars = [release.jar_of_tests(), *(_copy(artifact, _folder()) for artifact in _LIBRARIES)]
+        jars = [release.jar_of_tests(), *(artifact(each, _FOLDER) for each in _LIBRARIES)]
         libraries = [f"{release.home() / 'lib'}/*", f"{fetch().parent / 'jars'}/*"]
         classes = directory / "classes"
         classes.mkdir(parents=True)
@@ -130,21 +125,6 @@ def classes_of_tests(release: Release) -> list[str]:
     with zipfile.ZipFile(release.jar_of_tests()) as archive:
         found = [re.fullmatch(rf"{folder}/(Test\w+)\.class", name) for name in archive.namelist()]
     return sorted(match.group(1) for match in found if match)
-
-
-def _folder() -> Path:
-    return fetch().parent / "client-tests"
-
-
-def _copy(artifact: str, folder: Path) -> Path:
-    """The file of `group:name:version[:type:classifier]`, copied into the folder unless it is there."""
-    _, name, version, *rest = artifact.split(":")
-    kind, classifier = rest or ("jar", "")
-    path = folder / f"{name}-{version}{f'-{classifier}' if classifier else ''}.{kind}"
-    if not path.exists():
-        command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={folder}"]
-        subprocess.run(command, check=True, stdin=subprocess.DEVNULL, timeout=600)
-    return path
 
 
 def _site(uri: str, warehouse: Path, database_url: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import threading
@@ -14,6 +13,7 @@ from xml.sax.saxutils import escape
 from sqlalchemy.engine import make_url
 
 from benchmarks import java_metastore
+from tests.downloads import dependencies
 
 VERSION = "4.0.1"
 LIMIT_S = 1400
@@ -67,18 +67,11 @@ _VIOLATED = re.compile(r"DataConstraintViolationError: .*?!")
 
 
 def fetch() -> Path:
-    """The directory of the jars; Maven brings them at the first use. Raises CalledProcessError when it cannot."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hms-cache" / f"hive-engine-{VERSION}"
-    if (base / ".complete").exists():
-        return base / "lib"
-    base.mkdir(parents=True, exist_ok=True)
-    (base / "pom.xml").write_text(_project())
-    command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime"]
-    subprocess.run(command, cwd=base, check=True, stdin=subprocess.DEVNULL)
-    for unwanted in (base / "lib").glob("*-tests.jar"):
-        unwanted.unlink()
-    (base / ".complete").touch()
-    return base / "lib"
+    """The directory of the jars; Maven brings them at the first use. Raises `FetchFailed`."""
+    lib = dependencies(f"hive-engine-{VERSION}", _project(), ["-DincludeScope=runtime"])
+    for unwanted in lib.glob("*-tests.jar"):
+        unwanted.unlink(missing_ok=True)
+    return lib
 
 
 def _project() -> str:

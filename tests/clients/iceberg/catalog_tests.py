@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tests.clients import junit
 from tests.clients.junit import Outcome, dependency
+from tests.downloads import dependencies
 
 PACKAGE = "org.apache.iceberg.hive"
 SOURCE = Path(__file__).parent / "java" / Path(*PACKAGE.split(".")) / "TestHiveMetastore.java"
@@ -37,8 +38,8 @@ _NOT_NEEDED = (
 
 
 def fetch(version: str) -> Path:
-    """The directory of the jars; Maven brings them at the first use. Raises CalledProcessError when it cannot."""
-    return junit.fetch(f"iceberg-tests-{version}", _project(version))
+    """The directory of the jars; Maven brings them at the first use. Raises `FetchFailed`."""
+    return dependencies(f"iceberg-tests-{version}", _project(version))
 
 
 def classes_of_tests(version: str) -> set[str]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import tarfile
 from pathlib import Path
+
+from tests.downloads import FetchFailed, unpacked
 
 VERSION = "476"
 JAVA_NEEDED = 24
 PLUGINS = ("hive", "iceberg", "delta-lake")
-_FETCH_LIMIT_S = 1800
 
 
 class TrinoMissing(Exception):
@@ -31,28 +31,11 @@ def java() -> Path:
 
 def fetch() -> Path:
     """The unpacked server; fetched at the first use. Raises `TrinoMissing` when Maven cannot."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hms-cache" / f"trino-{VERSION}"
-    home = base / f"trino-server-{VERSION}"
-    if (base / ".complete").exists():
-        return home
-    base.mkdir(parents=True, exist_ok=True)
-    command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact=io.trino:trino-server:{VERSION}:tar.gz"]
-    fetched = subprocess.run(
-        [*command, f"-DoutputDirectory={base}"],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=_FETCH_LIMIT_S,
-        check=False,
-    )
-    archive = base / f"trino-server-{VERSION}.tar.gz"
-    if fetched.returncode or not archive.exists():
-        raise TrinoMissing(f"Maven cannot fetch Trino {VERSION}: {fetched.stdout[-300:]}")
-    with tarfile.open(archive) as packed:
-        packed.extractall(base, [member for member in packed if _is_needed(member.name)], filter="data")
-    archive.unlink()
-    (base / ".complete").touch()
-    return home
+    home = f"trino-{VERSION}/trino-server-{VERSION}"
+    try:
+        return unpacked(f"io.trino:trino-server:{VERSION}:tar.gz", home, _is_needed)
+    except FetchFailed as error:
+        raise TrinoMissing(str(error)) from error
 
 
 def _is_needed(name: str) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from pathlib import Path
+
+from tests.downloads import dependencies
 
 _HADOOP = "3.4.2"  # of PySpark 4.1
 _SDK = "2.29.52"  # of Hadoop 3.4.2; in parts, since its bundle is thirty times as large
@@ -13,15 +13,9 @@ _SPARK_HAS = ("netty-", "slf4j-", "commons-logging-", "commons-codec-")
 
 
 def fetch() -> list[Path]:
-    """The jars; Maven brings them at the first use. Raises CalledProcessError when it cannot."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hms-cache" / f"hadoop-aws-{_HADOOP}"
-    if not (base / ".complete").exists():
-        base.mkdir(parents=True, exist_ok=True)
-        (base / "pom.xml").write_text(_project())
-        command = ["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime"]
-        subprocess.run(command, cwd=base, check=True, stdin=subprocess.DEVNULL)
-        (base / ".complete").touch()
-    return sorted(jar for jar in (base / "lib").glob("*.jar") if not jar.name.startswith(_SPARK_HAS))
+    """The jars; Maven brings them at the first use. Raises `FetchFailed`."""
+    lib = dependencies(f"hadoop-aws-{_HADOOP}", _project(), ["-DincludeScope=runtime"])
+    return sorted(jar for jar in lib.glob("*.jar") if not jar.name.startswith(_SPARK_HAS))
 
 
 def _project() -> str:

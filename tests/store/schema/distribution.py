@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 import tarfile
-import tempfile
 from functools import cache
 from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, make_url
+
+from tests.downloads import FetchFailed, artifact
 
 #: Release to its tarball and the schema version that it makes.
 RELEASES = {
@@ -79,23 +77,7 @@ def _mysql_statements(script: str) -> list[str]:
 
 def _tarball(release: str) -> Path:
     """The distribution, fetched at its first use and kept in the user's cache folder."""
-    artifact, _ = RELEASES[release]
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hms-cache" / "jars"
-    _, name, version, _, _ = artifact.split(":")
-    path = folder / f"{name}-{version}-bin.tar.gz"
-    if not path.exists():
-        maven = shutil.which("mvn")
-        if maven is None:
-            pytest.skip("needs Maven for fetching Hive's distribution")
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder) as fresh:
-            fetched = subprocess.run(
-                [maven, "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={fresh}"],
-                capture_output=True,
-                text=True,
-                timeout=600,
-            )
-            if fetched.returncode or not (Path(fresh) / path.name).exists():
-                pytest.skip(f"Maven cannot fetch {artifact}: {fetched.stdout[-300:]}")
-            os.replace(Path(fresh) / path.name, path)
-    return path
+    try:
+        return artifact(RELEASES[release][0])
+    except FetchFailed as error:
+        pytest.skip(str(error))

