@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from hms_cache.event_loops import ClientTimer
+from hms_cache.event_loops import CLIENT_TIME_PARTS, ClientTimer
 from hms_cache.limited_log import LimitedLog
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -121,6 +121,8 @@ class PacketSource:
         self._answered: Answered | None = None
         self._asked_s = 0.0
         self._timer: ClientTimer | None = None
+        self._timed_from_s = 0.0
+        """When the question was asked that the timer was started for."""
         self._offered: PositionConnection | None = None
         self._next_connect_s = 0.0
         self._read_position = read_position
@@ -137,7 +139,7 @@ class PacketSource:
                 self._answered = answered
                 self._asked_s = self._loop.time()
                 if self._timer is None:
-                    self._timer = ClientTimer(self._loop, self._answer_timeout_s, self._look)
+                    self._time(self._answer_timeout_s)
                 return
         self._fallback.ask(answered)
 
@@ -194,14 +196,19 @@ class PacketSource:
             self._drop()
         self._finish(head)
 
+    def _time(self, time_s: float) -> None:
+        self._timed_from_s = self._asked_s
+        self._timer = ClientTimer(self._loop, time_s, self._look)
+
     def _look(self) -> None:
         """Whether the question that is open now is overdue. One timer at a time, not one for each question."""
         self._timer = None
         if self._answered is None:
             return
-        rest_s = self._asked_s + self._answer_timeout_s - self._loop.time()
-        if rest_s > 0:
-            self._timer = ClientTimer(self._loop, rest_s, self._look)
+        if self._asked_s > self._timed_from_s:
+            # Of this question's time a part may have gone by while the loop stood still: see `ClientTimer`.
+            rest_s = self._asked_s + self._answer_timeout_s - self._loop.time()
+            self._time(max(rest_s, self._answer_timeout_s / CLIENT_TIME_PARTS))
         else:
             self._lose(DatabaseUnavailable(f"no answer to the position check within {self._answer_timeout_s:g} s"))
 

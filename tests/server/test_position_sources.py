@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import time
 from collections.abc import Callable
 from typing import cast
 
 import pytest
 
+from hms_cache.event_loops import new_event_loop
 from hms_cache.notifications.event_log import UNKNOWN_HISTORY, History, LogHead
 from hms_cache.server import position_sources
 from hms_cache.server.position_sources import PacketSource
@@ -87,6 +89,44 @@ def test_a_question_without_an_answer_is_given_up_and_the_next_one_has_a_new_con
             questions.source.close()
 
     asyncio.run(ask())
+
+
+def test_a_question_just_before_the_loop_stands_still_is_answered() -> None:
+    """The timer of an earlier question is due when the loop goes on; the answer has come meanwhile."""
+    timeout_s = 0.4
+
+    async def ask() -> None:
+        questions = Questions(answer_timeout_s=timeout_s)
+        try:
+            await questions.ask()
+            wire = questions.wires[0]
+            assert await questions.ask(lambda: wire.there.send((5).to_bytes(8, "big"))) == 5
+            while (timer := questions.source._timer) is not None and timer._left > 1:
+                await asyncio.sleep(0.001)
+
+            here, there = socket.socketpair()
+            answers: asyncio.Queue[LogHead | None] = asyncio.Queue()
+
+            def request_has_come() -> None:
+                loop.remove_reader(here.fileno())
+                questions.source.ask(answers.put_nowait)
+                wire.there.send((6).to_bytes(8, "big"))
+                time.sleep(timeout_s * 3)
+
+            loop = asyncio.get_running_loop()
+            loop.add_reader(here.fileno(), request_has_come)
+            there.send(b"!")
+            with here, there:
+                head = await asyncio.wait_for(answers.get(), 30)
+            assert head is not None
+            assert head.last_event_id == 6
+            assert not wire.closed
+        finally:
+            questions.source.close()
+
+    # uvloop's deals with what is due before it reads what comes next; asyncio's reads first.
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        runner.run(ask())
 
 
 def test_a_connection_that_leads_elsewhere_or_is_given_up_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
