@@ -44,6 +44,11 @@ def _row(*actions: Action) -> Mapping[Facet, Action]:
 WHOLE_TABLE = _row(DROP, DROP, DROP, DROP, DROP, DROP)
 """The rule of every event type that the table below does not name, and of every scope wider than a table."""
 
+CLAIMS_TAKEN_BACK = _row(DROP, KEEP, DROP, DROP, DROP, KEEP)
+"""What the commit of another kind of metastore does to the transactional tables it wrote. Hive 4.0 and 4.1 that are to
+merge column statistics, and find theirs not of the writer's snapshot, take the claim in `COLUMN_STATS_ACCURATE` of the
+table or of a partition back, store the writer's write id there, and log no event (`HMSHandler.set_aggr_stats_for`)."""
+
 #                                     TABLE CONSTR PARTS  TSTATS PSTATS EXCLUDED
 TABLE_RULES: dict[type[ev.Event], Mapping[Facet, Action]] = {
     ev.TableCreated: WHOLE_TABLE,

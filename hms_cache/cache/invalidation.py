@@ -11,6 +11,7 @@ from hms_cache.cache.entries import DATABASE_FACETS, Entry, Facet, Key
 from hms_cache.cache.event_rules import (
     CHANGES_DATABASE_NAMES,
     CHANGES_TABLE_NAMES,
+    CLAIMS_TAKEN_BACK,
     NOTHING_STAYS,
     PARAMETERS_ALTERED,
     WHOLE_TABLE,
@@ -27,7 +28,7 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.statistics_by_column import StatisticsHeld
 from hms_cache.cache.weights import weight_of
-from hms_cache.cache.write_id_tags import Raise, TransactionTracker
+from hms_cache.cache.write_id_tags import Raise, TagChange, TransactionTracker
 from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.event_types import ONLY_OF_ITS_TABLE
@@ -49,8 +50,12 @@ class FollowingEntries(BudgetedEntries):
     """Entries that follow the log: `apply` moves the position forward and drops what the events concern. Loads that run
     meanwhile are told."""
 
-    def __init__(self, budget_bytes: int, resolve_commits: CommitResolver | None = None) -> None:
+    def __init__(
+        self, budget_bytes: int, resolve_commits: CommitResolver | None = None, *, has_peers: bool = False
+    ) -> None:
+        """`has_peers`: other kinds of metastores write, too, whose commits may take claims back without an event."""
         super().__init__(budget_bytes)
+        self._has_peers = has_peers
         self.loads = RunningLoads()
         self.creations = CreationWatch()
         self.position_listener: Callable[[int, bool], None] | None = None
@@ -276,12 +281,25 @@ class FollowingEntries(BudgetedEntries):
             written = self.tables.get(table)
             if written is not None and written.tag is not None:
                 self._raise_tag(written, written.tag, raised)
+        if change.is_commit and self._has_peers:
+            self._take_claims_back(event.event_id, change)
         if change.is_commit:
             # A commit may carry a key and value into TABLE_PARAMS of a table that it does not name.
             for table in tuple(self.with_commit_parameters):
                 self._remove_facet(self.tables[table], Facet.TABLE)
             for load in self.loads.with_facet(Facet.TABLE):
                 load.note(event.event_id, Facet.TABLE, Action.DROP_IF_COMMIT_PARAMETERS)
+
+    def _take_claims_back(self, event_id: int, change: TagChange) -> None:
+        tables = {*change.raised, *change.unknown}
+        if change.void_all:
+            # Of a table that is not held itself nobody knows.
+            tables = {
+                name for name, entry in self.tables.items() if entry.is_transactional or Facet.TABLE not in entry.facets
+            }
+            tables.update(key for key in self.loads.subjects() if isinstance(key, TableName))
+        for table in tables:
+            self._apply_rule(event_id, table, CLAIMS_TAKEN_BACK, None)
 
     def _raise_tag(self, entry: Entry, tag: ValidWriteIdList, raised: Raise) -> None:
         self._changed(entry)

@@ -45,8 +45,10 @@ class SharedCache(FollowingEntries):
     `FollowingEntries`. Here is what adds to it, a load of a snapshot, and what drops it on command.
     """
 
-    def __init__(self, budget_bytes: int, resolve_commits: CommitResolver | None = None) -> None:
-        super().__init__(budget_bytes, resolve_commits)
+    def __init__(
+        self, budget_bytes: int, resolve_commits: CommitResolver | None = None, *, has_peers: bool = False
+    ) -> None:
+        super().__init__(budget_bytes, resolve_commits, has_peers=has_peers)
         self.generation = 0
         """Counts resets."""
         self.tags_forgotten: OrderedDict[TableName, float] = OrderedDict()

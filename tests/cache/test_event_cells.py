@@ -89,6 +89,8 @@ class Fact:
     may_go: frozenset[Thing] = frozenset()
     tag: str | None = None
     """The tag of ACID afterwards (`None`: as before, while the table stays)."""
+    has_peers: bool = False
+    """Whether other kinds of metastores write, too."""
 
 
 def facts_of_table(name: TableName) -> Iterator[Fact]:
@@ -223,6 +225,30 @@ def facts_of_transactions() -> Iterator[Fact]:
     )
 
 
+def facts_beside_hive4() -> Iterator[Fact]:
+    """Its merge of column statistics takes a claim back within the transaction, and logs nothing else."""
+
+    def claims(*tables: TableName) -> frozenset[Thing]:
+        found = [parts(name, "table", "table_statistics", "partition 1", "partition 2") for name in tables]
+        return frozenset().union(*found)
+
+    yield Fact(
+        "commit resolved by the database",
+        ev.TransactionCommitted(header("COMMIT_TXN", None), 5),
+        claims(ACID) | parts(COUNTED, "table"),
+        has_peers=True,
+    )
+    yield Fact(
+        "commit of unknown",
+        ev.TransactionCommitted(header("COMMIT_TXN", None), 99),
+        claims(ACID) | parts(COUNTED, "table"),
+        may_go=claims(*TABLES),
+        has_peers=True,
+    )
+    allocated = ev.WriteIdsAllocated(header("ALLOC_WRITE_ID_EVENT", ACID), (TransactionWriteId(7, 4),))
+    yield Fact("allocate", allocated, frozenset(), may_go=parts(ACID, "table"), tag="4:2,4", has_peers=True)
+
+
 def facts_of_others() -> Iterator[Fact]:
     yield Fact("create database", ev.DatabaseCreated(header("CREATE_DATABASE", D)), whole_database(D) | DATABASE_NAMES)
     # Its properties decide whether its tables may be cached.
@@ -256,6 +282,7 @@ FACTS = tuple(
         ("plain", facts_of_table(PLAIN)),
         ("acid", facts_of_table(ACID)),
         ("transactions", facts_of_transactions()),
+        ("beside Hive 4", facts_beside_hive4()),
         ("others", facts_of_others()),
     )
     for fact in group
@@ -320,9 +347,9 @@ def prepare(name: TableName) -> Any:
     return with_entry
 
 
-def new_cache() -> SharedCache:
+def new_cache(*, has_peers: bool = False) -> SharedCache:
     """At the fence, with nothing in it. Transaction 5, open, has written to ACID under write id 2."""
-    cache = SharedCache(10**9, lambda wanted: {5: [(ACID, 2)]} if 5 in wanted else {})
+    cache = SharedCache(10**9, lambda wanted: {5: [(ACID, 2)]} if 5 in wanted else {}, has_peers=has_peers)
     cache.reset("start", FENCE)
     return cache
 
@@ -375,7 +402,7 @@ class State(Enum):
 @pytest.mark.parametrize("state", State)
 @pytest.mark.parametrize("fact", CASES)
 def test_what_an_event_takes_out_and_leaves(fact: Fact, state: State) -> None:
-    cache = new_cache()
+    cache = new_cache(has_peers=fact.has_peers)
     before = ALL
     if state in (State.LOADED, State.PARTIALLY_MISSING, State.RELOADING):
         assert len(finish(cache, begin(cache), FENCE)) == sum(len(facets) for _, facets in LOADS)
@@ -420,9 +447,28 @@ def test_what_an_event_takes_out_and_leaves(fact: Fact, state: State) -> None:
     invariants.check(cache)
 
 
+@pytest.mark.parametrize("has_peers", [False, True])
+def test_a_commit_of_a_transaction_whose_writes_were_seen(has_peers: bool) -> None:
+    """Without peers what it did to the table was logged, and what is held stays."""
+    cache = new_cache(has_peers=has_peers)
+    finish(cache, begin(cache), FENCE)
+    opened = ev.TransactionsOpened(header("OPEN_TXN", None), range(7, 8))
+    write_ids = header("ALLOC_WRITE_ID_EVENT", ACID)._replace(event_id=EVENT + 1)
+    committed = header("COMMIT_TXN", None)._replace(event_id=EVENT + 2)
+    cache.apply([opened, ev.WriteIdsAllocated(write_ids, (TransactionWriteId(7, 4),))], EVENT + 1)
+    assert held(cache) == ALL
+    loads = begin(cache)
+    cache.apply([ev.TransactionCommitted(committed, 7)], EVENT + 2)
+    claims = parts(ACID, "table", "table_statistics", "partition 1", "partition 2") if has_peers else frozenset()
+    assert held(cache) == ALL - claims - parts(COUNTED, "table")
+    finish(cache, loads, EVENT + 1)
+    assert not held(cache) & claims, "a load that did not see the commit"
+    invariants.check(cache)
+
+
 @pytest.mark.parametrize("fact", CASES)
 def test_an_event_that_comes_again_changes_nothing(fact: Fact) -> None:
-    cache = new_cache()
+    cache = new_cache(has_peers=fact.has_peers)
     finish(cache, begin(cache), FENCE)
     cache.apply([fact.event], EVENT)
     first = held(cache)

@@ -22,7 +22,7 @@ from tests.cache.world import CATALOG, create_database, partition, table
 @pytest.mark.parametrize("fact", CASES)
 def test_an_event_that_is_skipped_changes_nothing_that_is_held(fact: Fact, left: str) -> None:
     """All event types, with nothing in memory, and with everything but what the event's row names."""
-    cache = new_cache()
+    cache = new_cache(has_peers=fact.has_peers)
     of_row = fact.event.own_table
     if left == "not its table":
         finish(cache, begin(cache), FENCE)

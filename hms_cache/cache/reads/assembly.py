@@ -71,7 +71,7 @@ def build_cache(
     workers: WorkerSlot | None = None,
 ) -> Cache:
     """A cache over `store`; `follow` makes the poller that feeds it, `workers` links it to other worker processes."""
-    shared = SharedCache(options.budget_bytes, resolve_commits)
+    shared = SharedCache(options.budget_bytes, resolve_commits, has_peers=options.peers != "none")
     follower = follow(shared)
     check = PositionCheck(store.log_head, clock)
     freshness = Freshness(shared, check, follower, clock, options.max_staleness_s, options.apply_timeout_s, workers)
