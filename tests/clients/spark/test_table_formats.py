@@ -1,4 +1,4 @@
-"""Delta Lake and Apache Hudi in Spark 3.5: what they keep of their tables in the metastore.
+"""Delta Lake, Apache Hudi and Apache Paimon in Spark 3.5: what they keep of their tables in the metastore.
 
 Their catalogs and Hudi's Hive sync speak to it in ways of their own. None of their calls may meet a failure of ours.
 """
@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hmsclient.genthrift.hive_metastore.ttypes import ShowLocksRequest
 
 from tests.clients.conftest import ServerStarter
+from tests.clients.spark.formats import DELTA, HUDI, JARS, PAIMON, SPARK
 from tests.clients.spark.releases import pyspark
 from tests.clients.spark.session import SparkProcess, remote
 from tests.clients.trino.conftest import Engine
@@ -23,26 +25,6 @@ pytestmark = [
     pytest.mark.timeout(1800),
 ]
 
-SPARK = "3.5.5"
-JARS = (
-    "io.delta:delta-spark_2.12:3.2.1",
-    "io.delta:delta-storage:3.2.1",
-    "org.apache.hudi:hudi-spark3.5-bundle_2.12:0.15.0",
-)
-COMMON = {"spark.sql.codegen.factoryMode": "FALLBACK"}
-DELTA = COMMON | {
-    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "spark.databricks.delta.snapshotPartitions": "1",
-}
-HUDI = COMMON | {
-    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-    # Spark's interpreter of plans cannot sort what Hudi writes.
-    "spark.sql.codegen.wholeStage": "true",
-}
 Start = Callable[[dict[str, str]], ServerProcess]
 
 
@@ -203,3 +185,51 @@ def test_hudis_sync_and_locks(spark_3: SparkProcess, start: Start, tmp_path: Pat
         assert table.parameters["Some.Key"] == "Value"
         assert client.getCounters()["lock"] and client.getCounters()["unlock"]
     assert spark_3.sql("SELECT id, extra FROM hs.synced WHERE dt = 'p4'") == [["5", "1.5"]]
+
+
+def test_paimon(spark_3: SparkProcess, start: Start, tmp_path: Path) -> None:
+    ours = {"uri": "{uri}", "warehouse": f"file:{tmp_path}/warehouse"}
+    server = start(PAIMON | {f"spark.sql.catalog.paimon.{name}": value for name, value in ours.items()})
+    for statement in (
+        "CREATE DATABASE paimon.d",
+        "USE paimon.d",
+        "CREATE TABLE t (id INT, name STRING COMMENT 'who', dt STRING) PARTITIONED BY (dt) COMMENT 'of Paimon'"
+        " TBLPROPERTIES ('primary-key'='id,dt', 'bucket'='1', 'metastore.partitioned-table'='true',"
+        " 'hive.Owner.Team'='Data')",
+        "INSERT INTO t VALUES (1,'a','2024-01-01'),(2,'b','2024-01-02'),(3,'c','2024-01-03')",
+        "INSERT INTO t VALUES (1,'z','2024-01-01')",
+        "DELETE FROM t WHERE id = 3",
+        "UPDATE t SET name = 'y' WHERE id = 2",
+        "ALTER TABLE t ADD COLUMNS (extra DOUBLE COMMENT 'more', st STRUCT<a: INT, b: ARRAY<STRING>>)",
+        "ALTER TABLE t RENAME COLUMN extra TO more",
+        "ALTER TABLE t DROP COLUMN st",
+        "ALTER TABLE t SET TBLPROPERTIES ('snapshot.num-retained.max'='20')",
+        "ALTER TABLE t RENAME TO t2",
+        "INSERT INTO t2 VALUES (4,'d','2024-01-04',1.5)",
+        "CREATE TABLE tagged (id INT) TBLPROPERTIES ('primary-key'='id', 'bucket'='1',"
+        " 'metastore.tag-to-partition'='dt', 'metastore.tag-to-partition.preview'='none')",
+        "INSERT INTO tagged VALUES (1)",
+        "CALL paimon.sys.create_tag(table => 'd.tagged', tag => '2024-01-01', snapshot => 1)",
+        "INSERT INTO tagged VALUES (2)",
+        "CALL paimon.sys.create_tag(table => 'd.tagged', tag => '2024-01-02', snapshot => 2)",
+        "CALL paimon.sys.delete_tag(table => 'd.tagged', tag => '2024-01-01')",
+    ):
+        spark_3.sql(statement)
+    assert sorted(spark_3.sql("SELECT id, name, more FROM t2")) == [
+        ["1", "z", "None"],
+        ["2", "y", "None"],
+        ["4", "d", "1.5"],
+    ]
+    assert sorted(row[1] for row in spark_3.sql("SHOW TABLES")) == ["t2", "tagged"]
+    with metastore_client(server.port) as client:
+        assert sorted(client.get_all_tables("d")) == ["t2", "tagged"]
+        assert client.get_partition_names("d", "t2", -1) == [f"dt=2024-01-0{day}" for day in (1, 2, 3, 4)]
+        assert client.get_partition_names("d", "tagged", -1) == ["dt=2024-01-02"]
+        table = client.get_table("d", "t2")
+        assert [column.name for column in table.sd.cols] == ["id", "name", "more"]
+        assert table.parameters["Owner.Team"] == "Data"
+        assert client.getCounters()["lock"] and client.getCounters()["unlock"]
+        assert client.show_locks(ShowLocksRequest()).locks == []
+    spark_3.sql("DROP TABLE tagged")
+    spark_3.sql("DROP DATABASE paimon.d CASCADE")
+    assert spark_3.sql("SHOW DATABASES IN paimon") == [["default"]]

@@ -54,6 +54,20 @@ CATALOGS: dict[str, dict[str, str]] = {
         "connector.name": "delta_lake",
         "delta.enable-non-concurrent-writes": "true",
         "delta.register-table-procedure.enabled": "true",
+        # Of each table that it meets, it writes the schema into the metastore.
+        "delta.metastore.store-table-metadata": "true",
+        "delta.metastore.store-table-metadata-interval": "100ms",
+        **_CACHES_OFF,
+    },
+    "hudi": {"connector.name": "hudi", **_CACHES_OFF},
+    # Hive's, which leaves tables of other formats to their own catalogs, and views of them as they were written.
+    "lake": {
+        "connector.name": "hive",
+        "hive.hive-views.enabled": "true",
+        "hive.hive-views.legacy-translation": "true",
+        "hive.delta-lake-catalog-name": "delta",
+        "hive.hudi-catalog-name": "hudi",
+        "hive.iceberg-catalog-name": "iceberg",
         **_CACHES_OFF,
     },
 }

@@ -11,7 +11,7 @@ from tests.downloads import FetchFailed, unpacked
 
 VERSION = "476"
 JAVA_NEEDED = 24
-PLUGINS = ("hive", "iceberg", "delta-lake")
+PLUGINS = ("hive", "iceberg", "delta-lake", "hudi")
 
 
 class TrinoMissing(Exception):
@@ -31,7 +31,8 @@ def java() -> Path:
 
 def fetch() -> Path:
     """The unpacked server; fetched at the first use. Raises `TrinoMissing` when Maven cannot."""
-    home = f"trino-{VERSION}/trino-server-{VERSION}"
+    # Its folder names them: with other plugins it is unpacked anew.
+    home = f"trino-{VERSION}-{'-'.join(PLUGINS)}/trino-server-{VERSION}"
     try:
         return unpacked(f"io.trino:trino-server:{VERSION}:tar.gz", home, _is_needed)
     except FetchFailed as error:
