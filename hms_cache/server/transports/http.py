@@ -109,6 +109,7 @@ class Caller(Protocol):
     """The connection behind: an asyncio.Protocol that tells where it is."""
 
     has_refused_bytes: bool
+    unheard_refusal: str
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
 
@@ -266,6 +267,9 @@ class HttpLayer(Layer):
     def close(self) -> None:
         """Closes after what is already written has gone out; a request without an answer is told that there is none."""
         upper = self._upper
+        if self._awaited and not self._closing and upper.unheard_refusal:
+            self._refuse(_Refusal(503, upper.unheard_refusal))
+            return
         # A one-way call may end the conversation: fb303's `shutdown` does.
         is_carried_out = bool(self._body_bytes) and self._is_done_with_what_came() and not upper.has_more()
         self._answer_that_is_owed(200 if is_carried_out else 503)
@@ -470,6 +474,8 @@ class HttpLayer(Layer):
             return
         if upper.has_more() or not self._body_bytes:
             raise _Refusal(400, "the body is not a whole call of Thrift")
+        if upper.unheard_refusal:
+            raise _Refusal(503, upper.unheard_refusal)
         self._respond(200, [_CONTENT, (b"content-length", b"0")], [])
         self._loop.call_soon(self._next_request)
 
