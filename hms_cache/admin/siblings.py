@@ -13,6 +13,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -91,7 +92,8 @@ class Siblings:
 
 
 def _headers(request: Request) -> dict[str, str]:
-    headers = {PASSED_ON: "1", "x-commanded-by": who(request)}
+    # Quoted: a user may have any characters, and headers have Latin ones.
+    headers = {PASSED_ON: "1", "x-commanded-by": quote(who(request), safe=" :@")}
     for name in ("authorization", "accept"):
         if name in request.headers:
             headers[name] = request.headers[name]
