@@ -58,7 +58,7 @@ pytest: $(VENV)/.installed-test
 	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS)
 
 # A whole `make test` runs on the newest releases; these tests, of what a server does itself, on the oldest.
-OLDEST ?= tests/expressions tests/metrics tests/config tests/admin tests/notifications tests/store/contract
+OLDEST ?= tests/expressions tests/metrics tests/config tests/admin tests/notifications tests/store/contract tests/server/test_bearer_tokens.py
 oldest: test-packages  ## tests with the oldest dependencies that pyproject.toml allows, in .venv-oldest; OLDEST=PATHS for others
 	[ -x .venv-oldest/bin/python ] || $(PYTHON) -m venv .venv-oldest
 	$(PYTHON) tools/oldest_dependencies.py > .venv-oldest/constraints.txt

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hmac
 from collections.abc import Collection
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -107,4 +108,4 @@ def who(request: Request) -> str:
     if request.client is not None and request.client.host:
         user = request.scope.get(_COMMANDER)
         return f"{user} at {request.client.host}" if user else request.client.host
-    return request.headers.get("x-commanded-by") or "this machine"
+    return unquote(request.headers.get("x-commanded-by", "")) or "this machine"

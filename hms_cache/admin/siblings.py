@@ -13,6 +13,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -76,14 +77,14 @@ class Siblings:
         """The request passed on to every other worker: the lines of each, or why it was not reached."""
         if PASSED_ON in request.headers:
             return []
-        return [_stream(one, request.url.path, request.url.query, _headers(request)) for one in self.others()]
+        return [_stream(one, target_of(request), _headers(request)) for one in self.others()]
 
     async def ask_all(self, request: Request, timeout_s: float = ANSWER_TIMEOUT_S) -> dict[int, tuple[int, str]]:
         """The request passed on to every other worker: by worker the status and text, 0 for one not reached."""
         if PASSED_ON in request.headers:
             return {}
         others = self.others()
-        target, headers = _target(request.url.path, request.url.query), _headers(request)
+        target, headers = target_of(request), _headers(request)
         answers = await asyncio.gather(
             *(run_in_threadpool(answer_of, one, request.method, target, headers, timeout_s) for one in others)
         )
@@ -91,14 +92,19 @@ class Siblings:
 
 
 def _headers(request: Request) -> dict[str, str]:
-    headers = {PASSED_ON: "1", "x-commanded-by": who(request)}
+    # Quoted: a user may have any characters, and headers have Latin ones.
+    headers = {PASSED_ON: "1", "x-commanded-by": quote(who(request), safe=" :@")}
     for name in ("authorization", "accept"):
         if name in request.headers:
             headers[name] = request.headers[name]
     return headers
 
 
-def _target(path: str, query: str) -> str:
+def target_of(request: Request) -> str:
+    """Path and query as they came: decoded, a name's characters would be others' syntax, or could not be sent."""
+    scope = request.scope
+    raw_path: bytes = scope.get("raw_path") or quote(scope["path"]).encode()  # ASGI leaves it to the server
+    path, query = raw_path.decode("latin-1"), scope["query_string"].decode("latin-1")
     return f"{path}?{query}" if query else path
 
 
@@ -131,12 +137,12 @@ def answer_of(
         connection.close()
 
 
-async def _stream(sibling: Sibling, path: str, query: str, headers: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
+async def _stream(sibling: Sibling, target: str, headers: Mapping[str, str]) -> AsyncIterator[dict[str, Any]]:
     """The sibling's own lines without its summary; it ends the command when this reader leaves."""
     connection = _SocketFileConnection(sibling.path, ANSWER_TIMEOUT_S)
     answered = False
     try:
-        answer = await run_in_threadpool(_open, connection, _target(path, query), headers)
+        answer = await run_in_threadpool(_open, connection, target, headers)
         if answer.status != 200:
             yield {"worker": sibling.index, "unreached": (await run_in_threadpool(answer.read)).decode().strip()}
             return

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
 from hms_cache.admin.access import CHALLENGE
-from hms_cache.admin.siblings import PASSED_ON, Siblings, answer_of
+from hms_cache.admin.siblings import PASSED_ON, Siblings, answer_of, target_of
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
@@ -39,8 +39,9 @@ def on_chosen_worker(endpoint: Endpoint, siblings: Siblings) -> Endpoint:
         headers = {PASSED_ON: "1", "accept": request.headers.get("accept", "")}
         if "authorization" in request.headers:
             headers["authorization"] = request.headers["authorization"]
-        target = f"{request.url.path}?{request.url.query}"
-        status, body, content_type = await run_in_threadpool(answer_of, wanted, request.method, target, headers)
+        status, body, content_type = await run_in_threadpool(
+            answer_of, wanted, request.method, target_of(request), headers
+        )
         if status:
             challenge = {"WWW-Authenticate": CHALLENGE} if status == 401 else {}
             return Response(body, status, headers={"content-type": content_type} | challenge)

@@ -136,6 +136,7 @@ def _tls(sources: AdminSources) -> TlsPort | None:
         server_context(settings.server, asks_clients=False),
         settings.server.tls_handshake_timeout_s,
         lambda data: _PLAIN_REFUSAL,
+        None,
     )
 
 

@@ -89,6 +89,14 @@ class BearerTokens:
 
     def check_bearer(self, token: str) -> Bearer:
         """As `check`."""
+        try:
+            return self._checked(token)
+        except AuthenticationError:
+            raise
+        except Exception as error:  # nesting and numbers of JSON, each beyond some limit of Python's own
+            raise AuthenticationError("not a JSON Web Token", "bad_message") from error
+
+    def _checked(self, token: str) -> Bearer:
         import jwt
 
         most = input_limits().bearer_token_bytes
@@ -99,6 +107,8 @@ class BearerTokens:
             header = jwt.get_unverified_header(token)
         except jwt.PyJWTError as error:
             raise AuthenticationError("not a JSON Web Token", "bad_message") from error
+        if "crit" in header:  # RFC 7515, 4.1.11: whoever does not know what is named there refuses
+            raise AuthenticationError("the token needs an extension that this server does not have")
         algorithm = header.get("alg")
         if algorithm not in self._options.algorithms:
             allowed = ", ".join(self._options.algorithms)
@@ -160,6 +170,8 @@ class BearerTokens:
                 raise AuthenticationError("the token is of another issuer") from error
             except jwt.PyJWTError as error:
                 raise AuthenticationError(f"the token is refused: {error}") from error
+            if options.issuer and claims.get("iss") != options.issuer:  # to PyJWT 2.10.0 a part of it was enough
+                raise AuthenticationError("the token is of another issuer")
             return claims
         raise AuthenticationError("no key of the issuer has signed the token")
 

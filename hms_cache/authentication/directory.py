@@ -149,7 +149,9 @@ class Directory:
         connection = Connection(
             server,
             user=name,
-            password=password,
+            # As it is written, as Java's clients and OpenLDAP's send it. Of a text ldap3 would make another one (NFKC
+            # has 2 for ²), or none, which would look like a directory that does not answer.
+            password=password.encode(),
             client_strategy=SYNC,
             receive_timeout=math.ceil(self._options.timeout_s),
             auto_referrals=False,

@@ -52,7 +52,7 @@ class IssuerKey:
     entry: dict[str, Any]
 
     def of(self, algorithm: str) -> Any:
-        """As PyJWT takes it for signatures of this algorithm; None where it is no key for it: what a key is for is not
+        """What PyJWT checks signatures of this algorithm with; None where it is no key for it: what a key is for is not
         the token's to say.
         """
         import jwt
@@ -60,7 +60,7 @@ class IssuerKey:
         if self.entry.get("alg", algorithm) != algorithm or self.entry.get("kty") != _KINDS.get(algorithm[:2]):
             return None
         try:
-            return jwt.PyJWK.from_dict(self.entry, algorithm)
+            return jwt.PyJWK.from_dict(self.entry, algorithm).key
         except (jwt.PyJWTError, ValueError, TypeError, KeyError):
             return None
 

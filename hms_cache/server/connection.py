@@ -81,6 +81,8 @@ class Connection(asyncio.Protocol):
         self._closing = False
         self._refusal: str | None = None
         self.has_refused_bytes = False
+        self.unheard_refusal = ""
+        """Why a one-way call was not begun, or not ended in time: Thrift has no reply that would tell it."""
         self._hot: HotPath | FirstCall | AuthorizedHotPath | None = None
         self._unsent_bytes = 0
         self._writing: ClientTimer | None = None
@@ -385,11 +387,11 @@ class Connection(asyncio.Protocol):
         pool = self._listener.lanes.of(message.name)
         shares = self._listener.shares
         if (exceeded := shares.refusal(session.user, self._network)) is not None:
-            self._write(dispatcher.refuse(message, exceeded))
+            self._tell_refusal(message, exceeded, dispatcher.refuse(message, exceeded))
             return
         refusal = self._listener.begin_call(message.memory_bytes, pool)
         if refusal is not None:
-            self._write(encode_exception(message, busy(refusal)) if message.expects_reply else None)
+            self._tell_refusal(message, refusal)
             return
         shares.begin(session.user, self._network)
         self._running = message
@@ -411,7 +413,13 @@ class Connection(asyncio.Protocol):
                 self._deadline = None
             self._end_call(message)
             self._listener.refused_calls += 1
-            self._write(encode_exception(message, busy(pool.refusal())) if message.expects_reply else None)
+            self._tell_refusal(message, pool.refusal())
+
+    def _tell_refusal(self, message: Message, text: str, reply: bytes | None = None) -> None:
+        if message.expects_reply:
+            self._write(reply or encode_exception(message, busy(text)))
+        else:
+            self.unheard_refusal = text
 
     def _end_call(self, message: Message) -> None:
         assert self._session is not None
@@ -463,7 +471,7 @@ class Connection(asyncio.Protocol):
         else:
             took = f"{message.name} took longer than {limit:g} s"
             text = f"{took} (setting server.request_timeout_s); its outcome is unknown"
-        self._write(encode_exception(message, busy(text)) if message.expects_reply else None)
+        self._tell_refusal(message, text)
         self.close()
 
     # Bytes out, trouble, timers

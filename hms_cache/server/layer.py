@@ -12,9 +12,12 @@ from typing import Any, Protocol, cast
 
 from hms_cache.clock import elapsed_s
 from hms_cache.event_loops import ClientTimer
+from hms_cache.limited_log import LimitedLog
+from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.shares import Turns
 
 _log = logging.getLogger(__name__)
+_limited_log = LimitedLog(_log)
 
 MAX_LOGGED_ADDRESSES = 1024
 """Addresses whose first failed handshake in `LOGGED_AGAIN_S` is logged; beyond them failures are counted only."""
@@ -83,7 +86,8 @@ class Writer(Protocol):
 class Layer(asyncio.Protocol, asyncio.Transport):
     """Passes on to both sides what needs no change. Whoever derives from it handles the bytes, in `_read`.
 
-    What comes in bulk is read by turns, a slice in each, and the socket is not read meanwhile.
+    What comes in bulk is read by turns, a slice in each, and the socket is not read meanwhile. What has come and was
+    not handed on is counted, see `BufferBudget`.
     """
 
     _lower: asyncio.Transport
@@ -92,9 +96,13 @@ class Layer(asyncio.Protocol, asyncio.Transport):
     _address: str
     """Of the client, as it was at the beginning: the system knows it no more after a reset."""
 
-    def __init__(self, turns: Turns) -> None:
+    def __init__(self, turns: Turns, buffers: BufferBudget | None) -> None:
+        """`buffers`: None where nothing is counted."""
         super().__init__()
         self._turns = turns
+        self._buffers = buffers
+        self.charged_bytes = 0
+        self.charged_since_s = 0.0
         self._queued = False
         """Whether it waits for a turn."""
         self._received: deque[bytes] = deque()
@@ -125,6 +133,7 @@ class Layer(asyncio.Protocol, asyncio.Transport):
     def _receive_later(self, data: bytes) -> None:
         self._received.append(data)
         self._wait_for_turn()
+        self._charge()
 
     def _read(self, data: bytes) -> None:
         raise NotImplementedError
@@ -132,9 +141,8 @@ class Layer(asyncio.Protocol, asyncio.Transport):
     def _wait_for_turn(self) -> None:
         if not self._queued:
             self._queued = True
-            if self._timer is not None:
-                self._timer.pause()
             self._hold("turn")
+            self._follow_turns()
             self._turns.later(self._address, self)
 
     def take_turn(self) -> None:
@@ -168,8 +176,44 @@ class Layer(asyncio.Protocol, asyncio.Transport):
             if self._end_waits:
                 self._end_waits = False
                 self.eof_received()
-        if self._timer is not None and not self._queued:
-            self._timer.resume()
+        if not self._queued:
+            self._follow_turns()
+        self._charge()
+
+    def _follow_turns(self) -> None:
+        """The time of a client stands still while what it sent waits, here or below: its part is done."""
+        if self._timer is not None:
+            if self.waits_for_turn:
+                self._timer.pause()
+            else:
+                self._timer.resume()
+        if isinstance(self._upper, Layer):
+            self._upper._follow_turns()
+
+    def _held_bytes(self) -> int:
+        """What has come and was not handed on."""
+        return sum(map(len, self._received))
+
+    def _charge(self) -> None:
+        """Tells the budget what is held now."""
+        if self._buffers is not None:
+            held_bytes = 0 if self._closing else self._held_bytes()
+            if held_bytes != self.charged_bytes:
+                self._buffers.charge(self, held_bytes)
+
+    def _stop_counting(self) -> None:
+        """The client has gone, and what it sent with it."""
+        if self._buffers is not None:
+            self._buffers.charge(self, 0)
+
+    def cut_off(self, reason: str) -> None:
+        """The bytes are needed by others. Whoever derives from it tells the client, if it can be told."""
+        self._log_cut_off(reason)
+        self._received.clear()
+        self.abort()
+
+    def _log_cut_off(self, reason: str) -> None:
+        _limited_log.warning("closing the connection of %s: %s", self._address, reason)
 
     @property
     def waits_for_turn(self) -> bool:

@@ -15,6 +15,7 @@ from thrift.transport.TTransport import TBufferedTransport
 
 from hms_cache.admin.health import DatabaseProbe
 from hms_cache.admin.history import History
+from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.service import Service
 from hms_cache.config import load
@@ -26,7 +27,7 @@ TOKEN = "open sesame"
 class Running:
     """A server with a management port, and one client."""
 
-    def __init__(self, directory: Path, **settings: object) -> None:
+    def __init__(self, directory: Path, siblings: Siblings | None = None, **settings: object) -> None:
         self.directory = directory
         (directory / "token").write_text(f"{TOKEN}\n")
         self.service = Service(
@@ -40,7 +41,8 @@ class Running:
                 }
                 | {name.replace("__", "."): value for name, value in settings.items()},
                 environment={},
-            )
+            ),
+            siblings=siblings or Siblings(),
         )
         self.uri = uri = self.service.start()
         self.transport = TBufferedTransport(TSocket("127.0.0.1", int(uri.rpartition(":")[2])))

@@ -9,7 +9,7 @@ import json
 import logging
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ pytest.importorskip("cryptography")
 
 import jwt
 
+from hms_cache.admin.siblings import Siblings
 from hms_cache.authentication.bearer_tokens import rights_in
 from hms_cache.config import load
 from hms_cache.errors import ConfigurationError, StartupError
@@ -122,6 +123,27 @@ def test_who_commanded_stands_in_the_log_and_on_the_page(
         assert running.ask("/commands/flush", issuer.token(sub="olga", **COMMAND), post=True)[0] == 200
     assert any("commanded by olga at 127.0.0.1" in record.getMessage() for record in caplog.records)
     assert "olga at 127.0.0.1" in running.ask("/operations", issuer.token(**READ))[1]
+
+
+def test_a_command_reaches_the_other_workers_whoever_sends_it(
+    tmp_path: Path, issuer: Issuer, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ExitStack() as stack:
+        workers = [
+            stack.enter_context(closing(Running(tmp_path, Siblings(index, 2, tmp_path), **settings_of(issuer))))
+            for index in range(2)
+        ]
+        for name in ("olga", "Jörg", "Łukasz 山田", "100%25", "ann@EXAMPLE.TEST: it's"):
+            caplog.clear()
+            token = issuer.token(sub=name, **COMMAND)
+            with caplog.at_level(logging.WARNING, "hms_cache.admin"):
+                for command in ("pause", "resume"):
+                    status, told = workers[0].ask(f"/events/{command}", token, post=True)
+                    assert status == 200, told
+                status, told = workers[0].ask("/commands/flush", token, post=True)
+                assert status == 200 and json.loads(told.splitlines()[-1])["finished"]["unreached"] == [], told
+            lines = [record.getMessage() for record in caplog.records]
+            assert sum(f"commanded by {name} at 127.0.0.1" in line for line in lines) == 6, lines
 
 
 def test_a_new_key_is_found_and_an_issuer_that_is_away_is_told_apart_from_a_bad_token(

@@ -6,15 +6,18 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 from pydantic import TypeAdapter
 
 from hms_cache.admin.pages.routes import PAGES, Page
+from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.status import ServerStatus
 from hms_cache.cache.warming.prewarm import most_used
 from tests.admin.running import TOKEN, Running
@@ -314,3 +317,29 @@ def test_a_paused_poller_shows_its_lag(changing: Running) -> None:
         assert changing.json("/jsonmetrics")["events-processor.pending-events"] == 1
     finally:
         changing.ask("/events/resume", TOKEN, post=True)
+
+
+ODD_NAMES = (
+    "é",
+    "山",
+    "a%20b",
+    "a%0D%0AX-Odd:%201",
+    "a%3Fworker=0",
+    "a%23b",
+    "%252e",
+    "%ff",
+    "a%2Fb",
+    "%00",
+    "a%26b=c",
+)
+
+
+def test_workers_give_one_answer_whatever_a_table_is_called(tmp_path: Path) -> None:
+    """The first one answers whoever is asked: what is asked for must come to it as it was written."""
+    with ExitStack() as stack:
+        workers = [stack.enter_context(closing(Running(tmp_path, Siblings(index, 2, tmp_path)))) for index in range(2)]
+        for name in ODD_NAMES:
+            asked = f"/table/shop.{name if name.isascii() else quote(name)}"
+            answers = [worker.ask(asked) for worker in workers]
+            assert answers[0][0] in (200, 404), name
+            assert answers[1] == answers[0], name

@@ -25,8 +25,8 @@ import pytest
 jwt = pytest.importorskip("jwt")
 pytest.importorskip("cryptography")
 
-from cryptography.hazmat.primitives import serialization  # noqa: E402
-from cryptography.hazmat.primitives.asymmetric import ec, rsa  # noqa: E402
+from cryptography.hazmat.primitives import hashes, serialization  # noqa: E402
+from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa  # noqa: E402
 
 from hms_cache.authentication.bearer_tokens import BearerOptions, BearerTokens  # noqa: E402
 from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions  # noqa: E402
@@ -417,3 +417,72 @@ def test_a_kept_token_ends_in_time(issuer: Issuer) -> None:
     assert tokens.known(token) is not None
     now_s[0] += 2
     assert tokens.known(token) is None
+
+
+def part(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+ODD_HEADERS = {
+    "a deep list": b"[" * 6000,
+    "a deep algorithm": b'{"alg":' + b"[" * 6000,
+    "deep objects": b'{"a":' * 1500,
+    "a long number": b"1" * 6000,
+    "a long number as algorithm": b'{"alg":' + b"1" * 6000 + b"}",
+    "infinity": b'{"alg":1e999}',
+    "nothing": b"null",
+    "no object": b"[]",
+    "a number as key": b'{"alg":"RS256","kid":1}',
+    "lists": b'{"alg":["RS256"],"kid":["one"]}',
+    "half a character": b'{"alg":"RS256","kid":"\\ud800"}',
+    "not UTF-8": b"\xff\xfe",
+    "a path": b'{"alg":"RS256","kid":"../../../etc/passwd"}',
+    "an extension": b'{"alg":"RS256","kid":"one","crit":["x"],"x":1}',
+    "no encoding": b'{"alg":"RS256","kid":"one","crit":["b64"],"b64":false}',
+}
+
+ODD_CLAIMS: dict[str, dict[str, Any]] = {
+    "an end of 400 digits": {"exp": 10**400},
+    "no end": {"exp": float("inf")},
+    "an end that is no number": {"exp": float("nan")},
+    "a list as end": {"exp": []},
+    "an object as end": {"exp": {}},
+    "a beginning that never comes": {"nbf": float("inf")},
+    "a list as beginning": {"nbf": []},
+    "an issue that never was": {"iat": float("inf")},
+    "a list of issuers": {"iss": ["issuer"]},
+    "an object of issuers": {"iss": {"issuer": 1}},
+    "a part of the issuer": {"iss": "issu"},
+    "another case": {"iss": "ISSUER"},
+    "an object of audiences": {"aud": {"hms": 1}},
+    "a number in audiences": {"aud": ["hms", 1]},
+    "a number as user": {"sub": 5},
+    "a list of users": {"sub": ["ann"]},
+    "half a character as user": {"sub": "\ud800"},
+}
+
+
+def signed_by(issuer: Issuer, header: bytes, claims: bytes) -> str:
+    """Signed by the issuer's key, whatever it says."""
+    text = f"{part(header)}.{part(claims)}"
+    return f"{text}.{part(issuer.keys['one'].sign(text.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+
+
+def test_whatever_a_token_says_it_is_good_or_refused(issuer: Issuer) -> None:
+    """Also one that the issuer has signed; with PyJWT as old as is allowed, too (`make oldest`)."""
+    keys = KeySet(KeySetOptions(issuer.url, None, 5, 300, 60))
+    keys.load()
+    tokens = BearerTokens(keys, BearerOptions(("RS256",), "issuer", ("hms",), "sub", 1))
+    good: dict[str, Any] = {"sub": "ann", "iss": "issuer", "aud": "hms", "exp": int(time.time()) + 600}
+    head = b'{"alg":"RS256","kid":"one"}'
+    assert tokens.check(signed_by(issuer, head, json.dumps(good).encode())).user == "ann"
+    cases = {name: (header, json.dumps(good).encode()) for name, header in ODD_HEADERS.items()}
+    cases |= {name: (head, json.dumps(good | odd).encode()) for name, odd in ODD_CLAIMS.items()}
+    cases["deep claims"] = (head, b'{"exp":' + b"[" * 6000)
+    accepted = {}
+    for name, (header, claims) in cases.items():
+        try:
+            accepted[name] = tokens.check(signed_by(issuer, header, claims))
+        except AuthenticationError as error:
+            assert len(str(error)) < 300, name
+    assert accepted == {}

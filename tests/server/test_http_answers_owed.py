@@ -8,9 +8,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hms_cache.store.databases.database_store import Databases
 from tests.server.conftest import Running, Serve, request_bytes, table
 from tests.server.test_tls import Authority, wait_for
 
@@ -166,3 +168,50 @@ def test_a_user_for_whose_name_there_is_no_room_is_told(
                 assert status == 200 and (b"sessions_budget_bytes" in body) == (user != "ann")
     wait_for(lambda: open_connections(server) == 0)
     assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+LIMITS: dict[str, dict[str, object]] = {
+    "server.request_timeout_s": {"server.request_timeout_s": 0.2},
+    "server.max_in_flight": {"server.max_in_flight": 1},
+    "server.max_calls_per_user": {"server.max_calls_per_user": 1},
+    "server.max_waiting_per_lane": {"server.threads": 1, "server.max_waiting_per_lane": 1},
+}
+"""One call is begun, and then one more than there may be; or the time of the first is up."""
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_one_way_call_that_is_not_carried_out_is_told_why(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """Thrift has no reply for it; HTTP does."""
+    server = serve(**HTTP, **{"cache.enabled": False}, **LIMITS[limit])
+    one_way = bytearray(request_bytes("get_all_databases", 1))
+    one_way[3] = 4
+    proceed, begun = threading.Event(), threading.Semaphore(0)
+    original = Databases.get_database_names
+
+    def slow(self: Databases, *arguments: Any, **options: Any) -> list[str]:
+        begun.release()
+        assert proceed.wait(30)
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(Databases, "get_database_names", slow)
+    try:
+        first = server.connect()
+        first.sendall(request_of("ann", bytes(one_way)))
+        assert begun.acquire(timeout=30)
+        told = first
+        if limit != "server.request_timeout_s":
+            if limit == "server.max_waiting_per_lane":
+                server.connect().sendall(request_of("ann", bytes(one_way)))
+                registry = server.service.metrics.registry
+                wait_for(lambda: registry.get_sample_value("hms_cache_calls_in_flight") == 2)
+            told = server.connect()
+            told.sendall(request_of("ann", bytes(one_way)))
+        status, body = answer_on(told)
+        assert (status, limit.encode() in body) == (503, True)
+        assert told.recv(1) == b""
+    finally:
+        proceed.set()
+    if told is not first:
+        assert answer_on(first) == (200, b"")

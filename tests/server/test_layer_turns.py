@@ -17,6 +17,7 @@ from typing import Any, cast
 
 import pytest
 
+from hms_cache.event_loops import ClientTimer
 from hms_cache.server import layer as layer_module
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import FIRST_PIECE_BYTES, Layer
@@ -32,6 +33,9 @@ ITEM_S = 5e-6
 
 ITEMS = 20_000
 
+LIMIT_S = 0.1
+"""Of clients, where a test waits for longer."""
+
 MOST_ITEMS = FIRST_PIECE_BYTES // 4 + SLICE_S / ITEM_S
 """In one go: the first piece is taken on trust; the shortest frame of a byte has five."""
 
@@ -40,10 +44,14 @@ class Upper(asyncio.Protocol):
     """The connection behind."""
 
     has_refused_bytes = False
+    unheard_refusal = ""
 
     def __init__(self) -> None:
         self.received = bytearray()
         self.ended_after: int | None = None
+        self.told: list[str] = []
+        """Why it was cut off."""
+        self.is_busy = True
 
     def data_received(self, data: bytes) -> None:
         self.received += data
@@ -52,8 +60,14 @@ class Upper(asyncio.Protocol):
         self.ended_after = len(self.received)
         return True
 
+    def cut_off(self, reason: str) -> None:
+        self.told.append(reason)
+
+    def end_calls(self) -> None:
+        self.is_busy = False
+
     def is_idle(self) -> bool:
-        return False
+        return not self.is_busy
 
     def is_decoding(self) -> bool:
         return True
@@ -121,7 +135,14 @@ class Bench:
 
 def http_body() -> tuple[Bench, bytes]:
     """A body in chunks of a byte."""
-    port = HttpPort("metastore", None, max_header_bytes=1 << 15, max_message_bytes=1 << 20, header_timeout_s=60)
+    port = HttpPort(
+        "metastore",
+        None,
+        max_header_bytes=1 << 15,
+        max_message_bytes=1 << 20,
+        header_timeout_s=60,
+        buffers=BufferBudget(1 << 24, lambda: 0.0),
+    )
     head = b"POST /metastore HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
     return Bench(lambda upper, turns: port.protect(cast(Any, lambda: upper), turns)), head + b"1\r\nx\r\n" * ITEMS
 
@@ -145,7 +166,7 @@ class TlsClient:
 def tls_port(authority: Authority) -> TlsPort:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority.server_file)
-    return TlsPort(context, 60, refusal_of_plain_call)
+    return TlsPort(context, 60, refusal_of_plain_call, BufferBudget(1 << 24, lambda: 0.0))
 
 
 def tls_records(authority: Authority) -> tuple[Bench, bytes]:
@@ -226,6 +247,80 @@ def test_the_clients_end_comes_after_what_it_sent(kind: str, tmp_path: Path) -> 
         assert bench.upper.ended_after is None
         bench.run()
         assert bench.upper.ended_after == ITEMS
+        bench.layer.connection_lost(None)
+
+    asyncio.run(read())
+
+
+def http_over_tls(authority: Authority) -> Bench:
+    """Its header has begun to come."""
+    port = tls_port(authority)
+    http = HttpPort(
+        "metastore",
+        None,
+        max_header_bytes=1 << 15,
+        max_message_bytes=1 << 20,
+        header_timeout_s=LIMIT_S,
+        buffers=BufferBudget(1 << 24, lambda: 0.0),
+    )
+    return Bench(lambda upper, turns: port.protect(cast(Any, http.protect(cast(Any, lambda: upper), turns)), turns))
+
+
+def sasl_over_tls(authority: Authority) -> Bench:
+    """Its negotiation has begun."""
+    port = tls_port(authority)
+    sasl = SaslPort({}, LIMIT_S, LIMIT_S, 1 << 20, BufferBudget(1 << 24, lambda: 0.0))
+    return Bench(lambda upper, turns: port.protect(sasl.protect(upper, turns), turns))
+
+
+def frames_over_tls(authority: Authority) -> Bench:
+    """A frame has begun to come."""
+    bench = sasl_over_tls(authority)
+    layer = cast(Any, bench.layer)._upper
+    layer._cancel_timer()
+    layer._negotiation, layer._counted = None, True
+    return bench
+
+
+@pytest.mark.parametrize(
+    ("made", "first", "rest"),
+    [
+        (http_over_tls, b"POST /metastore HTTP/1.1\r\nhost: a\r\nx: ", b"y" * 8000),
+        (sasl_over_tls, b"\x01\0\0\0", b"\x05PLAIN" * 2000),
+        (frames_over_tls, b"\0\0\x20\0", b"x" * 8000),
+    ],
+)
+def test_the_time_of_a_client_stands_still_while_what_it_sent_waits_below(
+    made: Callable[[Authority], Bench], first: bytes, rest: bytes, tmp_path: Path
+) -> None:
+    async def read() -> None:
+        bench = made(Authority(tmp_path))
+        aborted: list[bool] = []
+        cast(Any, bench.socket).abort = lambda: aborted.append(True)
+        client = TlsClient()
+        for _ in range(3):
+            bench.take(client.shake_hands())
+            client.incoming.write(bytes(bench.socket.sent))
+            bench.socket.sent.clear()
+        client.tls.write(first)
+        bench.layer.data_received(client.outgoing.read())
+        bench.run()
+        client.tls.write(rest)
+        bench.layer.data_received(client.outgoing.read())
+        assert bench.waiting and not aborted
+
+        async def thrice_the_time() -> None:
+            up = asyncio.Event()
+            ClientTimer(asyncio.get_running_loop(), 3 * LIMIT_S, up.set)
+            await up.wait()
+
+        await thrice_the_time()
+        assert not aborted, "its part was done"
+        while bench.waiting:
+            bench.waiting.popleft().take_turn()
+        await thrice_the_time()
+        is_refused = bool(bench.socket.sent)
+        assert bool(aborted) or is_refused, "it goes on then"
         bench.layer.connection_lost(None)
 
     asyncio.run(read())

@@ -7,11 +7,12 @@ from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions
 from hms_cache.config import Settings, finite_s
 from hms_cache.config.sections import AuthenticationSettings
 from hms_cache.errors import StartupError
+from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.transports.http import HttpPort
 
 
-def http_port(settings: Settings, tokens: BearerTokens | None) -> HttpPort | None:
+def http_port(settings: Settings, tokens: BearerTokens | None, buffers: BufferBudget) -> HttpPort | None:
     """Of one port's settings; None where clients speak Thrift as it is. Raises StartupError for what cannot work.
 
     `tokens`: see `bearer_tokens`.
@@ -41,6 +42,7 @@ def http_port(settings: Settings, tokens: BearerTokens | None) -> HttpPort | Non
         max_header_bytes=server.http_max_header_bytes,
         max_message_bytes=server.max_message_bytes,
         header_timeout_s=server.http_header_timeout_s,
+        buffers=buffers,
         message_timeout_s=finite_s(server.message_timeout_s),
         network_of=client_networks(server.client_ipv6_prefix_length),
     )

@@ -170,10 +170,10 @@ def port_of(
     server = settings.server
     try:
         found = mechanisms(settings, delegation)
-        http = http_port(settings, tokens)
+        http = http_port(settings, tokens, buffers)
         tls = None
         if server.tls_enabled:
-            tls = TlsPort(server_context(server), server.tls_handshake_timeout_s, refusal_of_plain_call)
+            tls = TlsPort(server_context(server), server.tls_handshake_timeout_s, refusal_of_plain_call, buffers)
     except StartupError as error:
         if is_alone:
             raise

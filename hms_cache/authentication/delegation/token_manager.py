@@ -42,7 +42,7 @@ class TokenError(Exception):
 
 
 class TokenStore(Protocol):
-    """Texts by identifiers, in the database. Each method is one transaction."""
+    """Texts by identifiers, in the database. Each method is one transaction, but for `remove_tokens`."""
 
     def add_token(self, identifier: str, token: str) -> bool:
         """False, and nothing changed, when there is a token with this identifier."""
@@ -55,6 +55,9 @@ class TokenStore(Protocol):
 
     def remove_token(self, identifier: str) -> bool:
         """Whether there was such a token."""
+
+    def remove_tokens(self, identifiers: Sequence[str]) -> int:
+        """How many of them there were; a transaction for some hundred."""
 
     def get_all_token_identifiers(self) -> list[str]:
         """Of all tokens."""
@@ -186,13 +189,16 @@ class TokenManager:
     def clean(self) -> Cleaned:
         """Deletes the tokens and keys whose time is over. A text that is none of ours, or of Java's, stays."""
         now_ms = self._now_ms()
-        tokens = keys = 0
+        over = []
         for name in self._store.get_all_token_identifiers():
             try:
                 is_over = TokenIdentifier.decoded(from_base64(name)).max_ms < now_ms
             except MalformedTokenError:
                 continue
-            tokens += is_over and self._store.remove_token(name)
+            if is_over:
+                over.append(name)
+        tokens = self._store.remove_tokens(over)
+        keys = 0
         for number, key in self._keys():
             keys += key.expiry_ms < now_ms and self._store.remove_master_key(number)
         return Cleaned(tokens, keys)

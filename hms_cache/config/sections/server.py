@@ -206,9 +206,9 @@ class ServerSettings(Section):
     )
     buffer_budget_bytes: SizeBytes = setting(
         1024**3,
-        "Memory for requests that have not arrived whole or whose call runs, with what was decoded of them, and for"
-        " replies that clients have not taken, over all connections. When it is used up, connections are closed, first"
-        " those that hold the most bytes for the longest time.",
+        "Memory for requests that have not arrived whole or whose call runs, with what was decoded of them, for"
+        " handshakes, and for replies that clients have not taken, over all connections. When it is used up,"
+        " connections are closed, first those that hold the most bytes for the longest time.",
         reason="A request of the 100 MiB that are allowed takes up to 0.8 GiB when it is decoded.",
         ge=1024 * 1024,
     )

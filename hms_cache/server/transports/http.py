@@ -20,6 +20,7 @@ from hms_cache.authentication.bearer_tokens import BearerTokens
 from hms_cache.authentication.mechanism import AuthenticationError, Identity
 from hms_cache.event_loops import ClientTimer
 from hms_cache.input_limits import exceeded, input_limits
+from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import CLAIMED_USER, IDENTITY
@@ -70,6 +71,7 @@ class HttpPort(Handshakes):
         max_header_bytes: int,
         max_message_bytes: int,
         header_timeout_s: float,
+        buffers: BufferBudget,
         message_timeout_s: float | None = None,
         network_of: Callable[[str], str] = str,
     ) -> None:
@@ -81,6 +83,7 @@ class HttpPort(Handshakes):
         self.max_header_bytes = max_header_bytes
         self.max_message_bytes = max_message_bytes
         self.header_timeout_s = header_timeout_s
+        self.buffers = buffers
         self.message_timeout_s = message_timeout_s
         self.threads = FairThreads(CHECK_THREADS, "hms-jwt", network_of)
 
@@ -106,6 +109,7 @@ class Caller(Protocol):
     """The connection behind: an asyncio.Protocol that tells where it is."""
 
     has_refused_bytes: bool
+    unheard_refusal: str
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None: ...
 
@@ -134,7 +138,7 @@ class HttpLayer(Layer):
     _upper: Caller
 
     def __init__(self, connect: Callable[[], Caller], port: HttpPort, turns: Turns) -> None:
-        super().__init__(turns)
+        super().__init__(turns, port.buffers)
         self._connect = connect
         self._port = port
         self._loop = asyncio.get_running_loop()
@@ -147,6 +151,8 @@ class HttpLayer(Layer):
         """Whose requests the connection behind gets: shown by a token, or said."""
         self._in_body = False
         self._body_bytes = 0
+        self._unread_bytes = 0
+        """Of what has come, those that h11 may still keep."""
         self._awaited = False
         """Whether a response is owed."""
         self._is_head = False
@@ -174,6 +180,7 @@ class HttpLayer(Layer):
             super().part()
             return
         self._greeted = True
+        self._unread_bytes += len(data)
         self._http.receive_data(data)
         self._go_on()
 
@@ -193,6 +200,7 @@ class HttpLayer(Layer):
         """Tells the connection."""
         self._closing = True
         self._stop_timer()
+        self._stop_counting()
         self._upper.connection_lost(error)
 
     def pause_writing(self) -> None:
@@ -236,8 +244,8 @@ class HttpLayer(Layer):
         self._let_go("turn")
         if not self._closing:
             self._go_on()
-        if self._timer is not None and not self._queued:
-            self._timer.resume()
+        if not self._queued:
+            self._follow_turns()
 
     def upper_waits(self) -> None:
         """No reply will come to what has come: a one-way call, or less than a whole one."""
@@ -259,6 +267,9 @@ class HttpLayer(Layer):
     def close(self) -> None:
         """Closes after what is already written has gone out; a request without an answer is told that there is none."""
         upper = self._upper
+        if self._awaited and not self._closing and upper.unheard_refusal:
+            self._refuse(_Refusal(503, upper.unheard_refusal))
+            return
         # A one-way call may end the conversation: fb303's `shutdown` does.
         is_carried_out = bool(self._body_bytes) and self._is_done_with_what_came() and not upper.has_more()
         self._answer_that_is_owed(200 if is_carried_out else 503)
@@ -274,6 +285,10 @@ class HttpLayer(Layer):
     def _part(self) -> None:
         self._stop_timer()  # what follows has a time of its own
         super().part()
+        # What has come is not needed while the client hears its refusal.
+        self._http = h11.Connection(h11.SERVER)
+        self._stop_counting()
+        self._upper.end_calls()
 
     def _answer_that_is_owed(self, status: int) -> None:
         if self._awaited and not self._closing:
@@ -295,6 +310,18 @@ class HttpLayer(Layer):
         except h11.RemoteProtocolError as error:
             status = error.error_status_hint or 400
             self._refuse(_Refusal(status, f"not a request of HTTP: {error}"))
+        self._charge()
+
+    def _held_bytes(self) -> int:
+        return self._unread_bytes
+
+    def cut_off(self, reason: str) -> None:
+        """The bytes are needed by others. A client whose call runs is told nothing: it may be carried out."""
+        if self._closing or self._lower_paused or not self._upper.is_idle():
+            super().cut_off(reason)
+            return
+        self._log_cut_off(reason)
+        self._refuse(_Refusal(503, reason, (b"retry-after", b"1")))
 
     def _take_events(self) -> None:
         """For no longer than a slice: a chunk of a body takes some ten microseconds, and may be a byte long."""
@@ -304,6 +331,7 @@ class HttpLayer(Layer):
                 self._count_header_lines()
             event = self._http.next_event()
             if event is h11.NEED_DATA:
+                self._unread_bytes = len(self._http.trailing_data[0])
                 if self._http.they_are_waiting_for_100_continue:
                     informational = h11.InformationalResponse(status_code=100, headers=[])
                     self._lower.write(self._http.send(informational))
@@ -318,13 +346,15 @@ class HttpLayer(Layer):
                     self._part()
                     return
                 self._body_bytes += len(event.data)
+                self._unread_bytes -= len(event.data)
                 self._upper.data_received(bytes(event.data))
             elif isinstance(event, h11.EndOfMessage):
                 self._in_body = False
                 self._stop_timer()
                 self._body_ended()
             else:  # PAUSED until the response is sent, or the client's end
-                if event is h11.PAUSED and self._http.trailing_data[0]:
+                self._unread_bytes = len(self._http.trailing_data[0])
+                if event is h11.PAUSED and self._unread_bytes:
                     self._hold("ahead")  # or a client that does not wait would fill the buffer
                 return
             if perf_counter() >= end_s and not self._checking and not self._closing:
@@ -444,6 +474,8 @@ class HttpLayer(Layer):
             return
         if upper.has_more() or not self._body_bytes:
             raise _Refusal(400, "the body is not a whole call of Thrift")
+        if upper.unheard_refusal:
+            raise _Refusal(503, upper.unheard_refusal)
         self._respond(200, [_CONTENT, (b"content-length", b"0")], [])
         self._loop.call_soon(self._next_request)
 

@@ -7,12 +7,12 @@ import struct
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 from hms_cache.authentication.mechanism import AuthenticationError, Identity, Mechanism, SecurityLayer
 from hms_cache.authentication.negotiation import BAD, ERROR, START, Negotiation
 from hms_cache.event_loops import ClientTimer
-from hms_cache.server.buffers import BufferBudget
+from hms_cache.server.buffers import BufferBudget, Holder
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import IDENTITY
@@ -111,7 +111,7 @@ class SaslLayer(Layer):
     _upper: asyncio.Protocol
 
     def __init__(self, upper: asyncio.Protocol, port: SaslPort, turns: Turns) -> None:
-        super().__init__(turns)
+        super().__init__(turns, port.buffers)
         self._upper = upper
         self._port = port
         self._loop = asyncio.get_running_loop()
@@ -145,8 +145,6 @@ class SaslLayer(Layer):
         self._lower_paused = False
         self._upper_paused = False
         self._closes_after_sending = False
-        self.charged_bytes = 0
-        self.charged_since_s = 0.0
 
     # The socket's protocol
 
@@ -172,6 +170,7 @@ class SaslLayer(Layer):
         negotiation.feed(data)
         if not self._stepping:
             self._advance(negotiation)
+        self._charge()
 
     def eof_received(self) -> bool:
         """True: this layer closes the socket by itself."""
@@ -196,7 +195,7 @@ class SaslLayer(Layer):
             self._count_cut_frame("the connection ended within a frame")
         self._closing = True
         self._forget()
-        self._port.buffers.charge(self, 0)
+        self._stop_counting()
         self._upper.connection_lost(error)
 
     # The connection's transport
@@ -324,8 +323,20 @@ class SaslLayer(Layer):
     # The budget's holder
 
     def cut_off(self, reason: str) -> None:
-        """The bytes of a frame are needed by others."""
-        self.abort()
+        """The bytes are needed by others. Who has authenticated is told by the connection, if by anyone."""
+        self._forget()
+        if self._closing:
+            self.abort()
+        elif self._negotiation is None:
+            cast(Holder, self._upper).cut_off(reason)
+        else:
+            self._refuse(AuthenticationError(reason, "unavailable"))
+
+    def _held_bytes(self) -> int:
+        negotiation = self._negotiation
+        sent_ahead = negotiation.held_bytes if negotiation is not None else 0
+        clear_bytes = len(self._clear) if self._clear is not None else 0
+        return super()._held_bytes() + sent_ahead + len(self._frame) + 2 * self._unwrapping_bytes + clear_bytes
 
     # Negotiation
 
@@ -372,6 +383,7 @@ class SaslLayer(Layer):
         rest = negotiation.rest()
         if rest:
             self._receive(rest)
+        self._charge()
 
     def _refuse(self, error: AuthenticationError) -> None:
         self._end_in_vain(error.outcome, str(error), Negotiation.refusal(error))
@@ -505,10 +517,6 @@ class SaslLayer(Layer):
             self._unwrap(self._protection)
         if not self._unwrapping_bytes and not self._closing:
             self._wait_for_turn()
-
-    def _charge(self) -> None:
-        clear_bytes = len(self._clear) if self._clear is not None else 0
-        self._port.buffers.charge(self, len(self._frame) + 2 * self._unwrapping_bytes + clear_bytes)
 
     def _is_allowed(self, length: int) -> bool:
         limit = self._port.max_frame_bytes

@@ -13,9 +13,10 @@ import ssl
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 from hms_cache.event_loops import ClientTimer
+from hms_cache.server.buffers import BufferBudget, Holder
 from hms_cache.server.layer import Handshakes, Layer, part_from
 from hms_cache.server.shares import Turns
 
@@ -55,14 +56,21 @@ class TlsPort(Handshakes):
     """TLS of one port. Everything but `context` is touched on the port's event loop only."""
 
     def __init__(
-        self, context: ssl.SSLContext, handshake_timeout_s: float, answer_plaintext: Callable[[bytes], bytes]
+        self,
+        context: ssl.SSLContext,
+        handshake_timeout_s: float,
+        answer_plaintext: Callable[[bytes], bytes],
+        buffers: BufferBudget | None,
     ) -> None:
-        """`answer_plaintext`: what a client that does not speak TLS is told, from the first bytes it sent."""
+        """`answer_plaintext`: what a client that does not speak TLS is told, from the first bytes it sent; `buffers`:
+        counts what clients sent, None where the number of connections is limit enough. Whoever is protected is a
+        `Holder` then."""
         super().__init__("TLS", OUTCOMES)
         self.context = context
         """In force for connections from now on; a reload sets another one, from any thread."""
         self.handshake_timeout_s = handshake_timeout_s
         self.answer_plaintext = answer_plaintext
+        self.buffers = buffers
 
     def protect(self, upper: asyncio.Protocol, turns: Turns) -> TlsLayer:
         """A protocol for a new socket, that hands to `upper` what the client sent in TLS."""
@@ -78,7 +86,7 @@ class TlsLayer(Layer):
     _upper: asyncio.Protocol
 
     def __init__(self, upper: asyncio.Protocol, port: TlsPort, turns: Turns) -> None:
-        super().__init__(turns)
+        super().__init__(turns, port.buffers)
         self._upper = upper
         self._port = port
         self._incoming = ssl.MemoryBIO()
@@ -88,6 +96,8 @@ class TlsLayer(Layer):
         self._greeted = False
         """Whether the client has begun a handshake."""
         self._established = False
+        self._handshake_bytes = 0
+        """What has come of the handshake."""
         self._counted = False
         """Whether the outcome of the handshake is known."""
         self._backlog: deque[memoryview] = deque()
@@ -122,6 +132,7 @@ class TlsLayer(Layer):
             self._receive(data)
         else:
             # A handshake takes a millisecond of signing: those of many clients take turns.
+            self._handshake_bytes += len(data)
             self._receive_later(data)
 
     def _read(self, data: bytes) -> None:
@@ -148,6 +159,7 @@ class TlsLayer(Layer):
         self._closing = True
         self._received.clear()
         self._drop_backlog()
+        self._stop_counting()
         self._upper.connection_lost(error)
         self._upper = _NOBODY  # HTTP and SASL know this layer: a cycle, with OpenSSL's memory in it
 
@@ -231,6 +243,22 @@ class TlsLayer(Layer):
         self._closing = True
         self._drop_backlog()
         self._lower.abort()
+
+    # The budget's holder
+
+    def cut_off(self, reason: str) -> None:
+        """The bytes are needed by others. The client is told by the connection; within the handshake it cannot be."""
+        if self._established and not self._closing:
+            self._received.clear()
+            cast(Holder, self._upper).cut_off(reason)
+            return
+        if not self._counted:
+            self._fail("other", reason)
+        super().cut_off(reason)
+
+    def _held_bytes(self) -> int:
+        """OpenSSL keeps each message of the handshake until it is whole, up to 128 KiB, and all for their digest."""
+        return super()._held_bytes() if self._established else 2 * self._handshake_bytes
 
     # Handshake
 

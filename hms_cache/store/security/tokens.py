@@ -10,15 +10,19 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.store.engine.bulk_writes import batches
 from hms_cache.store.engine.context import StoreContext
-from hms_cache.store.engine.text_conditions import same_text
+from hms_cache.store.engine.text_conditions import one_of_texts, same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import DELEGATION_TOKENS, MASTER_KEYS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 
+TOKENS_IN_A_STATEMENT = 500
+"""That are deleted in one transaction: while it runs, no server gives out or looks for one of them."""
+
 
 class Tokens:
-    """Reads and writes of tokens and master keys. Thread-safe; each method is one transaction."""
+    """Reads and writes of tokens and master keys. Thread-safe; a method is one transaction if it says nothing else."""
 
     def __init__(self, context: StoreContext) -> None:
         self._database = context.database
@@ -41,6 +45,17 @@ class Tokens:
         """Whether there was such a token."""
         statement = delete(DELEGATION_TOKENS).where(same_text(DELEGATION_TOKENS.c.TOKEN_IDENT, identifier))
         return run_write(self._database, lambda transaction: bool(transaction.connection.execute(statement).rowcount))
+
+    def remove_tokens(self, identifiers: Sequence[str]) -> int:
+        """How many of them there were. A transaction for each `TOKENS_IN_A_STATEMENT`."""
+        column = DELEGATION_TOKENS.c.TOKEN_IDENT
+
+        def remove(batch: Sequence[str]) -> int:
+            # The first condition is the index's; what it takes for the same text is not of these.
+            statement = delete(DELEGATION_TOKENS).where(column.in_(batch), one_of_texts(column, batch))
+            return run_write(self._database, lambda transaction: transaction.connection.execute(statement).rowcount)
+
+        return sum(map(remove, batches(identifiers, TOKENS_IN_A_STATEMENT)))
 
     def get_token(self, identifier: str) -> str:
         """The token, empty when there is none."""

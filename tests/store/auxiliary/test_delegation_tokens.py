@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 
 import pytest
+from sqlalchemy import insert
 
 from hms_cache.authentication.delegation.proxy_users import ProxyUsers
 from hms_cache.authentication.delegation.token_format import MasterKey, Token, TokenIdentifier, from_base64, to_base64
 from hms_cache.authentication.delegation.token_manager import Caller, Cleaned, TokenError, TokenManager, TokenOptions
 from hms_cache.authentication.local_names import LocalNames
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.store.schema import DELEGATION_TOKENS
+from hms_cache.store.security.tokens import TOKENS_IN_A_STATEMENT
+from tests.databases import count_statements
 from tests.store.auxiliary.conftest import World
 
 DAY_S = 86_400.0
@@ -118,3 +123,33 @@ def test_many_ask_at_once(world: World) -> None:
         thread.join()
     assert len(set(tokens)) == 8 == len(server.store.get_all_token_identifiers())
     assert len(server.store.master_keys()) == 1
+
+
+def test_many_tokens_end_in_few_statements(world: World) -> None:
+    """A cluster gives out a token for each of its jobs; those of two base64 texts that differ in case only are two."""
+
+    def ended(sequence: int) -> str:
+        return to_base64(TokenIdentifier("ann", "", "", 0, 1000, sequence, 1).encoded())
+
+    server = Server(world, [1_000_000.0])
+
+    def statements(names: Sequence[str]) -> int:
+        with world.database.writing() as connection:
+            connection.execute(insert(DELEGATION_TOKENS), [{"TOKEN_IDENT": name, "TOKEN": "x"} for name in names])
+            connection.commit()
+        with count_statements(world.database) as seen:
+            assert server.manager.clean() == Cleaned(len(names), 0)
+        return len(seen.statements)
+
+    few = statements([ended(1), ended(2)])
+    assert statements([ended(number) for number in range(400)]) == few
+    assert statements([ended(number) for number in range(2 * TOKENS_IN_A_STATEMENT)]) <= 3 * few
+
+
+def test_a_text_that_a_collation_takes_for_that_of_an_ended_token_stays(world: World) -> None:
+    ended = to_base64(TokenIdentifier("ann", "", "", 0, 1000, 7, 1).encoded())
+    server = Server(world, [1_000_000.0])
+    assert server.store.add_token(ended, "x")
+    others = [other for other in (ended.lower(), ended.swapcase()) if server.store.add_token(other, "x")]
+    assert server.store.remove_tokens([ended, "none"]) == 1
+    assert server.store.get_all_token_identifiers() == sorted(others)
