@@ -69,7 +69,7 @@ class World:
         return ttypes.Partition([value], "d", "p", 0, 0, descriptor, {}, catName="hive")
 
     def table(self, name: str) -> ttypes.Table:
-        return self.link.call("get_table", dbname="d", tbl_name=name)
+        return self.link.call("get_table_req", req=ttypes.GetTableRequest("d", name, CAPABILITIES)).table
 
     def partition(self, name: str = "k=1") -> ttypes.Partition:
         return self.link.call("get_partition_by_name", db_name="d", tbl_name="p", part_name=name)

@@ -31,7 +31,8 @@ PARTITIONS_OF_A_CALL = 2_000
 """Partitions asked for at once: 3 MB of answer with short descriptors, far below Thrift's 100 MB with wide ones."""
 
 _EVERY_ONE = -1
-_CAPABILITIES = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
+CAPABILITIES = ClientCapabilities(values=[ClientCapability.INSERT_ONLY_TABLES])
+"""Jobs know insert-only tables, which are refused to clients that do not say so."""
 
 
 class MetastoreReader:
@@ -71,7 +72,7 @@ class MetastoreReader:
             request = GetTablesRequest(
                 dbName=database,
                 tblNames=list(names[start : start + TABLES_OF_A_CALL]),
-                capabilities=_CAPABILITIES,
+                capabilities=CAPABILITIES,
                 catName=catalog,
             )
             found.extend(self._client.call("get_table_objects_by_name_req", request).tables)

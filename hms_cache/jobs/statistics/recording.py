@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
-from hms_cache.jobs.sources.metastore_reader import in_catalog
+from hms_cache.jobs.sources.metastore_reader import CAPABILITIES, in_catalog
 from hms_cache.jobs.statistics.data_files import RECORDED, Figures
 from hms_cache.jobs.statistics.parameters import basic_statistics, not_answerable
 from hms_cache.metadata.names import DEFAULT_CATALOG
@@ -22,6 +22,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlterTableRequest,
     ColumnStatisticsObj,
     EnvironmentContext,
+    GetTableRequest,
     MetaException,
     NoSuchObjectException,
     Partition,
@@ -137,9 +138,15 @@ def record_table(
     `is_done`: whether parameters are those that `change` makes, for an attempt whose outcome is not known. `write_id`,
     `valid_write_ids`: of the writer of a transactional table.
     """
+    asked = GetTableRequest(
+        dbName=read.dbName,
+        tblName=read.tableName,
+        capabilities=CAPABILITIES,
+        catName=read.catName or DEFAULT_CATALOG,
+    )
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            table: Table = client.call("get_table", _database(read), read.tableName)
+            table: Table = client.call("get_table_req", asked).table
         except NoSuchObjectException:
             return GONE
         parameters = table.parameters or {}

@@ -23,6 +23,7 @@ from hms_cache.server.handlers.names import (
 from hms_cache.server.handlers.projections import project_tables
 from hms_cache.store.contract.environment import ExpectedParameter, Writer, environment_options
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
+from hms_cache.store.tables.transactional import INSERT_ONLY
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlterTableResponse,
@@ -58,7 +59,10 @@ INSERT_ONLY_TABLES = 2
 
 @handlers.read("get_table", audit=lambda a: f"get_table : db={a.dbname} tbl={a.tbl_name}")
 def get_table(call: Call, arguments: methods.get_table_args) -> Table:
-    return call.stores.reads.tables.get_table(table_name(arguments.dbname, arguments.tbl_name))
+    """Clients that send this cannot say what they support, so that they are not shown insert-only tables."""
+    table = call.stores.reads.tables.get_table(table_name(arguments.dbname, arguments.tbl_name))
+    _check_capabilities(call, table, None)
+    return table
 
 
 @handlers.read("get_table_req", audit=lambda a: f"get_table : db={a.req.dbName} tbl={a.req.tblName}")
@@ -74,8 +78,8 @@ def get_table_req(call: Call, arguments: methods.get_table_req_args) -> GetTable
 
 
 def _check_capabilities(call: Call, table: Table, capabilities: Any) -> None:
-    parameters = table.parameters or {}
-    if parameters.get("transactional_properties") != "insert_only":
+    properties = (table.parameters or {}).get("transactional_properties")
+    if properties is None or properties.lower() != INSERT_ONLY:
         return
     if not call.stores.auxiliary.settings.client_capability_check:
         return
@@ -88,10 +92,17 @@ def _check_capabilities(call: Call, table: Table, capabilities: Any) -> None:
         )
 
 
+def _check_capabilities_of_all(call: Call, tables: list[Table], capabilities: Any) -> None:
+    for table in tables.frozen if isinstance(tables, EncodedTables) and tables.is_encoded else tables:
+        _check_capabilities(call, table, capabilities)
+
+
 @handlers.read("get_table_objects_by_name")
 def get_table_objects_by_name(call: Call, arguments: methods.get_table_objects_by_name_args) -> list[Table]:
     name = database_name(arguments.dbname)
-    return call.stores.reads.tables.get_tables(name, arguments.tbl_names or [])
+    tables = call.only_readable(call.stores.reads.tables.get_tables(name, arguments.tbl_names or []))
+    _check_capabilities_of_all(call, tables, None)
+    return tables
 
 
 @handlers.read("get_table_objects_by_name_req")
@@ -116,8 +127,7 @@ def get_table_objects_by_name_req(call: Call, arguments: methods.get_table_objec
         raise UnknownDBException(f"Could not find database {name.catalog}.{name.database}")
     tables = project_tables(tables, request.projectionSpec)
     # Hive looks at what it answers: who asks for no parameters needs no capability.
-    for table in tables.frozen if isinstance(tables, EncodedTables) and tables.is_encoded else tables:
-        _check_capabilities(call, table, request.capabilities)
+    _check_capabilities_of_all(call, tables, request.capabilities)
     return GetTablesResult(tables=tables)
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from hms_cache.client import MetastoreClient
+from hms_cache.jobs.sources.metastore_reader import CAPABILITIES
 from hms_cache.jobs.statistics.data_files import NESTED_FILES
 from hms_cache.metadata.statistics_values import ColumnValues, values_of
-from hms_cache.thrift_gen.hive_metastore.ttypes import PartitionsStatsRequest, TableStatsRequest
+from hms_cache.thrift_gen.hive_metastore.ttypes import GetTableRequest, PartitionsStatsRequest, TableStatsRequest
 from tests.clients.conftest import ServerStarter
 from tests.clients.hive import engine
 from tests.clients.spark.session import SparkProcess, remote
@@ -82,7 +83,7 @@ class Lake:
         return {row[0]: row[5] for row in report["tables"]["Plan"]}
 
     def statistics(self, table: str, names: Sequence[str] = ("a", "t", "n", "d", "x")) -> Found:
-        struct = self.client.call("get_table", "d", table)
+        struct = self.client.call("get_table_req", GetTableRequest("d", table, CAPABILITIES)).table
         if not struct.partitionKeys:
             stats = self.client.call(
                 "get_table_statistics_req", TableStatsRequest("d", table, list(names), engine="hive")
