@@ -11,6 +11,7 @@ from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.server.conftest import Link, Serve, database, table
+from tests.server.test_valid_lists import counted
 
 
 @pytest.fixture
@@ -130,6 +131,60 @@ def test_written_files_of_a_table_without_keys_are_of_the_table(link: Link) -> N
     link.call("add_write_notification_log", rqst=ttypes.WriteNotificationLogRequest(txn, 1, "d", "t", files, ["1"]))
     [written] = link.call("get_all_write_event_info", request=ttypes.GetAllWriteEventInfoRequest(txn))
     assert (written.table, written.partition or "") == ("t", "")
+
+
+@pytest.mark.parametrize("limit", [-1, 7])
+def test_partitions_that_are_told_of_together_take_no_more_statements(serve: Serve, limit: int) -> None:
+    """Hive's clients send a thousand in a call (`hive.write.notification.max.batch.size`); each took ten statements.
+    The limit on partitions that a request asks for is not meant: it asks for none."""
+    few, many = 20, 60  # more than there are ids at hand
+    link = serve(**{"cache.enabled": False, "catalog.partition_request_limit": limit}).link()
+    link.call("create_database", database=database("d"))
+    made = table("d", "p")
+    link.call("create_table", tbl=made)
+    values = [f"{number:02d} a/b" for number in range(few + many)]
+    added = [ttypes.Partition([value], "d", "p", sd=made.sd, parameters={}) for value in values]
+    link.call("add_partitions", new_parts=added)
+    [txn] = link.call("open_txns", rqst=ttypes.OpenTxnRequest(1, "u", "h")).txn_ids
+
+    def told(some: list[str], file: str) -> None:
+        data = ttypes.InsertEventRequestData(filesAdded=[file])
+        writes = [ttypes.WriteNotificationLogRequest(txn, 1, "d", "p", data, [value]) for value in some]
+        request = ttypes.WriteNotificationLogBatchRequest("hive", "d", "p", writes)
+        link.call("add_write_notification_log_in_batch", rqst=request)
+
+    def inserted(some: list[str], _file: str) -> None:
+        data = [ttypes.InsertEventRequestData(filesAdded=[], partitionVal=[value]) for value in some]
+        request = ttypes.FireEventRequest(True, ttypes.FireEventRequestData(insertDatas=data), "d", "p")
+        link.call("fire_listener_event", rqst=request)
+
+    told(values[:1], "file:/warm")
+    counts = {}
+    for tell in (told, inserted):
+        for file in ("file:/a", "file:/b"):
+            for size, some in (("few", values[:few]), ("many", values[few:])):
+                with counted() as statements:
+                    tell(some, file)
+                counts[tell.__name__, file, size] = statements[0]
+    if limit < 0:
+        for tell in (told, inserted):
+            for file in ("file:/a", "file:/b"):
+                assert counts[tell.__name__, file, "few"] >= counts[tell.__name__, file, "many"], counts
+    found = link.call("get_all_write_event_info", request=ttypes.GetAllWriteEventInfoRequest(txn))
+    files = {one.partition: one.files for one in found}
+    assert len(files) == few + many
+    assert files.pop(f"p={values[0].replace('/', '%2F')}") == "file:/b###]file:/a###]file:/warm###"
+    assert set(files.values()) == {"file:/b###]file:/a###"}
+
+
+def test_a_partition_that_is_missing_is_told_of_no_others(link: Link) -> None:
+    [txn] = link.call("open_txns", rqst=ttypes.OpenTxnRequest(1, "u", "h")).txn_ids
+    data = ttypes.InsertEventRequestData(filesAdded=["file:/f"])
+    writes = [ttypes.WriteNotificationLogRequest(txn, 1, "d", "p", data, [value]) for value in ("1", "none", "2")]
+    request = ttypes.WriteNotificationLogBatchRequest("hive", "d", "p", writes)
+    with pytest.raises(TApplicationException, match="none"):
+        link.call("add_write_notification_log_in_batch", rqst=request)
+    assert link.call("get_all_write_event_info", request=ttypes.GetAllWriteEventInfoRequest(txn)) == []
 
 
 def test_a_changed_view_is_as_of_the_change(link: Link) -> None:

@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 
 from hms_cache.store.schema import HIVE_LOCKS
+from hms_cache.store.transactions.write_notifications import TableWrite
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     DataOperationType,
     GetOpenTxnsRequest,
+    InsertEventRequestData,
     LockState,
     LockType,
+    Table,
     TxnType,
     UnlockRequest,
 )
@@ -116,6 +119,22 @@ def test_the_number_of_things_does_not_matter(client: TxnClient, count: Counter)
         return found
 
     assert costs(1) == costs(150)
+
+
+def test_the_number_of_partitions_that_were_written_to_does_not_matter(client: TxnClient, count: Counter) -> None:
+    def tell(txn_id: int, size: int, file: str) -> None:
+        table, data = Table(dbName="d", tableName="t"), InsertEventRequestData(filesAdded=[file])
+        client.store.add_write_notifications(
+            [TableWrite(txn_id, 1, table, None, f"p={number}", data) for number in range(size)]
+        )
+
+    def costs(size: int) -> list[int]:
+        txn_id = client.open()
+        return [count(lambda file=file: tell(txn_id, size, file)) for file in ("/new", "/more", "/more")]
+
+    costs(1)
+    # More than there are ids at hand.
+    assert costs(20) == costs(900)
 
 
 @pytest.mark.parametrize(("tables", "databases", "most"), [(5_000, 3, 13), (250, 250, 13)])

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import table_name
+from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.transactions.write_notifications import TableWrite
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionRequest,
     FindNextCompactRequest,
+    Partition,
     WriteNotificationLogBatchResponse,
     WriteNotificationLogRequest,
     WriteNotificationLogResponse,
 )
 
 handlers = HandlerTable()
+
+PARTITIONS_AT_A_TIME = 1_000
+"""Partitions read at once for the log of what was written."""
 
 
 def _forward(method: str, argument: str, store_method: str | None = None) -> Callable[[Call, Any], Any]:
@@ -189,24 +195,60 @@ def set_hadoop_jobid(call: Call, arguments: methods.set_hadoop_jobid_args) -> No
 # What a transaction wrote
 
 
-def _table_write(call: Call, request: WriteNotificationLogRequest, catalog: str | None = None) -> TableWrite:
-    name = table_name(request.db, request.table, catalog)
-    table = call.stores.reads.tables.get_table(name)
-    partition = None
-    partition_name = ""
-    keys = [key.name for key in table.partitionKeys or ()]
-    # Hive asks for no partition of a table without keys, whatever the values.
-    if request.partitionVals and keys:
-        partition_name = make_partition_name(keys, request.partitionVals)
-        partition = call.stores.reads.partitions.get_partition(name, request.partitionVals)
-    return TableWrite(request.txnId, request.writeId, table, partition, partition_name, request.fileInfo)
+def _table_writes(
+    call: Call, requests: Sequence[WriteNotificationLogRequest], catalog: str | None = None
+) -> list[TableWrite]:
+    """The writes with what they are to, as the catalog has it: a table is read once, its partitions together."""
+    by_table: dict[TableName, list[WriteNotificationLogRequest]] = {}
+    for request in requests:
+        by_table.setdefault(table_name(request.db, request.table, catalog), []).append(request)
+    writes: list[TableWrite] = []
+    for name, of_table in by_table.items():
+        table = call.stores.reads.tables.get_table(name)
+        keys = [key.name for key in table.partitionKeys or ()]
+        # Hive asks for no partition of a table without keys, whatever the values.
+        names = {
+            tuple(request.partitionVals): make_partition_name(keys, request.partitionVals)
+            for request in of_table
+            if request.partitionVals and keys
+        }
+        partitions = _partitions(call, name, names)
+        for request in of_table:
+            values = tuple(request.partitionVals or ())
+            writes.append(
+                TableWrite(
+                    request.txnId,
+                    request.writeId,
+                    table,
+                    partitions.get(values),
+                    names.get(values, ""),
+                    request.fileInfo,
+                )
+            )
+    return writes
+
+
+def _partitions(call: Call, table: TableName, names: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], Partition]:
+    """The partitions of these values, whose names are given. Raises NoSuchObjectException where one is missing."""
+    reads, limit = call.stores.reads.partitions, call.stores.auxiliary.settings.partition_request_limit
+    found: dict[tuple[str, ...], Partition] = {}
+    if len(names) > 1:
+        # Not more at a time than a request may ask for: that limit is not meant here.
+        asked, size = tuple(names.values()), limit if limit > 0 else PARTITIONS_AT_A_TIME
+        for start in range(0, len(asked), size):
+            answer = reads.get_partitions(table, ByNames(asked[start : start + size]))
+            found |= {tuple(partition.values): partition for partition in answer.partitions}
+    for values in names:
+        if values not in found:
+            found[values] = reads.get_partition(table, values)
+    return found
 
 
 @handlers.write("add_write_notification_log")
 def add_write_notification_log(
     call: Call, arguments: methods.add_write_notification_log_args
 ) -> WriteNotificationLogResponse:
-    call.stores.transactions.add_write_notifications([_table_write(call, arguments.rqst)])
+    call.stores.transactions.add_write_notifications(_table_writes(call, [arguments.rqst]))
     return WriteNotificationLogResponse()
 
 
@@ -216,6 +258,6 @@ def add_write_notification_log_in_batch(
 ) -> WriteNotificationLogBatchResponse:
     """Writes to one table, logged in one transaction."""
     request = arguments.rqst
-    writes = [_table_write(call, one, request.catalog) for one in request.requestList or ()]
+    writes = _table_writes(call, request.requestList or (), request.catalog)
     call.stores.transactions.add_write_notifications(writes)
     return WriteNotificationLogBatchResponse()

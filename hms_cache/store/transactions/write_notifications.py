@@ -5,18 +5,20 @@ Source: Hive 4.0 `DbNotificationListener.addWriteNotificationLog`, `ReplChangeMa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, and_, delete, select
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.metadata.partition_names import escape_path_name
 from hms_cache.notifications.tjson import write_struct
+from hms_cache.store.engine.bulk_writes import batches, insert_rows, upsert_rows
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import TXN_WRITE_NOTIFICATION_LOG
+from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 from hms_cache.store.transactions.names import plain_database, plain_table
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetAllWriteEventInfoRequest,
@@ -33,6 +35,11 @@ L = TXN_WRITE_NOTIFICATION_LOG.c
 FILE_SEPARATOR = "]"
 PART_SEPARATOR = "#"
 _ID_MODEL = "MTxnWriteNotificationLog"
+_AT_ONCE = "another write of the transaction was reported at the same moment"
+
+_PLACE_COLUMNS = ("WNL_TXNID", "WNL_DATABASE", "WNL_TABLE")
+_KEPT_COLUMNS = (L.WNL_ID, L.WNL_TXNID, L.WNL_WRITEID, L.WNL_DATABASE, L.WNL_TABLE, L.WNL_PARTITION, L.WNL_FILES)
+"""What of a row stays when files are added to it, and the files."""
 
 
 @frozen
@@ -47,55 +54,126 @@ class TableWrite:
     files: InsertEventRequestData
 
 
+_Place = tuple[int, str, str]
+"""A transaction, the database and the table of what it wrote: how the primary key of a row begins."""
+
+_NAMES_IN_A_STATEMENT = 1_000
+
+
 def add_write_notifications(transaction: WriteTransaction, writes: Sequence[TableWrite], now_s: int) -> None:
     """Log the writes; a second write of a transaction to the same table or partition adds its files to the first.
 
-    Files that are there already are those of a call that the client has repeated.
+    Files that are there already are those of a call that the client has repeated. The number of statements depends on
+    the number of tables, not of partitions, unless the database takes some for the same.
     """
-    connection = transaction.connection
+    by_place: dict[_Place, list[TableWrite]] = {}
     for write in writes:
-        key, known = _place_of(connection, write)
-        there = known.WNL_FILES.split(FILE_SEPARATOR) if known is not None and known.WNL_FILES else []
-        known_files = set(there)
-        files = [one for one in encoded_files(write.files) if one not in known_files]
-        if known is not None and not files:
-            continue
-        values = {
-            "WNL_TABLE_OBJ": write_struct(write.table),
-            "WNL_PARTITION_OBJ": None if write.partition is None else write_struct(write.partition),
-            "WNL_FILES": FILE_SEPARATOR.join([*files, *there]),
-            "WNL_EVENT_TIME": now_s,
-        }
-        if known is not None:
-            connection.execute(update(TXN_WRITE_NOTIFICATION_LOG).where(L.WNL_ID == known.WNL_ID).values(values))
-            continue
-        new = insert(TXN_WRITE_NOTIFICATION_LOG).values(
-            WNL_ID=transaction.id(_ID_MODEL), WNL_WRITEID=write.write_id, **key, **values
-        )
-        try:
-            connection.execute(new)
-        except IntegrityError as error:
-            raise RetryableConflict("another write of the transaction was reported at the same moment") from error
+        place = (write.txn_id, plain_database(write.table.dbName), plain_table(write.table.tableName))
+        by_place.setdefault(place, []).append(write)
+    tables: dict[int, str] = {}
+    for place, of_place in by_place.items():
+        _add_to_table(transaction, place, of_place, tables, now_s)
 
 
-def _place_of(connection: Connection, write: TableWrite) -> tuple[dict[str, Any], Any]:
-    """The key of the row for this write, and the row if there is one.
+def _add_to_table(
+    transaction: WriteTransaction, place: _Place, writes: Sequence[TableWrite], tables: dict[int, str], now_s: int
+) -> None:
+    """`tables`: the texts of tables, by the identities of their objects, which the writes hold."""
+    connection = transaction.connection
+    names = {write.partition_name for write in writes}
+    stored = _rows_of(connection, place, sorted(names))
+    added: dict[str, dict[str, Any]] = {}
+    changed: dict[str, dict[str, Any]] = {}
+    similar = not stored.keys() <= names
+    one_by_one = [write for write in writes if similar and write.partition_name not in stored]
+    together = [write for write in writes if not similar or write.partition_name in stored]
+    for write in together:
+        name = write.partition_name
+        known = added.get(name) or changed.get(name) or stored.get(name)
+        values = _values(write, known, tables, now_s)
+        if values is None:
+            continue
+        if known is None:
+            key = dict(zip(_PLACE_COLUMNS, place, strict=True))
+            added[name] = {**key, "WNL_PARTITION": name, "WNL_WRITEID": write.write_id, **values}
+        else:
+            (added if name in added else changed)[name] = {**known, **values}
+    upsert_rows(connection, TXN_WRITE_NOTIFICATION_LOG, list(changed.values()))
+    ids = transaction.ids(_ID_MODEL, len(added))
+    rows = [{"WNL_ID": number, **row} for number, row in zip(ids, added.values(), strict=True)]
+    try:
+        insert_rows(connection, TXN_WRITE_NOTIFICATION_LOG, rows)
+    except IntegrityError as error:
+        if connection.dialect.name not in MYSQL_DIALECTS:
+            raise RetryableConflict(_AT_ONCE) from error
+        # Some are similar to each other: rows up to there have been written, and are found now.
+        one_by_one += [write for write in together if write.partition_name in added]
+    for write in one_by_one:
+        _add_one(transaction, place, write, tables, now_s)
+
+
+def _rows_of(connection: Connection, place: _Place, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """The rows of these partitions by name, locked; on MySQL those of similar ones, too."""
+    of_table = and_(*(L[column] == value for column, value in zip(_PLACE_COLUMNS, place, strict=True)))
+    found: dict[str, dict[str, Any]] = {}
+    for some in batches(names, _NAMES_IN_A_STATEMENT):
+        asked = L.WNL_PARTITION == some[0] if len(some) == 1 else L.WNL_PARTITION.in_(some)
+        rows = connection.execute(select(*_KEPT_COLUMNS).where(of_table, asked).with_for_update())
+        found |= {row["WNL_PARTITION"]: dict(row) for row in rows.mappings()}
+    return found
+
+
+def _values(
+    write: TableWrite, known: Mapping[str, Any] | None, tables: dict[int, str], now_s: int
+) -> dict[str, Any] | None:
+    """What a write changes in its row; None: nothing."""
+    there = known["WNL_FILES"].split(FILE_SEPARATOR) if known is not None and known["WNL_FILES"] else []
+    known_files = set(there)
+    files = [one for one in encoded_files(write.files) if one not in known_files]
+    if known is not None and not files:
+        return None
+    text = tables.get(id(write.table))
+    if text is None:
+        text = tables[id(write.table)] = write_struct(write.table)
+    return {
+        "WNL_TABLE_OBJ": text,
+        "WNL_PARTITION_OBJ": None if write.partition is None else write_struct(write.partition),
+        "WNL_FILES": FILE_SEPARATOR.join([*files, *there]),
+        "WNL_EVENT_TIME": now_s,
+    }
+
+
+def _add_one(
+    transaction: WriteTransaction, place: _Place, write: TableWrite, tables: dict[int, str], now_s: int
+) -> None:
+    """A write to a partition that the database may take for another one."""
+    connection = transaction.connection
+    name, known = _name_and_row(connection, place, write.partition_name)
+    values = _values(write, known, tables, now_s)
+    if values is None:
+        return
+    if known is not None:
+        upsert_rows(connection, TXN_WRITE_NOTIFICATION_LOG, [{**known, **values}])
+        return
+    key = dict(zip(_PLACE_COLUMNS, place, strict=True))
+    row = {**key, "WNL_PARTITION": name, "WNL_WRITEID": write.write_id, **values}
+    try:
+        insert_rows(connection, TXN_WRITE_NOTIFICATION_LOG, [{"WNL_ID": transaction.id(_ID_MODEL), **row}])
+    except IntegrityError as error:
+        raise RetryableConflict(_AT_ONCE) from error
+
+
+def _name_and_row(connection: Connection, place: _Place, name: str) -> tuple[str, dict[str, Any] | None]:
+    """How the partition is called in the row for a write, and the row if there is one.
 
     MySQL finds the row of a similar partition, too, and has no place for another beside it: Hive adds the files to that
     one, and replication takes them all for one partition's. Here the name is spelled in a way that tells them apart.
     """
-    key: dict[str, Any] = {
-        "WNL_TXNID": write.txn_id,
-        "WNL_DATABASE": plain_database(write.table.dbName),
-        "WNL_TABLE": plain_table(write.table.tableName),
-    }
-    for partition in (write.partition_name, _spelled_out(write.partition_name)):
-        key["WNL_PARTITION"] = partition
-        statement = select(L.WNL_ID, L.WNL_PARTITION, L.WNL_FILES).where(*(L[name] == key[name] for name in key))
-        known = connection.execute(statement.with_for_update()).first()
-        if known is None or known.WNL_PARTITION == partition:
-            return key, known
-    raise MetaException(f"The database takes the partition {write.partition_name} for another one of the transaction")
+    for spelling in (name, _spelled_out(name)):
+        rows = _rows_of(connection, place, [spelling])
+        if not rows or spelling in rows:
+            return spelling, rows.get(spelling)
+    raise MetaException(f"The database takes the partition {name} for another one of the transaction")
 
 
 def _spelled_out(name: str) -> str:
