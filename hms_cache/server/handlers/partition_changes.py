@@ -11,7 +11,13 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import requested_table, table_name, write_id, writer
 from hms_cache.server.handlers.partition_specs import expand_specs
-from hms_cache.server.handlers.partitions import Positional, expression, partition_values, positional
+from hms_cache.server.handlers.partitions import (
+    Positional,
+    expression,
+    partition_values,
+    positional,
+    without_columns,
+)
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer, environment_options
 from hms_cache.store.contract.partitions import (
     ByAnyExpression,
@@ -412,7 +418,7 @@ def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args)
         options=environment_options(request.environmentContext),
     )
     needs_result = request.needResult is None or bool(request.needResult)
-    return DropPartitionsResult(partitions=dropped if needs_result else None)
+    return DropPartitionsResult(partitions=without_columns(request, dropped) if needs_result else None)
 
 
 @handlers.write("exchange_partition")

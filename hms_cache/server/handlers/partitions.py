@@ -58,11 +58,15 @@ class Positional(Protocol):
     def tbl_name(self) -> str: ...
 
 
-class Shaping(Protocol):
-    """A request that says what of its partitions to leave out."""
+class Skipping(Protocol):
+    """A request that says whether its partitions are answered without columns."""
 
     @property
     def skipColumnSchemaForPartition(self) -> bool | None: ...
+
+
+class Shaping(Skipping, Protocol):
+    """A request that says what of its partitions to leave out."""
 
     @property
     def includeParamKeyPattern(self) -> str | None: ...
@@ -168,7 +172,7 @@ def get_partitions_req(call: Call, arguments: methods.get_partitions_req_args) -
         projection=_projection(request),
         version=version(request),
     )
-    return PartitionsResponse(partitions=_without_columns(request, found))
+    return PartitionsResponse(partitions=without_columns(request, found))
 
 
 def _all_partitions(call: Call, name: TableName, **options: Any) -> list[Partition]:
@@ -255,7 +259,7 @@ def get_partitions_ps_with_auth_req(
         projection=_projection(request),
         version=version(request),
     )
-    return GetPartitionsPsWithAuthResponse(partitions=_without_columns(request, found))
+    return GetPartitionsPsWithAuthResponse(partitions=without_columns(request, found))
 
 
 def _by_filter(call: Call, name: TableName, text: str | None, max_parts: int | None, **options: Any) -> list[Partition]:
@@ -287,7 +291,7 @@ def get_partitions_by_filter_req(call: Call, arguments: methods.get_partitions_b
         projection=_projection(request),
         version=version(request),
     )
-    return _without_columns(request, found)
+    return without_columns(request, found)
 
 
 @handlers.read("get_partitions_by_names")
@@ -316,7 +320,7 @@ def get_partitions_by_names_req(
     except NoSuchObjectException as error:
         # Only the positional call's clients may be too old for this type (Hive 4.0.1 answers it in both).
         raise InvalidObjectException(error.message) from error
-    found = _without_columns(request, found)
+    found = without_columns(request, found)
     if request.get_col_stats:
         found = _with_statistics(call, name, found, selection.names, request.engine or "hive", snapshot)
     found = call.stores.auxiliary.translation.partitions(
@@ -325,7 +329,7 @@ def get_partitions_by_names_req(
     return GetPartitionsByNamesResult(partitions=found)
 
 
-def _without_columns(request: Shaping, partitions: list[Partition]) -> list[Partition]:
+def without_columns(request: Skipping, partitions: list[Partition]) -> list[Partition]:
     """Without the columns of the descriptors when the request says so: they are the table's in most cases."""
     if not request.skipColumnSchemaForPartition:
         return partitions
@@ -365,7 +369,7 @@ def get_partitions_by_expr(call: Call, arguments: methods.get_partitions_by_expr
         projection=_projection(request),
         version=version(request),
     )
-    found = _without_columns(request, answer.partitions)
+    found = without_columns(request, answer.partitions)
     return PartitionsByExprResult(partitions=found, hasUnknownPartitions=answer.has_unknown)
 
 
@@ -383,7 +387,7 @@ def get_partitions_spec_by_expr(
         projection=_projection(request),
         version=version(request),
     )
-    found = _without_columns(request, answer.partitions)
+    found = without_columns(request, answer.partitions)
     specifications = group_partitions(call.stores.reads.tables.get_table(name, version=version(request)), found)
     return PartitionsSpecByExprResult(partitionsSpec=specifications, hasUnknownPartitions=answer.has_unknown)
 

@@ -8,7 +8,6 @@ from typing import Any
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     InvalidOperationException,
     MetaException,
-    StorageDescriptor,
     Table,
 )
 
@@ -123,10 +122,3 @@ def _with_times(table: Table) -> Table:
         if getattr(table, field) is None:
             setattr(table, field, 0)
     return table
-
-
-def without_columns(descriptor: StorageDescriptor) -> StorageDescriptor:
-    """A copy of a storage descriptor without its columns (the shared descriptor of partition specs carries them)."""
-    kept = copy.copy(descriptor)
-    kept.cols = None  # type: ignore[assignment]  # left out of the message
-    return kept

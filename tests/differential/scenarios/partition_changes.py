@@ -389,6 +389,8 @@ DROP = Scenario.of(
     drop_request(RequestPartsSpec(names=["k=5", "k=6"]), ifExists=True),
     drop_request(RequestPartsSpec(names=["k=7"]), needResult=False),
     drop_request(RequestPartsSpec(names=[])),
+    one("bare"),
+    drop_request(RequestPartsSpec(names=["k=bare"]), skipColumnSchemaForPartition=True),
     drop_request(RequestPartsSpec(names=["k=8"]), tblName="none"),
     drop_request(RequestPartsSpec(names=["k=8"]), dbName="none"),
     drop_request(RequestPartsSpec(names=["nonsense"])),
