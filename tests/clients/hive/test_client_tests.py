@@ -211,7 +211,7 @@ def test_hives_client_tests_pass(
         print(f"{name}: {outcome.ran} tests, failed: {sorted(outcome.failed)}", flush=True)
         failed.update({(name, test): outcome.output for test in outcome.failed})
     assert ran > least
-    assert set(failed) == set(known)
+    assert set(failed) == set(known), "\n".join(text for test, text in failed.items() if test not in known)[:20000]
 
 
 def run_on_a_new_metastore(
