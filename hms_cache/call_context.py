@@ -39,7 +39,7 @@ class Versioned(Protocol):
 class Source:
     """What a call was answered from."""
 
-    __slots__ = ("entry", "follows_other_tables", "is_pure", "kind", "version")
+    __slots__ = ("entry", "follows_other_tables", "is_pure", "is_trusted", "kind", "version")
 
     def __init__(self) -> None:
         self.entry: Versioned | None = None
@@ -49,14 +49,19 @@ class Source:
         """Whether everything so far came from `entry` alone."""
         self.follows_other_tables = False
         """Whether anything in `entry` that was read may change with other tables, as constraints do."""
+        self.is_trusted = True
+        """Whether every read may be answered from `entry` as it is without a position check (`write_id_reads`)."""
 
     def begin(self) -> None:
         """A call starts."""
-        self.entry, self.is_pure, self.follows_other_tables = None, True, False
+        self.entry, self.is_pure, self.follows_other_tables, self.is_trusted = None, True, False, True
 
-    def from_entry(self, entry: Versioned, kind: str, *, follows_other_tables: bool = False) -> None:
+    def from_entry(
+        self, entry: Versioned, kind: str, *, follows_other_tables: bool = False, is_trusted: bool = False
+    ) -> None:
         """A read was answered from this entry. Under the cache's lock."""
         self.follows_other_tables |= follows_other_tables
+        self.is_trusted &= is_trusted
         if self.entry is None:
             self.entry, self.version, self.kind = entry, entry.version, kind
         elif self.entry is not entry or self.version != entry.version:

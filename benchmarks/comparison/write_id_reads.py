@@ -22,7 +22,12 @@ def measure_trusted(comparison: Comparison) -> None:
         wanted.tableType = "MANAGED_TABLE"
         wanted.sd.location = None  # type: ignore[assignment]  # left out of the message
         client.create_table(wanted)
-        table_id = client.get_table(database, name).id
+        request = ttypes.GetTableRequest(
+            dbName=database,
+            tblName=name,
+            capabilities=ttypes.ClientCapabilities([ttypes.ClientCapability.INSERT_ONLY_TABLES]),
+        )
+        request.id = client.get_table_req(request).table.id
         txn = client.open_txns(ttypes.OpenTxnRequest(num_txns=1, user="bench", hostname="bench")).txn_ids[0]
         client.allocate_table_write_ids(
             ttypes.AllocateTableWriteIdsRequest(dbName=database, tableName=name, txnIds=[txn])
@@ -30,8 +35,7 @@ def measure_trusted(comparison: Comparison) -> None:
         client.commit_txn(ttypes.CommitTxnRequest(txnid=txn))
         asked = ttypes.GetValidWriteIdsRequest(fullTableNames=[f"{database}.{name}"])
         lists = client.get_valid_write_ids(asked).tblValidWriteIds[0]
-        text = f"{lists.fullTableName}:{lists.writeIdHighWaterMark}:{_MAX_LONG}::"
-        request = ttypes.GetTableRequest(dbName=database, tblName=name, validWriteIdList=text, id=table_id)
+        request.validWriteIdList = f"{lists.fullTableName}:{lists.writeIdHighWaterMark}:{_MAX_LONG}::"
         operation = Operation(
             "get_table, write ids", "get_table_req", [METHODS["get_table_req"].args_class(req=request)]
         )

@@ -31,7 +31,9 @@ OVERHEAD_BYTES = 300
 class Answer:
     """One encoded reply, ready but for the sequence id."""
 
-    __slots__ = ("current", "entry", "kind", "method", "render", "seen_uses", "size_bytes", "table", "uses")
+    __slots__ = (
+        *("current", "entry", "is_trusted", "kind", "method", "render", "seen_uses", "size_bytes", "table", "uses"),
+    )
 
     def __init__(
         self,
@@ -41,6 +43,8 @@ class Answer:
         size_bytes: int,
         entry: Entry,
         table: TableName | None = None,
+        *,
+        is_trusted: bool = False,
     ) -> None:
         self.method = method
         self.kind = kind
@@ -51,6 +55,8 @@ class Answer:
         """What it was made from."""
         self.table = table
         """The table of whose struct, partitions or statistics alone it tells; see `Freshness.holds_lease`."""
+        self.is_trusted = is_trusted
+        """Whether it needs no position check in the mode `trust`: the request has a list that the entry covers."""
         self.current = True
         self.uses = 0
         """How often it was sent. Only the event loop counts, without a lock; readers may miss the last ones."""

@@ -180,6 +180,15 @@ class Freshness:
             self._follow_reset()
             return self._is_required()
 
+    def may_trust(self) -> bool:
+        """Whether `trust` may answer from memory without asking, also on the event loop: memory is true at its
+        position, and no read has shown more (P3)."""
+        if not self.may_serve():
+            return False
+        with self._lock:
+            self._follow_reset()
+            return self._cache.position >= self._floor and not self._is_required()
+
     def found_current(self, sent_s: float, generation: int) -> None:
         """A question sent at `sent_s` found nothing newer than what is applied: the age counts from its sending.
 

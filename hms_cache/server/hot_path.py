@@ -134,6 +134,8 @@ class HotPath:
         is_fresh = (freshness.lease is not None and freshness.holds_lease(found.table)) or (
             freshness.max_staleness_s > 0 and freshness.is_recent()
         )
+        if not is_fresh and found.is_trusted and self._reading.modes.trust_write_ids:
+            is_fresh = freshness.may_trust()
         if is_fresh and found.current:
             found.uses += 1
             self.hits[found.method] += 1

@@ -17,6 +17,7 @@ from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId
 from hms_cache.store.contract.metadata import MetadataStore
+from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
@@ -163,6 +164,24 @@ def test_in_trust_mode_a_covered_list_with_the_right_id_needs_no_statement(serve
     with count_statements(here.database) as seen:
         assert read(here, valid)[1] is Reason.HIT
     assert seen.count == 1
+
+
+@pytest.mark.parametrize("none", [f"null:7:{2**63 - 1}::", f"d.t:{2**63 - 1}:{2**63 - 1}::"])
+def test_in_trust_mode_a_list_that_stands_for_none_is_checked(servers: MakeServer, none: str) -> None:
+    """It says nothing of what its reader has seen: what others have committed is shown, as to readers without one."""
+    here, elsewhere = servers(CacheOptions(modes=ReadModes(trust_write_ids=True))), servers()
+    name, version = TableName(CATALOG, "d", "t"), ReadVersion(valid_write_ids=none, table_id=make(elsewhere))
+    reads = (
+        lambda: here.store.reads.tables.get_table(name, version=version).parameters["version"],
+        lambda: here.store.reads.partitions.get_partition_names(name, AllPartitions(), version=version),
+        lambda: here.store.reads.constraints.get_table_constraints(name, version=version),
+    )
+    for read_once in reads:
+        for _ in range(2):
+            read_once()
+        with count_statements(here.database) as seen:
+            read_once()
+        assert seen.count
 
 
 @pytest.mark.parametrize("who", ["read", "poller"])

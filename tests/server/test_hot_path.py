@@ -13,8 +13,10 @@ import pytest
 
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.server.position_sources import InlineSource
+from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import MessageReader
 from tests.server.conftest import PATIENCE_S, Link, Running, Serve, database, request_bytes, table
+from tests.server.test_valid_lists import counted
 
 TRIES = 500
 
@@ -176,3 +178,50 @@ def test_a_client_that_leaves_while_its_request_waits_costs_nobody_anything(
     questions.answer(found=True)
     staying.sequence = 2
     assert staying.reply("get_database").name == "default"
+
+
+@pytest.mark.parametrize("mode", ["check", "trust"])
+def test_a_list_that_is_covered_asks_nobody_in_the_mode_that_trusts_it(
+    serve: Serve, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither when the table was read before nor when the first of the same requests has loaded it."""
+    asked = []
+    ask = InlineSource.ask
+    monkeypatch.setattr(InlineSource, "ask", lambda self, answered: (asked.append(1), ask(self, answered))[1])
+    settings = {"events.poll_interval_s": 3600, "cache.warm": "off"}
+    writer = serve(**settings).link()
+    writer.call("create_database", database=database("d"))
+    made = table("d", "t", transactional="true", transactional_properties="insert_only")
+    writer.call("create_table", tbl=made)
+    request = ttypes.GetTableRequest("d", "t", ttypes.ClientCapabilities([ttypes.ClientCapability.INSERT_ONLY_TABLES]))
+    request.id = writer.call("get_table_req", req=request).table.id
+    request.validWriteIdList = written(writer)
+    server = serve(**settings, **{"cache.write_id_reads": mode})
+    reader = server.link()
+    until_remembered(server, lambda: reader.call("get_table_req", req=request))
+    asked.clear()
+    before = hits(server)
+    with counted() as statements:
+        for _ in range(5):
+            assert reader.call("get_table_req", req=request).table.tableName == "t"
+    assert hits(server) == before + 5
+    assert (len(asked), statements[0]) == ((0, 0) if mode == "trust" else (5, statements[0]))
+    # What this client has seen of the catalog since is not taken back (P3), nor what it has written (P4).
+    for change in (
+        lambda: reader.call("get_current_notificationEventId"),
+        lambda: reader.call("create_database", database=database("e")),
+    ):
+        writer.call("create_table", tbl=table("d", f"t{len(asked)}"))
+        change()
+        asked.clear()
+        reader.call("get_table_req", req=request)
+        assert asked or mode == "check"
+
+
+def written(link: Link) -> str:
+    """The list of write ids of `d.t` after one more write."""
+    (txn_id,) = link.call("open_txns", rqst=ttypes.OpenTxnRequest(1, "u", "h")).txn_ids
+    link.call("allocate_table_write_ids", rqst=ttypes.AllocateTableWriteIdsRequest("d", "t", [txn_id]))
+    link.call("commit_txn", rqst=ttypes.CommitTxnRequest(txn_id))
+    [found] = link.call("get_valid_write_ids", rqst=ttypes.GetValidWriteIdsRequest(["d.t"])).tblValidWriteIds
+    return f"{found.fullTableName}:{found.writeIdHighWaterMark}:{2**63 - 1}::"

@@ -133,11 +133,11 @@ class Reading:
         # Not under the lock: a range of a few characters is a million ids.
         if version.valid_write_ids is not None and _parsed(version.valid_write_ids) is None:
             return self._ask(kind, Reason.UNSUPPORTED_FIELD, ask)
-        if self._may_trust(version):
-            trusted = self._look_trusting(look, table)
+        may_trust = self._may_trust(version)
+        if may_trust:
+            trusted = self._look_trusting(look, table, kind, facet)
             if trusted is not None:
                 self._observe(kind, Reason.HIT)
-                call_context.source.from_elsewhere()  # encoded answers are sent after a position check
                 return cast(T, trusted)
         if not self._is_fresh(table if facet is not Facet.CONSTRAINTS else None):
             return self._ask(kind, Reason.BEHIND_EVENTS, ask)
@@ -148,7 +148,7 @@ class Reading:
                     moment = self.cache.moment
                     found = look(self.cache)
                     if not isinstance(found, Need | Bypass):
-                        self._note_source(kind, subject, facet)
+                        self._note_source(kind, subject, facet, may_trust=may_trust)
             except (NoSuchObjectException, MetaException):
                 self._observe(kind, reason)
                 call_context.note_moment(moment)
@@ -204,11 +204,16 @@ class Reading:
         except Exception:
             _log.exception("it could not be dropped")
 
-    def _note_source(self, kind: str, subject: Key | None, facet: Facet) -> None:
+    def _note_source(self, kind: str, subject: Key | None, facet: Facet, *, may_trust: bool) -> None:
         entry = self.cache.entry(subject) if subject is not None else None
         if entry is not None:
             entry.reads += 1
-            call_context.source.from_entry(entry, kind, follows_other_tables=facet is Facet.CONSTRAINTS)
+            call_context.source.from_entry(
+                entry,
+                kind,
+                follows_other_tables=facet is Facet.CONSTRAINTS,
+                is_trusted=may_trust and _may_be_trusted(entry),
+            )
         else:
             call_context.source.from_elsewhere()
 
@@ -237,7 +242,8 @@ class Reading:
                     return
                 if entry.version == source.version and self.cache.entry(entry.key) is entry:
                     table = entry.key if isinstance(entry.key, TableName) and not source.follows_other_tables else None
-                    self.cache.answers.add(key, Answer(method, source.kind, render, size_bytes, entry, table))
+                    answer = Answer(method, source.kind, render, size_bytes, entry, table, is_trusted=source.is_trusted)
+                    self.cache.answers.add(key, answer)
         except Exception:
             _log.exception("a reply could not be kept")  # P9: it is right all the same
 
@@ -253,10 +259,14 @@ class Reading:
         return self._ask(kind, Reason.UNSUPPORTED_FIELD if self.modes.enabled else Reason.DISABLED, ask)
 
     def _may_trust(self, version: ReadVersion) -> bool:
-        has_version = version.valid_write_ids is not None and version.table_id is not None
-        return self.modes.trust_write_ids and has_version and not call_context.serves_a_write
+        if not self.modes.trust_write_ids or version.table_id is None or call_context.serves_a_write:
+            return False
+        request = None if version.valid_write_ids is None else _parsed(version.valid_write_ids)
+        return request is not None and not request.is_no_list
 
-    def _look_trusting(self, look: Callable[[SharedCache], Any], table: TableName | None) -> Any:
+    def _look_trusting(
+        self, look: Callable[[SharedCache], Any], table: TableName | None, kind: str, facet: Facet
+    ) -> Any:
         """A look without a position check: only a transactional table whose tag covers the list may answer it, and
         only while no read has shown more than memory has (P3).
 
@@ -267,14 +277,15 @@ class Reading:
                 return None
             with self._view:
                 entry = self.cache.tables.get(table) if table is not None else None
-                if entry is None or not entry.is_transactional or self.cache.position < self.freshness.floor:
-                    return None
-                if Facet.TABLE not in entry.facets:
+                if entry is None or not _may_be_trusted(entry) or self.cache.position < self.freshness.floor:
                     return None
                 found = look(self.cache)
                 if isinstance(found, Need | Bypass):
                     return None
                 entry.reads += 1
+                call_context.source.from_entry(
+                    entry, kind, follows_other_tables=facet is Facet.CONSTRAINTS, is_trusted=True
+                )
                 call_context.note_moment(self.cache.moment)
                 return found
         except Exception:
@@ -433,6 +444,11 @@ def frozen_table(entry: Entry) -> Table:
     """The entry's table struct; frozen by convention."""
     table: Table = entry.facets[Facet.TABLE]
     return table
+
+
+def _may_be_trusted(entry: Entry) -> bool:
+    """Whether a list that the entry covers may be answered without a position check, in the mode `trust`."""
+    return entry.is_transactional and Facet.TABLE in entry.facets
 
 
 __all__ = [
