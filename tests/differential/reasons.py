@@ -66,6 +66,10 @@ _WITHOUT_JUDGEMENT = frozenset(
         "get_partitions_with_specs",
     }
 )
+LOST_LOCATION = (
+    "Java stores no location for a table that is altered without one where it does not have to list the files; ours"
+    " keeps the one that the table has."
+)
 TWO_SPELLINGS = "Java keeps two values of a setting that has two names; ours means one setting by both."
 
 _ABSENT = re.compile(
@@ -137,6 +141,20 @@ def is_equal_without(java: Any, ours: Any, *names: str) -> bool:
         return False
     lists = [next((item for item in one.value.values() if isinstance(item, list)), one.value) for one in (java, ours)]
     return found(lists[0]) == found(lists[1])
+
+
+_VIEW_TEXTS = ("viewOriginalText", "viewExpandedText")
+
+
+def _has_lost_its_location(call: Any, java: Any, ours: Any) -> bool:
+    """Whether Java's table has none and ours has, and nothing else differs but the texts of what is no view."""
+    if call.method != "get_table_req" or java.error or ours.error:
+        return False
+    theirs, own = java.value["table"], ours.value["table"]
+    if theirs["sd"].get("location") or not own["sd"].get("location"):
+        return False
+    own = own | {"sd": _without(own["sd"], ("location",))}
+    return theirs == own or (theirs["tableType"] != "VIRTUAL_VIEW" and theirs == _without(own, _VIEW_TEXTS))
 
 
 _OF_ANSWERS = ("isStatsCompliant", "privileges", "writeId")
@@ -281,9 +299,10 @@ RULES = (
             and not java.error
             and not ours.error
             and java.value["table"]["tableType"] != "VIRTUAL_VIEW"
-            and java.value["table"] == _without(ours.value["table"], ("viewOriginalText", "viewExpandedText"))
+            and java.value["table"] == _without(ours.value["table"], _VIEW_TEXTS)
         ),
     ),
+    Rule(LOST_LOCATION, _has_lost_its_location),
     Rule(
         ECHO,
         lambda call, java, ours: (
