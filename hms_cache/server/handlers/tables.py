@@ -78,7 +78,8 @@ def get_table_req(call: Call, arguments: methods.get_table_req_args) -> GetTable
 
 
 def _check_capabilities(call: Call, table: Table, capabilities: Any) -> None:
-    if (table.parameters or {}).get("transactional_properties", "").lower() != INSERT_ONLY:
+    properties = (table.parameters or {}).get("transactional_properties")
+    if properties is None or properties.lower() != INSERT_ONLY:
         return
     if not call.stores.auxiliary.settings.client_capability_check:
         return
