@@ -17,6 +17,7 @@ from hms_cache.jobs.repair.directories import Directories
 from hms_cache.jobs.repair.known import KnownPartitions
 from hms_cache.jobs.repair.plan import ADD, DROP, EXPIRE, Change, missing, refusal, retention_s
 from hms_cache.jobs.repair.plan_file import Batch
+from hms_cache.jobs.sources.metastore_reader import CAPABILITIES
 from hms_cache.jobs.sources.scope import shown_name
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.warehouse.locations import Location
@@ -112,7 +113,9 @@ class RepairWriter:
         """None: it was dropped, or is one by now that the job leaves alone."""
         key = (batch.catalog, batch.database, batch.table)
         if key not in self._tables:
-            request = GetTableRequest(dbName=batch.database, tblName=batch.table, catName=batch.catalog)
+            request = GetTableRequest(
+                dbName=batch.database, tblName=batch.table, capabilities=CAPABILITIES, catName=batch.catalog
+            )
             try:
                 table = self._client.call("get_table_req", request).table
                 has_place = table.sd is not None and bool(table.sd.location)

@@ -518,7 +518,8 @@ class HttpLayer(Layer):
             data = http.send(h11.Data(data=b"".join(body) if len(body) > 1 else bytes(body[0])))
             out.append(data)
         out.append(http.send(h11.EndOfMessage()))
-        self._lower.writelines(out)
+        # From Python 3.12 on asyncio's loop never ends to send a piece without bytes, and does not close before.
+        self._lower.writelines([piece for piece in out if piece])
         if http.our_state is h11.MUST_CLOSE:
             if (self._in_body or is_refusal) and not self._ended:
                 self._part()
