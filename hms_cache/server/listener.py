@@ -99,7 +99,7 @@ class Listener:
         self.admission = Admission(max_connections or settings.max_connections, settings.max_connections_per_address)
         self._empty: asyncio.Event
         self._servers: list[asyncio.Server] = []
-        self._expiry: asyncio.TimerHandle | None = None
+        self._expiry: asyncio.Handle | None = None
         self._idle_look: asyncio.TimerHandle | None = None
         self._next_log_s = 0.0
         self._unlogged = 0
@@ -181,7 +181,7 @@ class Listener:
             return "the server is shutting down"
         refusal = self.admission.admit(connection, address, self.loop.time())
         if refusal is None and self._expiry is None and math.isfinite(self.settings.first_call_timeout_s):
-            self._expiry = self.loop.call_later(self.settings.first_call_timeout_s, self._expire)
+            self._expire_at(self.loop.time() + self.settings.first_call_timeout_s)
         return refusal
 
     def first_call(self, connection: Connection) -> None:
@@ -258,17 +258,21 @@ class Listener:
 
     # Time limits of connections
 
-    def _expire(self) -> None:
-        now_s = self.loop.time()
-        if self._expiry is not None and now_s - self._expiry.when() > LATE_S:
-            # The loop stood still: calls that came meanwhile are read first.
-            self._expiry = self.loop.call_later(LATE_S, self._expire)
-            return
+    def _expire_at(self, due_s: float) -> None:
+        # uvloop's handle of what is due at once does not know when.
+        self._expiry = self.loop.call_at(due_s, self._expire, due_s)
+
+    def _expire(self, due_s: float) -> None:
         self._expiry = None
+        now_s = self.loop.time()
+        if now_s - due_s > LATE_S:
+            # The loop stood still: calls that came meanwhile are read first.
+            self._expire_at(now_s + LATE_S)
+            return
         closed, next_s = self.admission.expire_uncalled(now_s, self.settings.first_call_timeout_s)
         self.timeouts["first_call"] += closed
         if next_s is not None:
-            self._expiry = self.loop.call_at(next_s, self._expire)
+            self._expire_at(next_s)
 
     def _look_for_idle(self) -> None:
         """Asks the system since when each connection is silent: noting it here would be a part of each hot call."""

@@ -34,6 +34,7 @@ def reload(server: Running, directory: Path, **settings: object) -> tuple[list[s
                 "admin.token_file": str(directory / "token"),
                 "database.url": f"sqlite:///{directory / 'hms.db'}",
                 "warehouse.directory": str(directory / "warehouse"),
+                "catalog.client_capability_check": False,
                 "cache.refill": "none",
             }
             | {name.replace("__", "."): value for name, value in settings.items()},
