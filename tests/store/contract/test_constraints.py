@@ -288,7 +288,8 @@ def test_statements_do_not_depend_on_the_number_of_constraints(catalog: StoreUnd
         kept = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", parent)).primaryKeys
         assert len(kept) == length
         counts.append([*of_read, *of_alter, *of_dropped_columns])
-    assert all(more <= few + A_BLOCK_OF_IDS for few, more in zip(*counts, strict=True)), counts
+    # Two kinds of ids may need a block at once; seven more constraints are more statements than these.
+    assert all(more <= few + 2 * A_BLOCK_OF_IDS for few, more in zip(*counts, strict=True)), counts
 
 
 def test_columns_change_places(catalog: StoreUnderTest) -> None:
