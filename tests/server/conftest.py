@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import struct
 from collections.abc import Callable, Iterator
@@ -96,6 +97,26 @@ def request_bytes(method: str, sequence: int, **arguments: Any) -> bytes:
 
 
 Serve = Callable[..., Running]
+
+
+class _Errors(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.texts: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.texts.append(self.format(record))
+
+
+@pytest.fixture(autouse=True)
+def no_callback_fails() -> Iterator[None]:
+    """A callback of a loop that fails ends nothing but itself, and what it was to do next is never done: a time limit,
+    a connection's end. The loop only logs it."""
+    errors = _Errors()
+    logging.getLogger("asyncio").addHandler(errors)
+    yield
+    logging.getLogger("asyncio").removeHandler(errors)
+    assert not errors.texts
 
 
 @pytest.fixture
