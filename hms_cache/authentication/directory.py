@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, TypeVar
 
+from hms_cache.authentication.cut_connections import cut_after
 from hms_cache.authentication.directory_filters import (
     DirectoryFilter,
     FilterOptions,
@@ -156,10 +157,21 @@ class Directory:
             receive_timeout=math.ceil(self._options.timeout_s),
             auto_referrals=False,
         )
+        self._limit_answers(connection)
         try:
             yield connection if connection.bind() else None
         finally:
             connection.unbind()
+
+    def _limit_answers(self, connection: Any) -> None:
+        """Each answer comes within the time limit as a whole: `ldap3` has a limit for each part of one only."""
+        answer_to = connection.strategy.get_response
+
+        def get_response(*arguments: Any, **options: Any) -> Any:
+            with cut_after(self._options.timeout_s, lambda: [connection.socket] if connection.socket else []):
+                return answer_to(*arguments, **options)
+
+        connection.strategy.get_response = get_response
 
     def _found(self, connection: Any, user: str) -> str:
         """The one distinguished name that the user has; empty if there is none or more than one."""

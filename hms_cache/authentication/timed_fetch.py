@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import http.client
 import socket
 import ssl
-import threading
 import time
 import urllib.request
 from functools import partial
 from typing import Any
+
+from hms_cache.authentication.cut_connections import cut_after
 
 
 class FetchError(Exception):
@@ -26,27 +26,18 @@ def fetched(url: str, timeout_s: float, *, ca_file: str | None, most_bytes: int)
     handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), _Http(sockets)]
     if url.lower().startswith("https:"):
         handlers.append(_Https(sockets, ssl.create_default_context(cafile=ca_file)))
-    # A socket's time limit is for each read: an answer in drops has none. This one is for all of it.
     ends_at_s = time.monotonic() + timeout_s
-    alarm = threading.Timer(timeout_s, _cut, (sockets,))
-    alarm.daemon = True
-    alarm.start()
     try:
-        with urllib.request.build_opener(*handlers).open(url, timeout=timeout_s) as answer:
+        with (
+            cut_after(timeout_s, lambda: tuple(sockets)),
+            urllib.request.build_opener(*handlers).open(url, timeout=timeout_s) as answer,
+        ):
             found: bytes = answer.read(most_bytes + 1)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise FetchError(str(error) or type(error).__name__) from error
-    finally:
-        alarm.cancel()
     if time.monotonic() >= ends_at_s:  # what was cut may look whole
         raise FetchError(f"no whole answer within {timeout_s:g} s")
     return found
-
-
-def _cut(sockets: list[socket.socket]) -> None:
-    for sock in sockets:
-        with contextlib.suppress(OSError):  # it is closed already
-            sock.shutdown(socket.SHUT_RDWR)
 
 
 class _Link(http.client.HTTPConnection):

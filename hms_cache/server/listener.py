@@ -258,16 +258,16 @@ class Listener:
 
     # Time limits of connections
 
-    def _expire_at(self, due_s: float) -> None:
+    def _expire_at(self, due_s: float, *, again: bool = False) -> None:
         # uvloop's handle of what is due at once does not know when.
-        self._expiry = self.loop.call_at(due_s, self._expire, due_s)
+        self._expiry = self.loop.call_at(due_s, self._expire, due_s, again)
 
-    def _expire(self, due_s: float) -> None:
+    def _expire(self, due_s: float, again: bool) -> None:
         self._expiry = None
         now_s = self.loop.time()
-        if now_s - due_s > LATE_S:
-            # The loop stood still: calls that came meanwhile are read first.
-            self._expire_at(now_s + LATE_S)
+        if now_s - due_s > LATE_S and not again:
+            # The loop stood still: calls that came meanwhile are read first. Once: a loop may be late each time.
+            self._expire_at(now_s + LATE_S, again=True)
             return
         closed, next_s = self.admission.expire_uncalled(now_s, self.settings.first_call_timeout_s)
         self.timeouts["first_call"] += closed

@@ -7,9 +7,11 @@ import shutil
 import socket
 import struct
 import subprocess
+import threading
 from base64 import b64encode
 from collections.abc import Iterator
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -289,3 +291,40 @@ def test_clients_that_do_not_authenticate_count_for_their_address(
     third.sendall(request_bytes("getStatus", 1))
     assert b"max_connections_per_address" in third.recv(1000)
     assert [half.sock.recv(1) for half in halves] == [b"", b""]
+
+
+def test_an_answer_in_drops_has_no_more_time_than_a_silent_directory(directory_port: int) -> None:
+    """A bind's answer has 14 bytes: one in half the time limit of a read would keep the thread for seven of them."""
+    with dripping(directory_port, pause_s=0.5) as port:
+        directory = Directory(DirectoryOptions((f"ldap://127.0.0.1:{port}",), base=PEOPLE, timeout_s=1))
+        with pytest.raises(AuthenticationError) as raised:
+            directory.check("ann", "ann's password")
+    assert raised.value.outcome == "unavailable"
+
+
+@contextmanager
+def dripping(port: int, pause_s: float) -> Iterator[int]:
+    """The port of a way to this one, on which what is answered takes `pause_s` for each byte."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(2) as threads:
+
+        def carry() -> None:
+            client, _ = listener.accept()
+            with client, socket.create_connection(("127.0.0.1", port)) as server:
+                threads.submit(asked, client, server)
+                with suppress(OSError):
+                    while byte := server.recv(1):
+                        ended.wait(pause_s)
+                        client.sendall(byte)
+
+        def asked(client: socket.socket, server: socket.socket) -> None:
+            with suppress(OSError):
+                while data := client.recv(4096):
+                    server.sendall(data)
+                server.shutdown(socket.SHUT_WR)
+
+        ended = threading.Event()
+        threads.submit(carry)
+        try:
+            yield int(listener.getsockname()[1])
+        finally:
+            ended.set()
