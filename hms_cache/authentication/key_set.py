@@ -6,7 +6,8 @@ import json
 import threading
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ MAX_BYTES = 1024 * 1024
 """Of the document: a hundred keys have some 100 kB."""
 
 MAX_KEYS = 1000
+
+_PATIENCE_S = 1.0
+"""How long others wait for the thread that reads the document. Who needs a key that is held does not wait; tokens that
+name unknown keys would otherwise keep all threads that check tokens for as long as a silent issuer may take."""
 
 SCHEMES = ("https", "http", "file")
 
@@ -66,13 +71,15 @@ class IssuerKey:
 
 
 class KeySet:
-    """Thread-safe. Blocks on the document's server while it reads: at most `timeout_s`, one thread at a time."""
+    """Thread-safe. Blocks on the document's server while it reads: one thread for `timeout_s`, others for a second."""
 
     def __init__(self, options: KeySetOptions, now_s: Callable[[], float] = elapsed_s) -> None:
         self._options = options
         self._now_s = now_s
-        self._reading = threading.Lock()
-        """Held while the document is read: who waits for it needs the same document."""
+        self._turns = threading.Condition()
+        """Guards `_reading_since_s`; no document is read under it."""
+        self._reading_since_s: float | None = None
+        """Of the thread whose turn it is to read: who waits for it needs the same document."""
         self._keys: dict[str | None, list[IssuerKey]] = {}
         """By their ids; replaced as a whole."""
         self._read_at_s: float | None = None
@@ -82,28 +89,22 @@ class KeySet:
 
     def load(self) -> None:
         """At the start. Raises KeySetError."""
-        with self._reading:
+        with self._turn():
             self._read()
 
     def keep_current(self) -> None:
         """Reads the document again when its time is over. Raises KeySetError when its keys may be trusted no more."""
-        now_s = self._now_s()
-        if self._read_at_s is not None and now_s < self._read_at_s + self._options.refresh_interval_s:
+        if not self._is_due(1) or (self._reading_since_s is not None and not self._is_due(2)):
             return
-        with self._reading:
-            now_s = self._now_s()
-            age_s = None if self._read_at_s is None else now_s - self._read_at_s
-            if age_s is not None and age_s < self._options.refresh_interval_s:
-                return
-            if self._may_try(now_s):
-                try:
+        try:
+            with self._turn():
+                if self._is_due(1):
+                    if not self._may_try():
+                        raise KeySetError("the issuer's keys cannot be read, and those that are held are too old")
                     self._read()
-                    return
-                except KeySetError:
-                    if age_s is None or age_s >= 2 * self._options.refresh_interval_s:
-                        raise
-            if age_s is None or age_s >= 2 * self._options.refresh_interval_s:
-                raise KeySetError("the issuer's keys cannot be read, and those that are held are too old")
+        except KeySetError:
+            if self._is_due(2):
+                raise
 
     def candidates(self, key_id: str | None) -> list[IssuerKey]:
         """Keys with this id; for a token that names none, all. An unknown id makes the document be read again. Raises
@@ -113,9 +114,9 @@ class KeySet:
         found = self._named(key_id)
         if found:
             return found
-        with self._reading:
+        with self._turn():
             found = self._named(key_id)
-            if not found and self._may_try(self._now_s()):
+            if not found and self._may_try():
                 self._read()
                 found = self._named(key_id)
         return found
@@ -126,8 +127,29 @@ class KeySet:
             return [key for named in keys.values() for key in named]
         return keys.get(key_id) or keys.get(None) or []
 
-    def _may_try(self, now_s: float) -> bool:
-        return self._tried_at_s is None or now_s >= self._tried_at_s + self._options.retry_interval_s
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """One thread at a time. Raises KeySetError when another one takes long."""
+        with self._turns:
+            while self._reading_since_s is not None:
+                left_s = self._reading_since_s + _PATIENCE_S - self._now_s()
+                if left_s <= 0 or not self._turns.wait(left_s):
+                    raise KeySetError(f"{self._options.url}: no answer for {_PATIENCE_S:g} s")
+            self._reading_since_s = self._now_s()
+        try:
+            yield
+        finally:
+            with self._turns:
+                self._reading_since_s = None
+                self._turns.notify_all()
+
+    def _is_due(self, times: int) -> bool:
+        """Whether the document is older than so many intervals. After one it is read again, after two not trusted."""
+        age_limit_s = times * self._options.refresh_interval_s
+        return self._read_at_s is None or self._now_s() >= self._read_at_s + age_limit_s
+
+    def _may_try(self) -> bool:
+        return self._tried_at_s is None or self._now_s() >= self._tried_at_s + self._options.retry_interval_s
 
     def _read(self) -> None:
         self._tried_at_s = self._now_s()

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,7 +32,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa  # noqa: 
 from hms_cache.authentication.bearer_tokens import BearerOptions, BearerTokens  # noqa: E402
 from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions  # noqa: E402
 from hms_cache.authentication.mechanism import AuthenticationError  # noqa: E402
-from tests.server.conftest import Running, Serve, database, request_bytes  # noqa: E402
+from tests.server.conftest import PATIENCE_S, Running, Serve, database, request_bytes  # noqa: E402
 from tests.server.test_kerberos import authentications  # noqa: E402
 from tests.server.test_tls import Authority  # noqa: E402
 
@@ -347,6 +348,25 @@ def test_clients_cannot_make_the_server_ask_all_the_time(issuer: Issuer) -> None
         assert keys.candidates(f"made up {number}") == []
     assert issuer.reads == 2
     assert keys.candidates("one")
+
+
+def test_a_silent_issuer_keeps_one_thread(issuer: Issuer) -> None:
+    """However many tokens name unknown keys: those of known ones are checked meanwhile, even when keys are due."""
+    now_s = [0.0]
+    keys = KeySet(options_of(issuer, timeout_s=PATIENCE_S), lambda: now_s[0])
+    keys.load()
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(4) as threads:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}/jwks.json"
+        keys._options = replace(keys._options, url=address)
+        now_s[0] = 150
+        unknown = [threads.submit(keys.candidates, f"made up {number}") for number in range(3)]
+        asked, _ = silent.accept()
+        with asked:
+            assert threads.submit(keys.candidates, "one").result(timeout=PATIENCE_S / 2)
+            told = as_completed(unknown, timeout=PATIENCE_S / 2)
+            for _ in range(2):  # the third one reads
+                with pytest.raises(KeySetError):
+                    next(told).result()
 
 
 def test_keys_that_cannot_be_read_are_trusted_for_a_time(issuer: Issuer) -> None:
