@@ -28,6 +28,11 @@ RECORD_BYTES = 16 * 1024
 """Of a TLS record, at most (RFC 8446, 5.1): one read gives no more. A read allocates what it asks for, and the system
 may map and unmap what is large (`app.system.allocator`) each time."""
 
+MAX_ANSWER_BYTES = 64 * 1024
+"""Of answers that TLS itself gives to a client that takes nothing. Each of its messages that asks for a new key (RFC
+8446, 4.6.3) is answered by one of 27 bytes; honest clients send one in thousands of records. No setting: a client needs
+two thousand of them in a row, without reading."""
+
 OUTCOMES = (
     "ok",
     "plaintext",
@@ -103,6 +108,8 @@ class TlsLayer(Layer):
         self._backlog: deque[memoryview] = deque()
         """What is to be sent and not encrypted yet."""
         self._backlog_bytes = 0
+        self._answer_bytes = 0
+        """Of what TLS itself has answered since the client last caught up."""
         self._lower_paused = False
         self._upper_paused = False
         self._ended = False
@@ -173,6 +180,7 @@ class TlsLayer(Layer):
     def resume_writing(self) -> None:
         """The client caught up: more is encrypted."""
         self._lower_paused = False
+        self._answer_bytes = 0
         self._pump()
         if self._upper_paused and not self._lower_paused and not self._backlog:
             self._upper_paused = False
@@ -318,6 +326,9 @@ class TlsLayer(Layer):
         except ssl.SSLError:
             broken = True
         if self._outgoing.pending:  # a new key (TLS 1.3), or an alert
+            if self._lower_paused:
+                self._answer_bytes += self._outgoing.pending
+                broken = broken or self._answer_bytes > MAX_ANSWER_BYTES
             self._flush()
         if pieces:
             self._upper.data_received(pieces[0] if len(pieces) == 1 else b"".join(pieces))
