@@ -185,14 +185,14 @@ class Connection(asyncio.Protocol):
             self._watch_writing()
 
     def resume_writing(self) -> None:
-        """The client caught up."""
+        """The client caught up. What it sent meanwhile has its turn later: see `Layer.resume_writing`."""
         self._writable = True
         self._unsent_bytes = 0
         if self._writing is not None:
             self._writing.cancel()
             self._writing = None
         if self._running is None and not self._closing:
-            self._continue()
+            self._queue()
 
     # Calls
 

@@ -246,7 +246,11 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         self._upper.pause_writing()
 
     def resume_writing(self) -> None:
-        """The client caught up."""
+        """The client caught up.
+
+        Nobody closes the transport from within: asyncio's own would tell of the end twice (`_write_ready` asks whether
+        it is being closed after this, and `close` has told it already).
+        """
         self._upper.resume_writing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:

@@ -212,7 +212,7 @@ class HttpLayer(Layer):
         """The client caught up: its next request can be another user's, whose connection starts with nothing unsent."""
         self._lower_paused = False
         super().resume_writing()
-        self._next_request()
+        self._loop.call_soon(self._next_request)
 
     # The connection's transport
 

@@ -365,7 +365,7 @@ class TlsLayer(Layer):
                 self._backlog[0] = data[written:]
             self._lower.write(self._outgoing.read())
         if self._closing and not self._backlog:
-            self._finish()
+            asyncio.get_running_loop().call_soon(self._finish)  # see `Layer.resume_writing`
 
     def _finish(self) -> None:
         if self._established:

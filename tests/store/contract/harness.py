@@ -28,6 +28,7 @@ from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.sequences import ID_COLUMNS
 from hms_cache.store.schema import METADATA, NOTIFICATION_LOG
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
@@ -36,8 +37,8 @@ DATABASE = "d"
 
 _COUNTED = sorted(set(METADATA.tables) - {"SEQUENCE_TABLE", "NOTIFICATION_LOG", "NOTIFICATION_SEQUENCE"})
 
-A_BLOCK_OF_IDS = 3
-"""Statements that a write on a server needs now and then to take a new block of ids of two classes."""
+IDS_AT_HAND = 100
+"""Of each class, before statements are counted: else a write takes a new block of ids now and then, by more of them."""
 
 
 @dataclass
@@ -101,6 +102,9 @@ class StoreUnderTest:
     @contextmanager
     def counting(self) -> Iterator[list[int]]:
         """The number of statements sent within, as the only element of the list, set at the end."""
+        blocks = self.database.id_blocks
+        if blocks is not None:
+            blocks.give_back(blocks.reserve(dict.fromkeys(ID_COLUMNS, IDS_AT_HAND)))
         before = int(self.database.statements.value())
         counted: list[int] = []
         yield counted
