@@ -506,7 +506,7 @@ def _where_it_is(
     warehouse = context.warehouse
     if warehouse.is_directory(place):
         return place
-    moved = warehouse.moved_beside(place)
+    moved = warehouse.move_records.moved_beside(place)
     if moved is None or not moved[0].location.is_inside(root):
         return None
     found, record = moved

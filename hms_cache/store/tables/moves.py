@@ -92,7 +92,7 @@ def move_directory(
     new.sd.location = str(destination)
     if warehouse.exists(allowed):
         _move(changes, old, allowed, goal)
-    elif (moved := warehouse.moved_beside(allowed)) is not None:
+    elif (moved := warehouse.move_records.moved_beside(allowed)) is not None:
         # By a rename that ended without its commit: its server died, or the database ended its transaction, and with
         # it the locks, so that it is moved back while others go on.
         place, record = moved

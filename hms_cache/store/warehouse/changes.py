@@ -69,7 +69,7 @@ class WarehouseChanges:
     def rename_directory(
         self, source: AllowedLocation, destination: AllowedLocation, *, origin: AllowedLocation | None = None
     ) -> None:
-        """Moves a directory now; undone by moving it back. `origin`: see `Warehouse.record_move`. Raises MetaException.
+        """Moves a directory now; undone by moving it back. `origin`: see `MoveRecords.begin`. Raises MetaException.
 
         One of an object store is copied now and deleted at the old place after the commit, see `object_moves`. On a
         local file system a record tells of it until the write's fate is known: `resume_rename`. It stays when the
@@ -81,7 +81,7 @@ class WarehouseChanges:
             crash_point(CrashPoint.DIRECTORY_MOVED)
             return
         is_undone = True
-        record = self._warehouse.record_move(source, destination, origin)
+        record = self._warehouse.move_records.begin(source, destination, origin)
 
         def forget() -> None:
             if record is not None and is_undone:
@@ -138,7 +138,7 @@ class WarehouseChanges:
         An empty destination that it left is removed. A rollback leaves the directory where it is, with its record:
         another repeat finds it. The caller holds the lock on the row of what is moved. Raises MetaException.
         """
-        record = self._warehouse.interrupted_move(source, destination)
+        record = self._warehouse.move_records.interrupted(source, destination)
         if record is None:
             return False
         if self._warehouse.exists(source):
@@ -157,7 +157,7 @@ class WarehouseChanges:
         The caller holds the lock on the row of what is copied, and knows that no row has the destination. Raises
         MetaException.
         """
-        place = self._warehouse.place_of_copy(destination)
+        place = self._warehouse.move_records.place_of_copy(destination)
         if place is None:
             return
         if self.resume_rename(place, destination):
@@ -175,7 +175,7 @@ class WarehouseChanges:
             self._copy_objects(source, destination)
             crash_point(CrashPoint.DIRECTORY_COPIED)
             return
-        place = self._warehouse.place_of_copy(destination) or destination
+        place = self._warehouse.move_records.place_of_copy(destination) or destination
         self._transaction.on_rollback(lambda: self._warehouse.delete_directory(place, skip_trash=True))
         self._warehouse.copy_directory(source, place)
         crash_point(CrashPoint.DIRECTORY_COPIED)

@@ -10,9 +10,15 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import TYPE_CHECKING
 
+from hms_cache.store.warehouse.allowed import AllowedLocation
 from hms_cache.store.warehouse.locations import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.values import frozen
+
+if TYPE_CHECKING:
+    from hms_cache.store.warehouse.warehouse import Warehouse
 
 RECORD_PREFIX = ".hms-cache-move-"
 """Begin of the names of such files; hidden from all that read tables."""
@@ -44,6 +50,86 @@ class MoveRecord:
             return cls(str(found["source"]), str(found["destination"]), int(found["inode"]))
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
+
+
+class MoveRecords:
+    """Writes and finds them, with the file operations of a `Warehouse`."""
+
+    def __init__(self, warehouse: Warehouse) -> None:
+        self._warehouse = warehouse
+
+    def place_of_copy(self, destination: AllowedLocation) -> AllowedLocation | None:
+        """Where a copy for this destination is made before it is renamed; None where that would copy it once more."""
+        parent = destination.parent
+        return parent.child(copy_name(destination.location)) if destination.is_local and parent is not None else None
+
+    def begin(
+        self, source: AllowedLocation, destination: AllowedLocation, origin: AllowedLocation | None = None
+    ) -> AllowedLocation | None:
+        """Writes beside the destination that the source is about to be moved there: the file, None where none is kept.
+
+        `origin`: where the row says that it is, if it was moved to the source by a move that was cut short. Raises
+        MetaException.
+        """
+        parent = destination.parent
+        if not source.is_local or not destination.is_local or parent is None:
+            return None
+        inode = self._warehouse.inode(source)
+        if inode is None:
+            return None
+        record = parent.child(record_name(destination.location))
+        self._warehouse.write_file(record, MoveRecord(str(origin or source), str(destination), inode).encode())
+        return record
+
+    def interrupted(self, source: AllowedLocation, destination: AllowedLocation) -> AllowedLocation | None:
+        """The record of exactly this move that was cut short, None if there is none.
+
+        It counts when the destination is the very directory that was moved, or an empty one made for it while the
+        source is where it was. Raises MetaException.
+        """
+        parent = destination.parent
+        if not source.is_local or not destination.is_local or parent is None:
+            return None
+        file = parent.child(record_name(destination.location))
+        if not self._warehouse.exists(file):
+            return None
+        record = MoveRecord.decode(self._warehouse.read_file(file, RECORD_MAX_BYTES))
+        if record is None or (record.source, record.destination) != (str(source), str(destination)):
+            return None
+        there = self._warehouse.inode(source)
+        if there is None:
+            return file if self._warehouse.inode(destination) == record.inode else None
+        return (
+            file
+            if there == record.inode and self._warehouse.exists(destination) and self._warehouse.is_vacant(destination)
+            else None
+        )
+
+    def moved_beside(self, source: AllowedLocation) -> tuple[AllowedLocation, AllowedLocation] | None:
+        """Where a move that was cut short has taken this directory, and the record of that; None if there is none.
+
+        Looks at the records of moves within the directory that it was in. Raises MetaException.
+        """
+        parent = source.parent
+        if not source.is_local or parent is None:
+            return None
+        for name in self._warehouse.names(parent):
+            if not name.startswith(RECORD_PREFIX):
+                continue
+            file = parent.child(name)
+            try:
+                record = MoveRecord.decode(self._warehouse.read_file(file, RECORD_MAX_BYTES))
+            except MetaException:
+                continue  # of a move that has ended meanwhile
+            if record is None or record.source != str(source):
+                continue
+            last = record.destination.rpartition("/")[2]
+            if last in ("", ".", ".."):
+                continue
+            place = parent.child(last)
+            if str(place) == record.destination and self._warehouse.inode(place) == record.inode:
+                return place, file
+        return None
 
 
 def record_name(destination: Location) -> str:

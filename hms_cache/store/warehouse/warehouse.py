@@ -24,13 +24,7 @@ from hms_cache.store.warehouse.listings import DirectoryStatistics, Listings
 from hms_cache.store.warehouse.local_files import LeadsOutside, is_hidden
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.mounts import file_system_of, mount_of
-from hms_cache.store.warehouse.move_records import (
-    RECORD_MAX_BYTES,
-    RECORD_PREFIX,
-    MoveRecord,
-    copy_name,
-    record_name,
-)
+from hms_cache.store.warehouse.move_records import MoveRecords
 from hms_cache.store.warehouse.object_moves import ObjectMove
 from hms_cache.store.warehouse.waits import MOVE_WAITS, StillWaiting, current_waits
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -72,6 +66,7 @@ class Warehouse(WarehouseLayout):
             metrics.threads_in_use.set_function(self._threads.in_use)
         self._deletions = Deletions(self, self._file_systems)
         self._listings = Listings(self, self._file_systems, self._operations)
+        self.move_records = MoveRecords(self)
 
     # What may be touched
 
@@ -326,80 +321,12 @@ class Warehouse(WarehouseLayout):
             if_late=lambda _: self.delete_directory(destination, skip_trash=True),
         )
 
-    def place_of_copy(self, destination: AllowedLocation) -> AllowedLocation | None:
-        """Where a copy for this destination is made before it is renamed; None where that would copy it once more."""
-        parent = destination.parent
-        return parent.child(copy_name(destination.location)) if destination.is_local and parent is not None else None
-
-    def record_move(
-        self, source: AllowedLocation, destination: AllowedLocation, origin: AllowedLocation | None = None
-    ) -> AllowedLocation | None:
-        """Writes beside the destination that the source is about to be moved there: the file, None where none is kept.
-
-        `origin`: where the row says that it is, if it was moved to the source by a move that was cut short. Raises
-        MetaException.
-        """
-        parent = destination.parent
-        if not source.is_local or not destination.is_local or parent is None:
-            return None
-        inode = self._inode(source)
-        if inode is None:
-            return None
-        record = parent.child(record_name(destination.location))
-        self.write_file(record, MoveRecord(str(origin or source), str(destination), inode).encode())
-        return record
-
-    def interrupted_move(self, source: AllowedLocation, destination: AllowedLocation) -> AllowedLocation | None:
-        """The record of exactly this move that was cut short, None if there is none.
-
-        It counts when the destination is the very directory that was moved, or an empty one made for it while the
-        source is where it was. Raises MetaException.
-        """
-        parent = destination.parent
-        if not source.is_local or not destination.is_local or parent is None:
-            return None
-        file = parent.child(record_name(destination.location))
-        if not self.exists(file):
-            return None
-        record = MoveRecord.decode(self.read_file(file, RECORD_MAX_BYTES))
-        if record is None or (record.source, record.destination) != (str(source), str(destination)):
-            return None
-        there = self._inode(source)
-        if there is None:
-            return file if self._inode(destination) == record.inode else None
-        return file if there == record.inode and self.exists(destination) and self.is_vacant(destination) else None
-
-    def moved_beside(self, source: AllowedLocation) -> tuple[AllowedLocation, AllowedLocation] | None:
-        """Where a move that was cut short has taken this directory, and the record of that; None if there is none.
-
-        Looks at the records of moves within the directory that it was in. Raises MetaException.
-        """
-        parent = source.parent
-        if not source.is_local or parent is None:
-            return None
-        for name in self.names(parent):
-            if not name.startswith(RECORD_PREFIX):
-                continue
-            file = parent.child(name)
-            try:
-                record = MoveRecord.decode(self.read_file(file, RECORD_MAX_BYTES))
-            except MetaException:
-                continue  # of a move that has ended meanwhile
-            if record is None or record.source != str(source):
-                continue
-            last = record.destination.rpartition("/")[2]
-            if last in ("", ".", ".."):
-                continue
-            place = parent.child(last)
-            if str(place) == record.destination and self._inode(place) == record.inode:
-                return place, file
-        return None
-
     def modified_s(self, location: AllowedLocation) -> float | None:
         """When a directory itself was last changed (epoch seconds); None where its file system does not say."""
         return self._look(location, "modified_s", local_files.modified_s, lambda _file_system, _path: None)
 
-    def _inode(self, location: AllowedLocation) -> int | None:
+    def inode(self, location: AllowedLocation) -> int | None:
+        """The number of a directory within its file system; None where there is none, or file systems have none."""
         return self._look(location, "inode", local_files.inode, lambda _file_system, _path: None)
 
     def delete_directory(self, location: AllowedLocation, *, skip_trash: bool) -> None:
