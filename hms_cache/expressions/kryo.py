@@ -20,15 +20,14 @@ numbers with the low byte first, Kryo 3 with the high byte first; lists differ t
 from __future__ import annotations
 
 import datetime
-import functools
 import struct
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from decimal import Decimal
-from importlib.resources import files
 from types import GeneratorType
 from typing import Any, TypeAlias, cast
 
+from hms_cache.expressions.kryo_classes import Dialect, KryoClass, dialects
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.values import frozen
 
@@ -98,44 +97,6 @@ Value: TypeAlias = (
 Reading: TypeAlias = Generator["Reading", Value, Value]
 """Reads something that holds others: yields the reading of each of these in turn, is sent what that found, and returns
 what it has read. Readings that call each other would be as deep on the interpreter's stack as the data is."""
-
-
-@frozen
-class KryoClass:
-    """How a class is written: the name of its serializer and, for `FieldSerializer`, its fields in order."""
-
-    name: str
-    serializer: str
-    fields: tuple[tuple[str, str], ...]
-
-
-@frozen
-class Dialect:
-    """The Kryo of a Hive."""
-
-    hive: str
-    kryo_5: bool
-    writes_root_class: bool
-    classes: dict[str, KryoClass] = field(repr=False)
-    registered: dict[int, str] = field(repr=False)
-
-
-@functools.lru_cache(maxsize=1)
-def dialects() -> tuple[Dialect, ...]:
-    """Hive 4, 3 and 2."""
-    text = files("hms_cache.expressions").joinpath("kryo_classes.tsv").read_text(encoding="ascii")
-    classes: dict[str, dict[str, KryoClass]] = {"4": {}, "3": {}, "2": {}}
-    registered: dict[str, dict[int, str]] = {"4": {}, "3": {}, "2": {}}
-    for line in text.splitlines():
-        versions, name, serializer, class_id, *fields = line.split("\t")
-        parsed = tuple((spelt.partition(":")[0], spelt.partition(":")[2]) for spelt in fields)
-        for version in versions.split(","):
-            classes[version][name] = KryoClass(name, serializer, parsed)
-            if class_id != "-1":
-                registered[version][int(class_id)] = name
-    return tuple(
-        Dialect(version, version == "4", version == "4", classes[version], registered[version]) for version in classes
-    )
 
 
 def read_expression(data: bytes) -> KryoObject:

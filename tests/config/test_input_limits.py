@@ -17,7 +17,8 @@ from hms_cache.config.sections import LimitsSettings
 from hms_cache.expressions import parse_filter
 from hms_cache.expressions.errors import FilterError
 from hms_cache.expressions.hive_tree import parse_expression
-from hms_cache.expressions.kryo import KryoError, dialects, read_expression
+from hms_cache.expressions.kryo import KryoError, read_expression
+from hms_cache.expressions.kryo_classes import dialects
 from hms_cache.expressions.table_filter import bind_table_filter
 from hms_cache.input_limits import refused_inputs
 from hms_cache.metadata.names import NamePattern

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from hms_cache.expressions import KeyColumns, evaluate_expression, tree
 from hms_cache.expressions.expression_binding import bind_expression
 from hms_cache.expressions.hive_tree import parse_expression
-from hms_cache.expressions.kryo import KryoReader, dialects
+from hms_cache.expressions.kryo import KryoReader
+from hms_cache.expressions.kryo_classes import dialects
 from hms_cache.expressions.name_prefilter import name_patterns
 from hms_cache.expressions.tree import Comparison, ComparisonOperator, Constant
 from tests.expressions.test_hive_tree import DEFAULT, SAMPLES

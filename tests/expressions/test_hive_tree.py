@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from hms_cache.config.sections import LimitsSettings
 from hms_cache.expressions import FilterSyntaxError, KeyColumns, evaluate_expression
 from hms_cache.expressions.hive_tree import parse_expression
-from hms_cache.expressions.kryo import KryoError, KryoReader, dialects, read_expression
+from hms_cache.expressions.kryo import KryoError, KryoReader, read_expression
+from hms_cache.expressions.kryo_classes import dialects
 from hms_cache.expressions.tree import (
     And,
     Between,

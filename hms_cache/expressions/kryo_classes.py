@@ -1,0 +1,47 @@
+"""Which classes the Kryo of each Hive knows, and how it writes them: `kryo_classes.tsv`, read once."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import field
+from importlib.resources import files
+
+from hms_cache.values import frozen
+
+
+@frozen
+class KryoClass:
+    """How a class is written: the name of its serializer and, for `FieldSerializer`, its fields in order."""
+
+    name: str
+    serializer: str
+    fields: tuple[tuple[str, str], ...]
+
+
+@frozen
+class Dialect:
+    """The Kryo of a Hive."""
+
+    hive: str
+    kryo_5: bool
+    writes_root_class: bool
+    classes: dict[str, KryoClass] = field(repr=False)
+    registered: dict[int, str] = field(repr=False)
+
+
+@functools.lru_cache(maxsize=1)
+def dialects() -> tuple[Dialect, ...]:
+    """Hive 4, 3 and 2."""
+    text = files("hms_cache.expressions").joinpath("kryo_classes.tsv").read_text(encoding="ascii")
+    classes: dict[str, dict[str, KryoClass]] = {"4": {}, "3": {}, "2": {}}
+    registered: dict[str, dict[int, str]] = {"4": {}, "3": {}, "2": {}}
+    for line in text.splitlines():
+        versions, name, serializer, class_id, *fields = line.split("\t")
+        parsed = tuple((spelt.partition(":")[0], spelt.partition(":")[2]) for spelt in fields)
+        for version in versions.split(","):
+            classes[version][name] = KryoClass(name, serializer, parsed)
+            if class_id != "-1":
+                registered[version][int(class_id)] = name
+    return tuple(
+        Dialect(version, version == "4", version == "4", classes[version], registered[version]) for version in classes
+    )
