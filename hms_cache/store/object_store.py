@@ -30,8 +30,9 @@ from hms_cache.store.objects.functions import Functions
 from hms_cache.store.partition_store import PartitionWriter, StoredPartitions
 from hms_cache.store.partitions.known_tables import KnownTables
 from hms_cache.store.partitions.pages import count_partitions, read_partition_pages
+from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.reads import PartitionRows, few_partitions_plan, named_partitions_plan
-from hms_cache.store.partitions.selection import PartitionedTable, name_of_values
+from hms_cache.store.partitions.selection import name_of_values
 from hms_cache.store.partitions.windows import read_partition_window
 from hms_cache.store.rows.table_rows import table_plan
 from hms_cache.store.schema import TBLS

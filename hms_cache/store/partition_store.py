@@ -34,11 +34,11 @@ from hms_cache.store.partitions.exchange import exchange_partitions
 from hms_cache.store.partitions.joined_names import names_of_all_plan
 from hms_cache.store.partitions.known_tables import KnownTables
 from hms_cache.store.partitions.markers import is_partition_marked, mark_partition
+from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.privileges import read_partition_privileges
 from hms_cache.store.partitions.projections import project_partitions
 from hms_cache.store.partitions.reads import PartitionRows, partitions_plan
 from hms_cache.store.partitions.selection import (
-    PartitionedTable,
     SelectedPartitions,
     count_plan,
     ids_and_names_plan,

@@ -24,7 +24,8 @@ from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import FileAccess
-from hms_cache.store.partitions.selection import PartitionedTable, partitions_by_name
+from hms_cache.store.partitions.partitioned_tables import PartitionedTable
+from hms_cache.store.partitions.selection import partitions_by_name
 from hms_cache.store.replication_files import files_of_new_partitions
 from hms_cache.store.rows.parameters import (
     DO_NOT_UPDATE_STATS,

@@ -21,8 +21,9 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.partitions.additions import partitioned
+from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
-from hms_cache.store.partitions.selection import PartitionedTable, SelectedPartitions, select_by_each, select_partitions
+from hms_cache.store.partitions.selection import SelectedPartitions, select_by_each, select_partitions
 from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow

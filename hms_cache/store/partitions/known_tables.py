@@ -14,7 +14,7 @@ from typing import Final, TypeVar
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.read_plans import Plan, attempt, side_by_side
-from hms_cache.store.partitions.selection import PartitionedTable, partitioned_table_plan
+from hms_cache.store.partitions.partitioned_tables import PartitionedTable, partitioned_table_plan
 
 T = TypeVar("T")
 

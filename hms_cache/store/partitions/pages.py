@@ -14,14 +14,14 @@ from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.read_plans import Question, ask_together
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.known_tables import KnownTables
-from hms_cache.store.partitions.reads import PartitionRows, read_partition_page
-from hms_cache.store.partitions.selection import (
+from hms_cache.store.partitions.partitioned_tables import (
     PartitionedTable,
-    empty_values,
     find_partitioned_table,
     partitioned_table,
     partitioned_table_question,
 )
+from hms_cache.store.partitions.reads import PartitionRows, read_partition_page
+from hms_cache.store.partitions.selection import empty_values
 from hms_cache.store.schema import DBS, PARTITIONS, TBLS
 
 SMALLEST_PAGE: Final = 1_000

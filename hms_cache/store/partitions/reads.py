@@ -35,10 +35,10 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.read_plans import Plan, Question
+from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.selection import (
     LONGEST_NAME,
     MOST_LISTED,
-    PartitionedTable,
     SelectedPartitions,
     bound_expression,
     bound_filter,

@@ -10,8 +10,9 @@ from sqlalchemy import Connection, Select, bindparam, func, or_, select
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_read
+from hms_cache.store.partitions.partitioned_tables import find_partitioned_table
 from hms_cache.store.partitions.reads import PartitionRows, read_partition_page
-from hms_cache.store.partitions.selection import empty_values, find_partitioned_table
+from hms_cache.store.partitions.selection import empty_values
 from hms_cache.store.schema import DBS, PARTITIONS, SDS, TBLS
 
 

@@ -17,13 +17,9 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.pages import LARGEST_PAGE
+from hms_cache.store.partitions.partitioned_tables import PartitionedTable, find_partitioned_table
 from hms_cache.store.partitions.reads import PartitionRows, read_partition_rows
-from hms_cache.store.partitions.selection import (
-    PartitionedTable,
-    SelectedPartitions,
-    find_partitioned_table,
-    in_code_point_order,
-)
+from hms_cache.store.partitions.selection import SelectedPartitions, in_code_point_order
 from hms_cache.store.rows.comparable_texts import comparable_rows
 from hms_cache.store.schema import PARTITIONS
 

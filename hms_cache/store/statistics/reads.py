@@ -14,12 +14,8 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.features import SchemaFeatures
-from hms_cache.store.partitions.selection import (
-    MOST_LISTED,
-    NAMES_IN_A_STATEMENT,
-    PartitionedTable,
-    batches_of_texts,
-)
+from hms_cache.store.partitions.partitioned_tables import PartitionedTable
+from hms_cache.store.partitions.selection import MOST_LISTED, NAMES_IN_A_STATEMENT, batches_of_texts
 from hms_cache.store.rows.comparable_texts import comparable_rows, possible_names
 from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE
 from hms_cache.store.rows.statistics_rows import LAST_ANALYZED, ROW_WIDTH, statistics_columns, statistics_of_row

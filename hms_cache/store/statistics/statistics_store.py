@@ -16,12 +16,8 @@ from hms_cache.store.contract.statistics import StatisticsReads, StatisticsWrite
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.additions import partitioned
-from hms_cache.store.partitions.selection import (
-    PartitionedTable,
-    all_names,
-    find_partitioned_table,
-    partitions_by_name,
-)
+from hms_cache.store.partitions.partitioned_tables import PartitionedTable, find_partitioned_table
+from hms_cache.store.partitions.selection import all_names, partitions_by_name
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.rows.table_locks import lock_table

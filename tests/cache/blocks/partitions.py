@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from hypothesis import strategies as st
 
 from hms_cache.metadata.partition_names import make_partition_name
+from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.reads import PartitionRows
-from hms_cache.store.partitions.selection import PartitionedTable
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     FieldSchema,
     Partition,

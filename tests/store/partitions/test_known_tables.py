@@ -22,7 +22,7 @@ from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.partition_store import StoredPartitions
 from hms_cache.store.partitions import known_tables
 from hms_cache.store.partitions.known_tables import KnownTables
-from hms_cache.store.partitions.selection import partitioned_table_plan
+from hms_cache.store.partitions.partitioned_tables import partitioned_table_plan
 from hms_cache.store.schema import PARTITION_KEYS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from tests.databases import count_statements

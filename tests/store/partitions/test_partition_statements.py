@@ -25,6 +25,7 @@ from hms_cache.store.partitions import joined_names
 from hms_cache.store.partitions import reads as partition_reads
 from hms_cache.store.partitions import selection as partition_selection
 from hms_cache.store.partitions.joined_names import names_of_all
+from hms_cache.store.partitions.partitioned_tables import find_partitioned_table
 from hms_cache.store.schema import PARTITIONS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     EnvironmentContext,
@@ -179,7 +180,7 @@ def test_a_server_that_cuts_lists_short(unmanaged: PartitionCatalog) -> None:
     for limit in (1024, 1025, 1026, 1027, 1028):
         with catalog.database.loading() as connection:
             connection.exec_driver_sql(f"SET SESSION group_concat_max_len={limit}")
-            header = partition_selection.find_partitioned_table(connection, TableName(*T))
+            header = find_partitioned_table(connection, TableName(*T))
             rows = partition_reads.read_partition_rows(
                 connection, header, partition_selection.SelectedPartitions(None, None)
             )
@@ -195,7 +196,7 @@ def test_all_names_come_as_one_text_unless_it_does_not_add_up(unmanaged: Partiti
     catalog = unmanaged
     catalog.create_table()
     with catalog.database.loading() as connection:
-        header = partition_selection.find_partitioned_table(connection, TableName(*T))
+        header = find_partitioned_table(connection, TableName(*T))
         assert names_of_all(connection, header) == []
     values = ["a ", "a", "A", "\x01", "\x02", "a,b", "\t", "%", "é"]
     catalog.writes.add_partitions(TableName(*T), [partition(value, "1") for value in values])
@@ -224,7 +225,7 @@ def test_names_that_are_too_long_for_one_text_come_in_several(
     columns = [*list(whole.selected_columns)[:2], cut]
     monkeypatch.setattr(joined_names, "_JOINED_QUERY", DirectQuery(whole.with_only_columns(*columns)))
     with catalog.database.loading() as connection:
-        header = partition_selection.find_partitioned_table(connection, TableName(*T))
+        header = find_partitioned_table(connection, TableName(*T))
         with count_statements(catalog.database) as seen:
             assert names_of_all(connection, header) == sorted(f"dt={number}/hr=1" for number in range(23))
         assert seen.count == 2
