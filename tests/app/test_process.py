@@ -19,7 +19,6 @@ def interpreter() -> Iterator[None]:
     """As it was before, afterwards."""
     thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
     yield
-    gc.unfreeze()
     gc.set_threshold(*thresholds)
     sys.setswitchinterval(interval)
 

@@ -225,7 +225,6 @@ def a_servers_interpreter() -> Iterator[None]:
     try:
         yield
     finally:
-        gc.unfreeze()
         gc.set_threshold(*thresholds)
         sys.setswitchinterval(interval)
 
