@@ -65,14 +65,35 @@ def pytest_collection() -> Generator[None]:
     gc.enable()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Nobody looks again for cycles in what a file's tests leave for the session, compiled statements above all: a test
+    that looks for its own would take seconds."""
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
     """What needs Spark begins, then files whose tests may take long: they would keep one process busy when the others
-    are done."""
+    are done.
+
+    Where a test is run on MariaDB, too, PostgreSQL has its turn in the short soaks.
+    """
+    on_mariadb = {item.nodeid.partition("[")[0] for item in items if "mariadb" in _parameters_of(item)}
+    for item in items:
+        if "postgresql" in _parameters_of(item) and item.nodeid.partition("[")[0] in on_mariadb:
+            item.add_marker(pytest.mark.soak)
     yield  # the order is shuffled
     files_of_spark = {item.path for item in items if item.get_closest_marker("spark")}
     long_files = {item.path for item in items if item.get_closest_marker("timeout")}
     items.sort(key=lambda item: (item.path not in files_of_spark, item.path not in long_files))
+
+
+def _parameters_of(item: pytest.Item) -> list[str]:
+    found = item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+    return [one for one in found if isinstance(one, str)]
 
 
 @pytest.hookimpl(optionalhook=True)

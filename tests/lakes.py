@@ -10,8 +10,8 @@ import pytest
 
 from tests.downloads import FetchFailed
 
-LAKES = ("s3", "azure", "google")
-"""Kinds of object stores."""
+LAKES = ("s3", "google", pytest.param("azure", marks=[pytest.mark.soak, pytest.mark.long]))
+"""Kinds of object stores, as parameters of a test: Azure's emulator is fetched from another registry (npm)."""
 
 
 class LakeServer(Protocol):

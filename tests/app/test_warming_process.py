@@ -135,6 +135,7 @@ def children(process: int) -> list[int]:
     return found
 
 
+@pytest.mark.soak
 @SQLITE
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
 @pytest.mark.parametrize("ends", ["done", "killed"])

@@ -377,7 +377,13 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS.keys())
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param(options, id=name, marks=() if name == "plenty" else pytest.mark.soak)
+        for name, options in OPTIONS.items()
+    ],
+)
 @settings(max_examples=7, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=steps)
 def test_reads_through_caches_equal_reads_of_the_database(

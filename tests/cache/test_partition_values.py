@@ -33,6 +33,7 @@ from tests.cache.world import CATALOG, Server, create_database, encoded, partiti
 
 T = TableName(CATALOG, "d", "t")
 VALUES = ("", DEFAULT_PARTITION_VALUE, "plain", " x ", "a/b=c", "%41", "a%2Fb", "é", "e\u0301", "日本", "01", "X", "x")
+QUICK = ("", DEFAULT_PARTITION_VALUE, "plain", "a/b=c", "a%2Fb", "e\u0301")
 
 Change = Callable[[MetadataStore, ttypes.Table, str], object]
 
@@ -141,7 +142,7 @@ def check(server: Server, value: str) -> None:
             assert encoded(lambda ask=ask: ask(server.store)) == expected, label
 
 
-@pytest.mark.parametrize("value", VALUES)
+@pytest.mark.parametrize("value", [pytest.param(one, marks=() if one in QUICK else pytest.mark.soak) for one in VALUES])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_elsewhere_is_seen(servers: MakeServer, change: str, value: str) -> None:
     here, elsewhere = servers(), servers()

@@ -165,7 +165,7 @@ def test_signals_that_come_at_any_moment_are_heard(tmp_path: Path) -> None:
         reader.join(PATIENCE_S)
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.soak)])
 @pytest.mark.parametrize("output", ["None", "open('/dev/full', 'w')"])
 def test_it_serves_although_its_output_cannot_be_written(tmp_path: Path, output: str, workers: str) -> None:
     """The disk with the output is full, or whoever started it has closed it."""

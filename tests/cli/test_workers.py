@@ -156,6 +156,7 @@ def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
         assert process.wait(PATIENCE_S) == 0
 
 
+@pytest.mark.soak
 def test_metrics_tell_of_a_worker_that_hangs(tmp_path: Path) -> None:
     """They were those of the others, as if there were no more."""
     with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
@@ -224,6 +225,7 @@ def test_a_worker_that_is_killed_while_it_is_to_stop_is_told(tmp_path: Path) -> 
     assert process.returncode == 1
 
 
+@pytest.mark.soak
 def test_a_worker_starts_with_what_is_in_force(tmp_path: Path) -> None:
     """Another database, or a mistake, that stands in the file is for a restart or a reload: nobody asked for either."""
     settings = tmp_path / "c.toml"
@@ -254,6 +256,7 @@ def test_a_worker_starts_with_what_is_in_force(tmp_path: Path) -> None:
         assert process.wait(PATIENCE_S) == 0
 
 
+@pytest.mark.soak
 def test_a_worker_starts_without_what_the_others_have_refused(tmp_path: Path) -> None:
     """It could not start, once a second, for as long as the file was as it is."""
     settings = tmp_path / "c.toml"
@@ -298,6 +301,7 @@ os.fork = once_refused
 """
 
 
+@pytest.mark.soak
 def test_the_others_go_on_while_no_worker_can_be_started(tmp_path: Path) -> None:
     """The system is out of memory or of processes, which is when workers are killed."""
     given = ("--port", "0", "--workers", "2", "--set", "admin.port=0", "--set", "cache.warm=off")
@@ -312,6 +316,7 @@ def test_the_others_go_on_while_no_worker_can_be_started(tmp_path: Path) -> None
         assert process.wait(PATIENCE_S) == 0
 
 
+@pytest.mark.soak
 def test_ends_of_workers_are_heard_of_whoever_started_the_server(tmp_path: Path) -> None:
     """A program that ignores SIGCHLD hands that down to those that it starts."""
     ignoring = "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN)"

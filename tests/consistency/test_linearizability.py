@@ -62,7 +62,11 @@ def test_every_read_has_its_place_in_the_log(
 
 @pytest.mark.soak
 @pytest.mark.parametrize("at_once", [0, 3], ids=["pass-through", "small-at-once"])
-@pytest.mark.parametrize(("database_kind", "setting"), [("sqlite", "0"), ("sqlite", "500")], indirect=["database_kind"])
+@pytest.mark.parametrize(
+    ("database_kind", "setting"),
+    [("sqlite", "0"), pytest.param("sqlite", "500", marks=pytest.mark.long)],
+    indirect=["database_kind"],
+)
 def test_every_read_has_its_place_whatever_is_evicted(
     at_once: int, setting: str, database_url: str, tmp_path: Path, initialize: None
 ) -> None:

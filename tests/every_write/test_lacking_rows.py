@@ -73,7 +73,7 @@ _LISTS: dict[str, Any] = {
 _TEXTS = {"part_name": "p=1", "partName": "p=1", "filter": "p = '1'", "partitionExpression": "p = '1'"}
 
 
-ALWAYS = ("tables without descriptor", "partitions without descriptor", "no serdes", "no locations")
+ALWAYS = ("partitions without descriptor", "no locations")
 """Those that are tried in each run."""
 
 

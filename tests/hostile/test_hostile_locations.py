@@ -23,7 +23,9 @@ CALLS = 50
 
 
 @pytest.fixture(
-    scope="module", params=["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb])], ids=["sqlite", "mariadb"]
+    scope="module",
+    params=["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.long])],
+    ids=["sqlite", "mariadb"],
 )
 def port_and_root(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLookup

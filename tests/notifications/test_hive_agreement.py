@@ -25,10 +25,11 @@ pytestmark = pytest.mark.java
 
 CLOCK = ManualClock(epoch_s=1_700_000_000)
 ALL = ("3.1.3", "4.0.1", "4.1.0")
+LONG = [pytest.mark.soak, pytest.mark.long]
 SINCE_4 = ("4.0.1", "4.1.0")
 
 
-@pytest.fixture(scope="module", params=ALL)
+@pytest.fixture(scope="module", params=[pytest.param("3.1.3", marks=LONG), "4.0.1", pytest.param("4.1.0", marks=LONG)])
 def release(request: pytest.FixtureRequest) -> Iterator[HiveMessages]:
     program = HiveMessages(request.param)
     yield program

@@ -25,6 +25,8 @@ from tests.consistency.proxy import proxy_to
 from tests.servers import PATIENCE_S, metastore_client
 
 LOCKING = {"mariadb": "LOCK TABLES TBLS WRITE", "postgresql": 'LOCK TABLE "TBLS" IN ACCESS EXCLUSIVE MODE'}
+pytestmark = pytest.mark.soak
+
 SERVERS = pytest.mark.parametrize("kind", [pytest.param(kind, marks=getattr(pytest.mark, kind)) for kind in LOCKING])
 
 

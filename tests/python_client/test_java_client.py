@@ -35,6 +35,8 @@ LIBRARIES = (
 FOREVER = 2**63 - 1
 
 
+@pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.java
 def test_hives_client_runs_transactions(start_metastore: StartMetastore) -> None:
     server = start_metastore()

@@ -58,7 +58,10 @@ def name(kind: str, moment: str) -> str:
 
 @pytest.mark.parametrize(
     "database_kind",
-    ["mariadb", pytest.param("postgresql", marks=[pytest.mark.soak, pytest.mark.long])],
+    [
+        pytest.param("mariadb", marks=pytest.mark.soak),
+        pytest.param("postgresql", marks=[pytest.mark.soak, pytest.mark.long]),
+    ],
     indirect=True,
 )
 def test_cold_reads(database_kind: str, initialized_database_url: str, tmp_path: Path) -> None:

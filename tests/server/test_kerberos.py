@@ -59,7 +59,7 @@ def signed_in(server: Running, realm: Realm, quality: int = 1) -> Link:
 
 
 @pytest.mark.parametrize("quality", [1, 2, 4], ids=["auth", "auth-int", "auth-conf"])
-@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+@pytest.mark.parametrize("loop", ["uvloop", pytest.param("asyncio", marks=pytest.mark.soak)])
 def test_calls_of_all_sizes_under_each_quality(
     serve: Serve, realm: Realm, quality: int, loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

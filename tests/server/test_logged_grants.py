@@ -71,7 +71,7 @@ class Set:
 @pytest.fixture(
     params=[
         "sqlite",
-        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak]),
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak, pytest.mark.long]),
         pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.soak, pytest.mark.long]),
     ]
 )

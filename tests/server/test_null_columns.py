@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 from typing import Any
 
+import pytest
 from thrift.Thrift import TApplicationException, TException
 
 from hms_cache.store.schema import METADATA
@@ -200,6 +201,7 @@ def nullable() -> set[tuple[str, str]]:
     return {(name, column.name) for name, column in columns if column.nullable} - NAMES
 
 
+@pytest.mark.soak
 def test_nothing_that_is_null_makes_a_read_fail_inside(serve: Serve, tmp_path: Path) -> None:
     """A value of a skewed column that is empty comes as NULL from Oracle: no table that was asked for with it was
     answered."""

@@ -61,7 +61,7 @@ def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
 
 
-@pytest.fixture(params=["uvloop", "asyncio"])
+@pytest.fixture(params=["uvloop", pytest.param("asyncio", marks=pytest.mark.soak)])
 def loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "asyncio":
         monkeypatch.setattr(event_loop, "new_event_loop", asyncio.new_event_loop)

@@ -21,8 +21,8 @@ pytestmark = [
 ]
 
 IN_SOAKS = [pytest.mark.soak, pytest.mark.short]
-DATABASES = ["sqlite", pytest.param("mariadb", marks=[pytest.mark.mariadb, *IN_SOAKS])]
-ROUNDS = [4, pytest.param(200, marks=[pytest.mark.soak, pytest.mark.long])]
+DATABASES = [pytest.param("sqlite", marks=IN_SOAKS), pytest.param("mariadb", marks=[pytest.mark.mariadb, *IN_SOAKS])]
+ROUNDS = [pytest.param(4, marks=IN_SOAKS), pytest.param(200, marks=[pytest.mark.soak, pytest.mark.long])]
 
 
 def begin(spark: SparkProcess, server: ServerProcess, scratch: Path) -> None:

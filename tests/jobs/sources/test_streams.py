@@ -62,13 +62,10 @@ def follow(spark: Any, options: dict[str, str], checkpoint: str, failing: list[i
     return {"events": [event for batch in sorted(delivered) for event in delivered[batch]], "runs": runs}
 
 
-IN_SOAKS = [pytest.mark.soak, pytest.mark.short]
-
-
 @pytest.mark.parametrize(
     ("kind", "through", "failing", "expected"),
     [
-        pytest.param("sqlite", "metastore", [1, 2], [[0, 1], [1], [2, 3, 4]], id="sqlite", marks=IN_SOAKS),
+        pytest.param("sqlite", "metastore", [1, 2], [[0, 1], [1], [2, 3, 4]], id="sqlite", marks=pytest.mark.soak),
         pytest.param(
             "mariadb",
             "database",

@@ -227,7 +227,6 @@ def test_sparks_planner_uses_them(job: tuple[SparkProcess, Any]) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.short
 def test_a_sample_is_marked_and_claims_nothing(job: tuple[SparkProcess, Any], tmp_path: Path) -> None:
     """Of a partition and a table of ten files of a hundred rows each, some are read; of what is small, all."""
     spark, server = job
@@ -342,6 +341,8 @@ def test_histograms_are_those_of_sparks_analyze(job: tuple[SparkProcess, Any]) -
     assert not any(name.startswith("d.plain") for name in spark.call(histogram_parts, tables=tables))
 
 
+@pytest.mark.soak
+@pytest.mark.short
 def test_nothing_is_written_over_a_change(job: tuple[SparkProcess, Any], tmp_path: Path) -> None:
     spark, server = job
     with MetastoreClient(server.uri) as client:

@@ -31,18 +31,10 @@ from tests.store.contract.stores import STORES
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The cache is run over SQLite only: which database is below makes no difference to it.
-
-    PostgreSQL has its turn in the short soaks, since two databases fill the time of the other tests.
-    """
+    """The cache is run over SQLite only: which database is below makes no difference to it."""
 
     def parameters_of(item: pytest.Item) -> dict[str, object]:
         return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-
-    for item in items:
-        parameters = parameters_of(item)
-        if parameters.get("store_kind") == "object" and parameters.get("database_kind") == "postgresql":
-            item.add_marker(pytest.mark.soak)
 
     def is_wanted(item: pytest.Item) -> bool:
         parameters = parameters_of(item)

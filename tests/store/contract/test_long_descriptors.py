@@ -29,6 +29,7 @@ FILLED: dict[str, Callable[[ttypes.StorageDescriptor], None]] = {
 }
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("field", FILLED)
 def test_memory_of_a_read_grows_with_the_entries(catalog: StoreUnderTest, field: str) -> None:
     """A partition of 2 MB made its readers take gigabytes, one after the other, until the server was killed."""

@@ -587,6 +587,9 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    "database_kind", [pytest.param("sqlite", marks=pytest.mark.soak), "mariadb", "postgresql"], indirect=True
+)
 def test_the_second_change_begins_from_the_first(
     initialized_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:

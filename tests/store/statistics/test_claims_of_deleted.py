@@ -101,6 +101,11 @@ def claimed_and_kept(store: MetadataStore) -> Iterator[tuple[str, frozenset[str]
 
 @pytest.mark.parametrize("retains", [True, False])
 @pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "database_kind",
+    ["sqlite", *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("mariadb", "postgresql"))],
+    indirect=True,
+)
 def test_what_is_deleted_is_claimed_no_more(
     initialized_database_url: str, tmp_path: Path, way: str, retains: bool
 ) -> None:
