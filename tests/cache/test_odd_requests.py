@@ -126,6 +126,11 @@ def a_struct(chance: random.Random, kind: type[Any], facts: Facts, depth: int = 
     return made
 
 
+@pytest.mark.parametrize(
+    "database_kind",
+    ["sqlite", *(pytest.param(kind, marks=pytest.mark.soak) for kind in ("mariadb", "postgresql"))],
+    indirect=True,
+)
 def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path: Path) -> None:
     chance = random.Random(7)
     handlers = {name: one for name, one in all_handlers().items() if one.kind is Kind.READ}

@@ -99,6 +99,7 @@ def test_an_embedded_schema_is_made_once_and_found_sound(tmp_path: Path) -> None
     assert (sound.returncode, sound.stdout) == (0, "the schema can be served: version 4.0.0, 0 differences from 4.0\n")
 
 
+@pytest.mark.soak
 def test_missing_indexes_are_named_and_made(tmp_path: Path) -> None:
     hms_cache("schema", "init", cwd=tmp_path)
     with closing(sqlite3.connect(tmp_path / "hms-cache.db")) as connection:

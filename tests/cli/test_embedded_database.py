@@ -11,7 +11,7 @@ from hmsclient.genthrift.hive_metastore.ttypes import Database
 from tests.cli.test_serve import PATIENCE_S, client, serving
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.soak)])
 def test_it_is_one_whole_file_once_the_server_is_stopped(tmp_path: Path, workers: str) -> None:
     """Who copies the file of a server that is stopped has all that was committed."""
     with serving("--port", "0", "--workers", workers, "--set", "admin.port=0", cwd=tmp_path) as (process, port):

@@ -128,7 +128,7 @@ def test_a_bad_configuration_ends_it_before_anything_is_made(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param("mariadb", marks=pytest.mark.mariadb),
+        pytest.param("mariadb", marks=[pytest.mark.mariadb, pytest.mark.soak]),
         pytest.param("postgresql", marks=[pytest.mark.postgresql, pytest.mark.soak]),
     ],
 )
@@ -179,7 +179,7 @@ def test_it_serves_although_its_output_cannot_be_written(tmp_path: Path, output:
     assert end(process)[0] == 0
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.soak)])
 def test_a_reload_that_is_asked_for_while_it_starts_is_done_later(tmp_path: Path, workers: str) -> None:
     """SIGHUP ends a process that has not said otherwise."""
     (tmp_path / "secret").write_text("#!/bin/sh\ntouch asked\nuntil [ -e go ]; do sleep 0.02; done\necho a secret\n")

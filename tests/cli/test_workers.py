@@ -72,6 +72,7 @@ def test_workers_reach_each_other_with_a_deep_directory_for_temporary_files(
     assert not found.exists()
 
 
+@pytest.mark.soak
 def test_a_command_reaches_all_workers_and_tells_whom_it_did_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sockets: Path
 ) -> None:

@@ -13,6 +13,10 @@ from tests.consistency.workload import Size
 
 KINDS = {"sqlite": [], "mariadb": [pytest.mark.mariadb]}
 
+LONG = [pytest.mark.soak, pytest.mark.long]
+WHEN = {("sqlite", "0"): [], ("sqlite", "500"): [pytest.mark.soak], ("mariadb", "0"): [pytest.mark.soak]}
+"""The others have their turn in the long soaks."""
+
 CI = Size(reads=4_000, writes=240)
 """By setting and database: 24,000 reads and some 600 writes that are made (of those tried, a third is refused)."""
 
@@ -29,7 +33,7 @@ SOAK = Size(reads=40_000, writes=2_400)
 @pytest.mark.parametrize(
     ("database_kind", "setting"),
     [
-        pytest.param(kind, setting, marks=marks if (kind, setting) == ("sqlite", "0") else [*marks, pytest.mark.soak])
+        pytest.param(kind, setting, marks=[*marks, *WHEN.get((kind, setting), LONG)])
         for kind, marks in KINDS.items()
         for setting in STALENESS_S
     ],
@@ -61,7 +65,7 @@ def test_every_read_has_its_place_in_the_log(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("at_once", [0, 3], ids=["pass-through", "small-at-once"])
+@pytest.mark.parametrize("at_once", [pytest.param(0, marks=pytest.mark.long), 3], ids=["pass-through", "small-at-once"])
 @pytest.mark.parametrize(
     ("database_kind", "setting"),
     [("sqlite", "0"), pytest.param("sqlite", "500", marks=pytest.mark.long)],

@@ -325,7 +325,7 @@ def test_who_is_refused_is_told_counted_and_logged_once(
 
 @pytest.mark.parametrize("sent", [3, 4, 20], ids=["its length", "its length alone", "its body"])
 @pytest.mark.parametrize("ending", ["closed", "half closed", "stalled"])
-@pytest.mark.parametrize("quality", [1, 4], ids=["auth", "auth-conf"])
+@pytest.mark.parametrize("quality", [pytest.param(1, marks=pytest.mark.soak), 4], ids=["auth", "auth-conf"])
 def test_a_cut_frame_ends_the_connection_and_is_counted(
     serve: Serve, realm: Realm, quality: int, ending: str, sent: int
 ) -> None:

@@ -378,7 +378,9 @@ _ROUND_TRIPS = {
 }
 
 
-@pytest.mark.parametrize("kind", _ROUND_TRIPS)
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=() if kind == "all" else pytest.mark.soak) for kind in _ROUND_TRIPS]
+)
 def test_round_trips_of_a_batch(initialized_database_url: str, kind: str) -> None:
     """On MySQL and MariaDB, COMMIT included, however many requests there are."""
     real = make_url(initialized_database_url)

@@ -333,7 +333,7 @@ class TransactionMachine(RuleBasedStateMachine):
 @pytest.mark.parametrize(
     ("database_kind", "examples"),
     [
-        pytest.param("sqlite", 25, id="sqlite"),
+        pytest.param("sqlite", 15, id="sqlite"),
         pytest.param("mariadb", 7, id="mariadb", marks=pytest.mark.mariadb),
         pytest.param("postgresql", 7, id="postgresql", marks=pytest.mark.postgresql),
     ],

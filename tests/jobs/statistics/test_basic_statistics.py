@@ -113,7 +113,6 @@ def test_what_is_written_and_what_the_next_run_does(job: tuple[SparkProcess, Any
 
 
 @pytest.mark.soak
-@pytest.mark.short
 def test_what_is_not_certain_is_read_by_spark(job: tuple[SparkProcess, Any]) -> None:
     """Beside what workers read. A file that Spark cannot read either fails, and nothing of it is claimed."""
     spark, server = job
@@ -156,7 +155,6 @@ def run_and_count(spark: SparkSession, **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.soak
-@pytest.mark.short
 def test_small_tables_are_read_together(job: tuple[SparkProcess, Any]) -> None:
     """Whatever stands between them; each has its own statistics in the end, and one that fails fails alone."""
     spark, server = job

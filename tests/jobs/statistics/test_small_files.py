@@ -176,7 +176,6 @@ def files_of_arrow(spark: SparkSession, *, directory: str) -> dict[str, Any]:
 
 
 @pytest.mark.soak
-@pytest.mark.short
 def test_files_of_arrow(job_spark: SparkProcess, tmp_path: Path) -> None:
     """Each type that a file may have for a column: without the schema that Arrow adds, some have Spark's own types."""
     found = job_spark.call(files_of_arrow, directory=str(tmp_path))
@@ -369,6 +368,7 @@ def test_portions_make_no_difference(
         assert found(directory) == whole
 
 
+@pytest.mark.soak
 def test_a_file_of_one_long_text_is_read_in_small_batches() -> None:
     """Of a few KB in the file, and a GB as it is held."""
     content = parquet_bytes(pa.array(["x" * 500_000]).take(pa.array([0] * 2_000)))

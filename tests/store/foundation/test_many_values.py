@@ -31,7 +31,7 @@ def driver_connection(connection: Connection) -> int:
     return id(connection.connection.dbapi_connection)
 
 
-@pytest.mark.parametrize("run", [read, write])
+@pytest.mark.parametrize("run", [read, pytest.param(write, marks=pytest.mark.soak)])
 def test_it_costs_no_connection(initialized_database: Database, run: Callable[..., Any]) -> None:
     before = run(initialized_database, driver_connection)
     statement = select(TBLS.c.TBL_ID).where(TBLS.c.TBL_NAME.in_(NAMES))
