@@ -74,7 +74,7 @@ def run(
         try:
             announce(uri)
             while not signals.wait():
-                tell_reload(_reload(service, load, worker))
+                _reload(service, load, worker, tell_reload)
             _log.info("stopping")
         finally:
             service.stop()
@@ -91,35 +91,42 @@ def tune_interpreter() -> None:
     gc.set_threshold(*_GARBAGE_THRESHOLDS)
 
 
-def _reload(service: Service, load: Callable[[], Configuration], worker: int | None) -> bool:
-    """Take what a running server can take; tell what needs a restart. A bad configuration changes nothing.
+def _reload(
+    service: Service, load: Callable[[], Configuration], worker: int | None, tell: Callable[[bool], None]
+) -> None:
+    """Take what a running server can take; log what needs a restart. A bad configuration changes nothing.
 
-    Whether it was taken.
+    `tell` is given whether it was taken, before the log is: who reads there that it was may end this process, and the
+    one after it starts with what was told.
     """
     try:
         configuration = load()
     except ConfigurationError as error:
+        tell(False)
         for problem in error.problems:
             _log.error("not reloaded: %s", problem)
-        return False
+        return
     except Exception:
+        tell(False)
         _log.exception("not reloaded")  # whatever is wrong with it, clients are served
-        return False
+        return
     audit_output = None
     try:
         audit_output = open_audit_output(configuration.settings.server, configuration.settings.log, worker)
         taken, refused = service.reload(configuration)
     except StartupError as error:
+        tell(False)
         close_audit_output(audit_output or [])
         _log.error("not reloaded: %s", error)
-        return False
+        return
     except Exception:
+        tell(False)
         close_audit_output(audit_output or [])
         _log.exception("not reloaded, or in part")
-        return False
+        return
     use_audit_output(audit_output)
+    tell(True)
     set_up_logging(configuration.settings.log)
     _log.info("reloaded: %s", ", ".join(taken) or "nothing that a running server can take has changed")
     if refused:
         _log.warning("these need a restart: %s", ", ".join(refused))
-    return True

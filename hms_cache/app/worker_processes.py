@@ -270,8 +270,9 @@ class _Workers:
         elif RELOAD in heard:
             self._listen_to_all()
             self._said.clear()  # of earlier ones
-            self._tell_all(RELOAD)
+            # Before the workers do: once they have logged it, the file may say something else.
             self._reload()
+            self._tell_all(RELOAD)
 
     def _tell_all(self, number: signal.Signals) -> None:
         """None of them is another process by now: those that ended are waited for by `_reap` only."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -26,6 +26,17 @@ class Service:
         return [], []
 
 
+class Told:
+    """What the parent of the process hears, and whether it could be read in the log by then."""
+
+    def __init__(self, log: pytest.LogCaptureFixture) -> None:
+        self.log = log
+        self.heard: list[tuple[bool, bool]] = []
+
+    def __call__(self, is_taken: bool) -> None:
+        self.heard.append((is_taken, "reloaded" in self.log.text))
+
+
 ERRORS: list[Exception] = [ConfigurationError("a"), StartupError("a"), ValueError("a"), LookupError("a"), OSError("a")]
 
 
@@ -35,16 +46,30 @@ def test_what_cannot_be_loaded_changes_nothing(error: Exception, caplog: pytest.
         raise error
 
     service: Any = Service()
+    told = Told(caplog)
     with caplog.at_level(logging.ERROR, "hms_cache"):
-        _reload(service, fail, None)
-    assert service.reloads == 0
+        _reload(service, fail, None, told)
+    assert service.reloads == 0 and told.heard == [(False, False)]
     assert "not reloaded" in caplog.text
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda one: type(one).__name__)
 def test_what_cannot_be_taken_is_told(error: Exception, caplog: pytest.LogCaptureFixture) -> None:
     service: Any = Service(error)
+    told = Told(caplog)
     with caplog.at_level(logging.ERROR, "hms_cache"):
-        _reload(service, lambda: load(environment={}), None)
-    assert service.reloads == 1
+        _reload(service, lambda: load(environment={}), None, told)
+    assert service.reloads == 1 and told.heard == [(False, False)]
     assert "not reloaded" in caplog.text
+
+
+def test_the_parent_hears_of_it_before_anybody_else(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads in the log that it was taken may end the process at once: its successor starts with it all the same."""
+    monkeypatch.setattr("hms_cache.app.process.set_up_logging", lambda _: None)
+    told = Told(caplog)
+    with caplog.at_level(logging.INFO, "hms_cache"):
+        _reload(cast(Any, Service()), lambda: load(environment={}), None, told)
+    assert told.heard == [(True, False)]
+    assert "reloaded: nothing that a running server can take has changed" in caplog.text
