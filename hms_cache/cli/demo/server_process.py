@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import secrets
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
@@ -18,8 +21,23 @@ from hms_cache.errors import HmsCacheError
 PATIENCE_S = 90.0
 
 
+_OWN_PORTS = range(20_000, 32_768)
+"""Of servers that are started again on the same port. Above them systems give ports to clients' connections, so that
+one might be taken while the server is down."""
+
+
+def _port_below_those_of_clients() -> int:
+    """One that is free; 0, whichever the system gives, if none is found. Not of `random`, which tests seed alike."""
+    for _ in range(100):
+        port = _OWN_PORTS[secrets.randbelow(len(_OWN_PORTS))]
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    return 0
+
+
 class ServerProcess:
-    """One server. The port it got at its first start stays its own."""
+    """One server. The port of its first start stays its own."""
 
     program = "from hms_cache.cli.main import main; main()"
     """What the process runs, in front of the command's arguments."""
@@ -37,7 +55,7 @@ class ServerProcess:
         self.directory = directory
         self.database_url = database_url
         self.warehouse = directory / "warehouse"
-        self.port = 0
+        self.port = _port_below_those_of_clients()
         self._settings: dict[str, object] = {"admin.port": 0, "warehouse.directory": self.warehouse, **(settings or {})}
         self._process: subprocess.Popen[str] | None = None
 
