@@ -94,7 +94,9 @@ def test_who_asks_for_new_keys_goes_on_with_them(server: Running) -> None:
     assert handshakes(server) == {"ok": 1}
 
 
-def test_who_takes_none_of_the_answers_is_let_go(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_takes_none_of_the_answers_is_let_go(
+    server: Running, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     made = TlsLayer.connection_made
 
     def with_little_room(layer: TlsLayer, transport: asyncio.BaseTransport) -> None:
@@ -113,3 +115,4 @@ def test_who_takes_none_of_the_answers_is_let_go(server: Running, monkeypatch: p
         assert asked < 50_000
     client.close()
     assert asked > MAX_ANSWER_BYTES // KEY_UPDATE_BYTES
+    assert "closing the connection of 127.0.0.1: it asks for new TLS keys and takes no answer" in caplog.text

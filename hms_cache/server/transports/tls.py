@@ -328,7 +328,9 @@ class TlsLayer(Layer):
         if self._outgoing.pending:  # a new key (TLS 1.3), or an alert
             if self._lower_paused:
                 self._answer_bytes += self._outgoing.pending
-                broken = broken or self._answer_bytes > MAX_ANSWER_BYTES
+                if self._answer_bytes > MAX_ANSWER_BYTES:
+                    self._log_cut_off("it asks for new TLS keys and takes no answer")
+                    broken = True
             self._flush()
         if pieces:
             self._upper.data_received(pieces[0] if len(pieces) == 1 else b"".join(pieces))
