@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 FETCH_LIMIT_S = 900
@@ -46,14 +46,21 @@ def kept(name: str, fetch: Callable[[Path], object]) -> Path:
     return path
 
 
-def run(command: Sequence[str], directory: Path | None = None, limit_s: float = FETCH_LIMIT_S) -> None:
-    """A program that fetches something. Raises `FetchFailed`, with the end of what it wrote."""
+def run(
+    command: Sequence[str],
+    directory: Path | None = None,
+    limit_s: float = FETCH_LIMIT_S,
+    environment: Mapping[str, str] | None = None,
+) -> None:
+    """A program that fetches something, with these variables besides its own. Raises `FetchFailed`, with the end of
+    what it wrote."""
     if shutil.which(command[0]) is None:
         raise FetchFailed(f"needs {Path(command[0]).name}")
     try:
         done = subprocess.run(
             command,
             cwd=directory,
+            env={**os.environ, **(environment or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -66,6 +73,16 @@ def run(command: Sequence[str], directory: Path | None = None, limit_s: float = 
         raise FetchFailed(f"{' '.join(command)} took longer than {limit_s:.0f} s") from error
     if done.returncode:
         raise FetchFailed(f"{' '.join(command)}: exit code {done.returncode}: {done.stdout[-500:]}")
+
+
+def go_program(package: str, version: str) -> Path:
+    """A program that Go builds, of the version that is named, whatever the machine has. Raises `FetchFailed`."""
+    name = package.rpartition("/")[2]
+
+    def install(path: Path) -> None:
+        run(["go", "install", f"{package}@{version}"], environment={"GOBIN": str(path)})
+
+    return kept(f"{name}-{version}", install) / name
 
 
 def artifact(coordinates: str, folder: str = "jars") -> Path:

@@ -1,17 +1,20 @@
-"""Google Cloud Storage as a program of its own: gcp-storage-emulator, which holds its objects in memory."""
+"""Google Cloud Storage as a program of its own: gcp-storage-emulator, or fake-gcs-server, which lists in pages and
+serves several requests at a time. Both hold their objects in memory."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.programs import running
+from tests import downloads
+from tests.programs import listening, running
 from tests.servers import PATIENCE_S
 
 # gcsfs asks each bucket's kind over gRPC, which the emulator does not speak. It is read when gcsfs is imported.
@@ -55,7 +58,14 @@ class GoogleStore:
 
     def keys(self, bucket: str) -> list[str]:
         """All of them, in order."""
-        return sorted(each["name"] for each in self._ask(f"/storage/v1/b/{bucket}/o").get("items", ()))
+        found: list[str] = []
+        page = self._ask(f"/storage/v1/b/{bucket}/o")
+        while True:
+            found += [each["name"] for each in page.get("items", ())]
+            if not page.get("nextPageToken"):
+                return sorted(found)
+            token = urllib.parse.quote(page["nextPageToken"], safe="")
+            page = self._ask(f"/storage/v1/b/{bucket}/o?pageToken={token}")
 
     def _ask(self, path: str, body: bytes | None = None, kind: str = "") -> Any:
         request = urllib.request.Request(self.endpoint + path, body, {"Content-Type": kind} if kind else {})
@@ -67,4 +77,23 @@ class GoogleStore:
 def google_store(directory: Path) -> Iterator[GoogleStore]:
     """A server that is ready, stopped at the end."""
     with running([sys.executable, "-c", _PROGRAM], directory / "google.log") as port:
+        yield GoogleStore(port)
+
+
+def find_paged() -> Path:
+    """The program fake-gcs-server; Go builds it at the first use. Raises `downloads.FetchFailed`."""
+    return downloads.go_program("github.com/fsouza/fake-gcs-server", "v1.56.1")
+
+
+@contextmanager
+def paged_google_store(program: Path, directory: Path) -> Iterator[GoogleStore]:
+    """A server that is ready, stopped at the end."""
+
+    def command(port: int) -> list[str]:
+        return [
+            *(str(program), "-scheme", "http", "-host", "127.0.0.1", "-port", str(port), "-backend", "memory"),
+            *("-public-host", f"127.0.0.1:{port}", "-external-url", f"http://127.0.0.1:{port}"),
+        ]
+
+    with listening(command, directory / "fake-gcs.log") as port:
         yield GoogleStore(port)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol
@@ -10,8 +11,16 @@ import pytest
 
 from tests.downloads import FetchFailed
 
-LAKES = ("s3", "google", pytest.param("azure", marks=[pytest.mark.soak, pytest.mark.long]))
-"""Kinds of object stores, as parameters of a test: Azure's emulator is fetched from another registry (npm)."""
+_LONG = [pytest.mark.soak, pytest.mark.long]
+
+_GATEWAY = pytest.param("gateway", marks=_LONG)
+
+LAKES = ("s3", "google", pytest.param("azure", marks=_LONG), _GATEWAY, pytest.param("google_paged", marks=_LONG))
+"""Kinds of object stores, as parameters of a test: moto and an emulator of Google's are Python. Azure's emulator, an S3
+gateway over a file system, and one of Google's that lists in pages are fetched from other registries (npm, Go's)."""
+
+S3_LAKES = ("s3", _GATEWAY)
+"""Those that speak S3."""
 
 
 class LakeServer(Protocol):
@@ -56,20 +65,31 @@ class LakeServers:
             from tests.moto_server import object_store
 
             return self._stack.enter_context(object_store(self._directory))
+        if kind == "gateway":
+            pytest.importorskip("s3fs")
+            from tests import s3_gateway
+
+            return self._stack.enter_context(s3_gateway.gateway(_fetched(s3_gateway.find), self._directory))
         if kind == "azure":
             pytest.importorskip("adlfs")
             from tests import azurite
 
-            try:
-                program = azurite.find()
-            except FetchFailed as error:
-                pytest.skip(f"needs Azurite: {error}")
-            return self._stack.enter_context(azurite.blob_store(program, self._directory))
+            return self._stack.enter_context(azurite.blob_store(_fetched(azurite.find), self._directory))
         from tests import google_storage  # before gcsfs, which it tells what the emulator cannot
 
-        pytest.importorskip("gcp_storage_emulator")
         pytest.importorskip("gcsfs")
+        if kind == "google_paged":
+            program = _fetched(google_storage.find_paged)
+            return self._stack.enter_context(google_storage.paged_google_store(program, self._directory))
+        pytest.importorskip("gcp_storage_emulator")
         return self._stack.enter_context(google_storage.google_store(self._directory))
+
+
+def _fetched(find: Callable[[], Path]) -> Path:
+    try:
+        return find()
+    except FetchFailed as error:
+        pytest.skip(str(error))
 
 
 class Lake:
@@ -81,7 +101,7 @@ class Lake:
         self._server = server
         self._bucket = bucket
         server.make_bucket(bucket)
-        self.scheme = {"s3": "s3a", "azure": "abfss", "google": "gs"}[kind]
+        self.scheme = {"s3": "s3a", "gateway": "s3a", "azure": "abfss", "google": "gs", "google_paged": "gs"}[kind]
         self.url = self.url_of(bucket)
         self.root = f"{self.url}/w/d.db"
 

@@ -1,11 +1,14 @@
-"""Servers that are programs of their own and print the port that they listen on."""
+"""Servers that are programs of their own."""
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from tests.servers import PATIENCE_S
@@ -33,3 +36,36 @@ def running(command: Sequence[str], log: Path, port_in: Callable[[str], int | No
         timer.cancel()
         process.terminate()
         process.wait(30)
+
+
+@contextmanager
+def listening(command_on: Callable[[int], Sequence[str]], log: Path, **environment: str) -> Iterator[int]:
+    """The port of a server that cannot choose one itself, and prints nothing when it is ready; stopped at the end."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as free:
+        port: int = free.getsockname()[1]
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command_on(port),
+            env={**os.environ, **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+        )
+    try:
+        end_s = time.monotonic() + PATIENCE_S
+        while not _listens(port):
+            assert process.poll() is None, f"{command_on(port)[0]} has ended"
+            assert time.monotonic() < end_s, f"{command_on(port)[0]} does not listen"
+            time.sleep(0.05)
+        yield port
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _listens(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True

@@ -40,7 +40,10 @@ BUFFER_POOL_BYTES = 4 << 30
 def jobs(
     partitions: str, cores: str, only: tuple[str, ...], limit_s: float, s3_partitions: str, out: Path | None
 ) -> None:
-    """Rows per second of data sources and jobs on Spark, and how time grows with the catalog."""
+    """Rows per second of data sources and jobs on Spark, and how time grows with the catalog.
+
+    Exits with 1 if a bar is missed.
+    """
     sizes = sorted(int(one) for one in partitions.split(","))
     s3_sizes = sorted(int(one) for one in s3_partitions.split(",") if one)
     counts = [int(one) for one in cores.split(",")]
@@ -75,6 +78,8 @@ def jobs(
                 place = replace(place, settings=settings, store=S3)
                 _measure_all([one for one in chosen if one.has_files], place, counts[0], limit_s, report, keep)
         click.echo(markdown())
+    if missed := report.missed():
+        raise click.ClickException(f"a bar is missed: {'; '.join(missed)}")
 
 
 S3 = "S3"

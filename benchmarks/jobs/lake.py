@@ -1,4 +1,4 @@
-"""Where the files of the measured tables are: local directories, or moto's S3."""
+"""Where the files of the measured tables are: local directories, or S3."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from tests.s3_objects import Buckets
 
 _LINKS_OF_A_FILE = 30_000
 """Ext4 allows 65,000."""
@@ -64,15 +67,13 @@ class LocalLake:
 
 
 class S3Lake:
-    """In a bucket of moto's server."""
+    """In a bucket of a server."""
 
     name = "o"
     root = f"s3a://{BUCKET}"
 
-    def __init__(self, endpoint: str) -> None:
-        from tests.moto_server import ObjectStore
-
-        self._store = ObjectStore(int(endpoint.rpartition(":")[2]))
+    def __init__(self, store: Buckets) -> None:
+        self._store = store
         self._store.make_bucket(BUCKET)
 
     def write(self, location: str, content: bytes) -> None:
@@ -96,37 +97,54 @@ def s3_class_path() -> dict[str, str]:
 
 @contextmanager
 def s3_lake(directory: Path) -> Iterator[tuple[S3Lake, Mapping[str, str]]]:
-    """A lake on a server of its own, and the settings with which Spark reads it. Servers and jobs that are started
+    """A lake on a server of moto's, and the settings with which Spark reads it. Servers and jobs that are started
     meanwhile find it by the environment."""
     from tests.moto_server import object_store
 
-    with object_store(directory) as store:
-        found = {
-            "AWS_ENDPOINT_URL": store.endpoint,
-            "AWS_ACCESS_KEY_ID": "any",
-            "AWS_SECRET_ACCESS_KEY": "any",
-            "AWS_DEFAULT_REGION": "us-east-1",
-        }
-        before = {name: os.environ.get(name) for name in found}
-        os.environ.update(found)
-        try:
-            s3a = "spark.hadoop.fs.s3a"
-            yield (
-                S3Lake(store.endpoint),
-                {
-                    **s3_class_path(),
-                    f"{s3a}.endpoint": store.endpoint,
-                    f"{s3a}.path.style.access": "true",
-                    f"{s3a}.access.key": "any",
-                    f"{s3a}.secret.key": "any",
-                    f"{s3a}.endpoint.region": "us-east-1",
-                    # Spark's workers in Python have the environment of the JVM, which began before there was a store.
-                    **{f"spark.executorEnv.{name}": value for name, value in found.items()},
-                },
-            )
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
+    with object_store(directory) as store, _found_by_environment(store) as variables:
+        s3a = "spark.hadoop.fs.s3a"
+        yield (
+            S3Lake(store),
+            {
+                **s3_class_path(),
+                f"{s3a}.endpoint": store.endpoint,
+                f"{s3a}.path.style.access": "true",
+                f"{s3a}.access.key": "any",
+                f"{s3a}.secret.key": "any",
+                f"{s3a}.endpoint.region": "us-east-1",
+                # Spark's workers in Python have the environment of the JVM, which began before there was a store.
+                **{f"spark.executorEnv.{name}": value for name, value in variables.items()},
+            },
+        )
+
+
+@contextmanager
+def gateway_lake(directory: Path) -> Iterator[tuple[S3Lake, Path]]:
+    """A lake on a server whose objects are files, and the directory of its bucket: what is put there is in it.
+
+    Moto looks at all its keys for each page of a listing, which takes hours of a million.
+    """
+    from tests import s3_gateway
+
+    with s3_gateway.gateway(s3_gateway.find(), directory) as store, _found_by_environment(store):
+        yield S3Lake(store), directory / "buckets" / BUCKET
+
+
+@contextmanager
+def _found_by_environment(store: Buckets) -> Iterator[dict[str, str]]:
+    found = {
+        "AWS_ENDPOINT_URL": store.endpoint,
+        "AWS_ACCESS_KEY_ID": "any",
+        "AWS_SECRET_ACCESS_KEY": "any",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
+    before = {name: os.environ.get(name) for name in found}
+    os.environ.update(found)
+    try:
+        yield found
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value

@@ -10,18 +10,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import click
 
 from benchmarks.catalog import TablePlan, partition, table
 from benchmarks.client import connect
 from benchmarks.cloning import multiply_partitions
-from benchmarks.jobs.lake import BUCKET, S3Lake, s3_lake
+from benchmarks.jobs.lake import BUCKET, S3Lake, gateway_lake, s3_lake
 from benchmarks.own_metastore import OwnMetastore
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
@@ -32,35 +32,53 @@ _HOURS = 24
 _THREADS = 16
 """The job's default."""
 
+_JUDGED_PARTITIONS, _MOST_TIMES = 1_000_000, 1.25
+"""The bar: from so many partitions on a repair takes as long as the listing, where each listing is a request."""
+
 
 @click.command()
 @click.option("--partitions", default="100000,1000000", show_default=True)
 @click.option("--s3-partitions", default="", help="sizes on moto's S3: 24000")
+@click.option("--gateway-partitions", default="", help="sizes on an S3 gateway over local directories: 1000000")
 @click.option("--new", default=1_000, show_default=True, help="directories without a partition")
-def repair(partitions: str, s3_partitions: str, new: int) -> None:
+def repair(partitions: str, s3_partitions: str, gateway_partitions: str, new: int) -> None:
     """Seconds of a listing with `os.scandir`, of a plan of nothing, and of a repair, on local directories.
 
     *Cold*: the kernel has forgotten the directories and reads them from the disk, as each night of a job finds them.
     That takes root; otherwise these are as warm as the others. On S3 the listing alone is made with boto3, by as many
-    threads as the job's.
+    threads as the job's. Exits with 1 if a repair of a million partitions on S3 takes longer than its listing.
     """
+    missed: list[str] = []
     click.echo(
         "| partitions | new | listing alone | plan of nothing | repair, --database | repair, metastore only "
         "| listing alone, cold | repair, --database, cold | MiB |"
     )
     click.echo("|--:|--:|--:|--:|--:|--:|--:|--:|--:|")
-    for count in (int(one) for one in partitions.split(",") if one):
-        with tempfile.TemporaryDirectory(prefix="hms-cache-repair-") as directory:
-            figures = _measured(Path(directory), _LocalTree(Path(directory) / "lake"), count, new)
-            shutil.rmtree(Path(directory) / "lake", ignore_errors=True)
-        click.echo(f"| {count:,} | {new:,} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |")
-    for count in (int(one) for one in s3_partitions.split(",") if one):
-        with (
-            tempfile.TemporaryDirectory(prefix="hms-cache-repair-") as directory,
-            s3_lake(Path(directory)) as (lake, _),
-        ):
-            figures = _measured(Path(directory), _S3Tree(lake), count, new)
-        click.echo(f"| {count:,}, S3 | {new:,} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |")
+    for name, sizes, made in (
+        ("", partitions, _local_tree),
+        (", S3", s3_partitions, _moto_tree),
+        (", S3 gateway", gateway_partitions, _gateway_tree),
+    ):
+        for count in (int(one) for one in sizes.split(",") if one):
+            with tempfile.TemporaryDirectory(prefix="hms-cache-repair-") as directory, made(Path(directory)) as tree:
+                figures = _measured(Path(directory), tree, count, new)
+            click.echo(f"| {count:,}{name} | {new:,} | " + " | ".join(f"{figure:.1f}" for figure in figures) + " |")
+            if count >= _JUDGED_PARTITIONS and name and figures.again_s > _MOST_TIMES * figures.listing_again_s:
+                missed.append(f"{count:,}{name}: {figures.again_s:.1f} s, {figures.listing_again_s:.1f} s the listing")
+    if missed:
+        raise click.ClickException(f"a repair takes more than {_MOST_TIMES:g} times its listing: {'; '.join(missed)}")
+
+
+class _Figures(NamedTuple):
+    """Seconds, as in the columns, and the most memory of a process, in MiB."""
+
+    listing_s: float
+    nothing_s: float
+    repair_s: float
+    metastore_only_s: float
+    listing_again_s: float
+    again_s: float
+    peak_mib: float
 
 
 class _Tree(Protocol):
@@ -102,7 +120,7 @@ class _LocalTree:
             Path("/proc/sys/vm/drop_caches").write_text("3", encoding="ascii")
 
 
-class _S3Tree:
+class _BucketTree:
     def __init__(self, lake: S3Lake) -> None:
         self._lake = lake
         self.root = f"{lake.root}/lake"
@@ -128,7 +146,44 @@ class _S3Tree:
         pass  # it is asked each time
 
 
-def _measured(directory: Path, tree: _Tree, count: int, new: int) -> tuple[float, ...]:
+class _GatewayTree(_BucketTree):
+    """Of which the objects are put where the gateway finds them."""
+
+    def __init__(self, lake: S3Lake, bucket: Path) -> None:
+        super().__init__(lake)
+        self._bucket = bucket
+        self._files = _LocalTree(bucket / "lake")
+
+    def make(self, names: Iterable[str]) -> None:
+        made = list(names)
+        self._files.make(made)
+        for name in made:
+            (self._bucket / "lake" / name / "data").write_bytes(b"12345")
+
+    def forget(self) -> None:
+        self._files.forget()
+
+
+@contextmanager
+def _local_tree(directory: Path) -> Iterator[_Tree]:
+    yield _LocalTree(directory / "lake")
+    shutil.rmtree(directory / "lake", ignore_errors=True)
+
+
+@contextmanager
+def _moto_tree(directory: Path) -> Iterator[_Tree]:
+    with s3_lake(directory) as (lake, _):
+        yield _BucketTree(lake)
+
+
+@contextmanager
+def _gateway_tree(directory: Path) -> Iterator[_Tree]:
+    with gateway_lake(directory) as (lake, bucket):
+        yield _GatewayTree(lake, bucket)
+    shutil.rmtree(bucket, ignore_errors=True)
+
+
+def _measured(directory: Path, tree: _Tree, count: int, new: int) -> _Figures:
     from hms_cache.store.engine.database import Database
     from hms_cache.store.installation.init import init_schema
     from tests.databases import closing, start_mariadb
@@ -176,7 +231,7 @@ def _name(number: int) -> str:
     return f"dt=day-{number // _HOURS:06d}/hour={number % _HOURS}"
 
 
-def _runs(address: str, url: str, tree: _Tree, count: int, new: int) -> tuple[float, ...]:
+def _runs(address: str, url: str, tree: _Tree, count: int, new: int) -> _Figures:
     listing_s = _timed(tree.list)
     options = ["--metastore", f"thrift://{address}", "--tables", f"{_DATABASE}.{_TABLE}", "--mode", "add"]
     fast = [*options, "--database", url]
@@ -193,7 +248,7 @@ def _runs(address: str, url: str, tree: _Tree, count: int, new: int) -> tuple[fl
     cold_listing_s = _timed(tree.list)
     cold_s = repaired_s(2, fast, cold=True)
     peak_mib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return listing_s, nothing_s, fast_s, slow_s, cold_listing_s, cold_s, peak_mib
+    return _Figures(listing_s, nothing_s, fast_s, slow_s, cold_listing_s, cold_s, peak_mib)
 
 
 def _repair(arguments: list[str], expected: int) -> None:

@@ -39,6 +39,19 @@ class Figure:
         return self.rows / self.seconds
 
 
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """The most seconds that a measure may take."""
+
+    measure: str
+    size: int
+    column: str
+    most_s: float
+
+
+BARS = (Bar("statistics", 1_000_000, "2 cores", 1_200),)
+
+
 @dataclass(slots=True)
 class Report:
     """All figures of a run so far, and what was left out."""
@@ -51,6 +64,19 @@ class Report:
         """The figure of this cell, if it was measured."""
         found = (one for one in self.figures if (one.measure, one.size, one.column) == (measure, size, column))
         return next(found, None)
+
+    def missed(self) -> list[str]:
+        """The bars of measured figures that do not hold, in words."""
+        return [text for text, is_met in self._judged() if not is_met]
+
+    def _judged(self) -> list[tuple[str, bool]]:
+        found = []
+        for bar in BARS:
+            one = self.figure(bar.measure, bar.size, bar.column)
+            if one is not None:
+                what = f"{bar.measure}, {bar.size:,} {one.unit}, {bar.column}: {one.seconds:,.1f} s"
+                found.append((f"{what} (at most {bar.most_s:,.0f})", one.seconds <= bar.most_s))
+        return found
 
     def markdown(self, sizes: Sequence[int], cores: Sequence[int], stores: Sequence[str] = ()) -> str:
         """The tables: rows per second by size and cores, and how time grows from size to size. Of `stores` beside the
@@ -75,8 +101,9 @@ class Report:
                 if any(row.values()):
                     lines.append(_line(name, row, before, len(cores)))
                     before |= {column: one for column, one in row.items() if one is not None}
-        if self.notes:
-            lines += ["", *(f"- {note}" for note in self.notes)]
+        notes = [f"{'met' if is_met else '**missed**'}: {text}" for text, is_met in self._judged()] + self.notes
+        if notes:
+            lines += ["", *(f"- {note}" for note in notes)]
         return "\n".join(lines) + "\n"
 
 

@@ -18,6 +18,7 @@ from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.repair.values import value_reader
 from hms_cache.metadata.partition_names import escape_path_name
+from hms_cache.store.warehouse import remote_files
 from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors
 from hms_cache.store.warehouse.key_stores import store_listed_by_keys
 from hms_cache.store.warehouse.locations import Location
@@ -87,7 +88,7 @@ class Directories:
             with driver_errors():
                 file_system, path = self._file_systems.open(location)
                 file_system.invalidate_cache(path)
-                return bool(file_system.info(path)["type"] == "directory")
+                return remote_files.is_directory(file_system, path)
         except FileNotFoundError:
             return False
 

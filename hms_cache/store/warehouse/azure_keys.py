@@ -27,13 +27,13 @@ class AzureKeys(KeyStore):
 
     marker_suffix = ""
 
-    def below(self, path: str) -> Iterator[list[StoredObject]]:
+    def below(self, path: str, page_objects: int | None = None) -> Iterator[list[StoredObject]]:
         container, key = bucket_and_key(path)
         if sync(self.file_system.loop, self._has_marker, container, key):
             yield [StoredObject("", MARKER_TAG, 0, True)]
         token: str | None = None
         while True:
-            found, token = sync(self.file_system.loop, self._page, container, f"{key}/", token)
+            found, token = sync(self.file_system.loop, self._page, container, f"{key}/", page_objects, token)
             if found:
                 yield [_described(blob, key) for blob in found]
             if not token:
@@ -48,8 +48,12 @@ class AzureKeys(KeyStore):
             raise
         return _is_folder(found)
 
-    async def _page(self, container: str, prefix: str, token: str | None) -> tuple[list[Any], str | None]:
-        listing = self._client(container).list_blobs(name_starts_with=prefix, include=["metadata"])
+    async def _page(
+        self, container: str, prefix: str, page_objects: int | None, token: str | None
+    ) -> tuple[list[Any], str | None]:
+        listing = self._client(container).list_blobs(
+            name_starts_with=prefix, include=["metadata"], results_per_page=page_objects
+        )
         pages = listing.by_page(continuation_token=token)
         try:
             page = await anext(pages)

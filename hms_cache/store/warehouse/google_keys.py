@@ -10,8 +10,8 @@ from fsspec.asyn import sync
 
 from hms_cache.store.warehouse.keys import MARKER_TAG, KeyStore, StoredObject, bucket_and_key, each_of
 
-_AT_ONCE = 1000
-"""Keys in one request to list."""
+_PAGE_OBJECTS = 1000
+"""Objects in one answer to a listing: the most that Google gives."""
 
 
 class GoogleKeys(KeyStore):
@@ -19,16 +19,16 @@ class GoogleKeys(KeyStore):
 
     marker_suffix = "/"
 
-    def below(self, path: str) -> Iterator[list[StoredObject]]:
+    def below(self, path: str, page_objects: int | None = None) -> Iterator[list[StoredObject]]:
         bucket, key = bucket_and_key(path)
-        for page in self._pages(bucket, f"{key}/"):
+        for page in self._pages(bucket, f"{key}/", page_objects or _PAGE_OBJECTS):
             if objects := page.get("items"):
                 yield [_described(each, key) for each in objects]
 
     def children(self, path: str) -> list[tuple[str, bool]]:
         bucket, key = bucket_and_key(path)
         found: dict[str, bool] = {}
-        for page in self._pages(bucket, f"{key}/", delimiter="/"):
+        for page in self._pages(bucket, f"{key}/", _PAGE_OBJECTS, delimiter="/"):
             for each in page.get("items") or ():
                 found.setdefault(each["name"][len(key) + 1 :], False)
             for prefix in page.get("prefixes") or ():
@@ -36,12 +36,12 @@ class GoogleKeys(KeyStore):
         found.pop("", None)  # the marker of the directory itself
         return list(found.items())
 
-    def _pages(self, bucket: str, prefix: str, **options: Any) -> Iterator[dict[str, Any]]:
+    def _pages(self, bucket: str, prefix: str, page_objects: int, **options: Any) -> Iterator[dict[str, Any]]:
         token: str | None = None
         while True:
             options["pageToken"] = token
             page: dict[str, Any] = self.file_system.call(
-                "GET", "b/{}/o", bucket, json_out=True, prefix=prefix, maxResults=_AT_ONCE, **options
+                "GET", "b/{}/o", bucket, json_out=True, prefix=prefix, maxResults=page_objects, **options
             )
             yield page
             token = page.get("nextPageToken")

@@ -53,8 +53,20 @@ class KeyStore(ABC):
         self.file_system = file_system
 
     @abstractmethod
-    def below(self, path: str) -> Iterator[list[StoredObject]]:
-        """All objects of a directory, markers included, in pages. A file at the path itself is none."""
+    def below(self, path: str, page_objects: int | None = None) -> Iterator[list[StoredObject]]:
+        """All objects of a directory, markers included, in pages of at most so many, by default as many as the store
+        gives; no page is empty. A file at the path itself is none."""
+
+    def is_directory(self, path: str) -> bool:
+        """Whether a directory has a marker, or anything in it. Drivers list all of it, or ask for a file first."""
+        try:
+            return any(self.below(path, page_objects=1))
+        except FileNotFoundError:  # the bucket
+            return False
+
+    def is_empty(self, path: str) -> bool:
+        """Whether nothing is in a directory but its marker."""
+        return not any(each.name or not each.is_marker for page in self.below(path, page_objects=2) for each in page)
 
     @abstractmethod
     def children(self, path: str) -> list[tuple[str, bool]]:

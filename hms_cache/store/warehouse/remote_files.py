@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from fsspec.core import has_magic
 
-from hms_cache.store.warehouse.key_stores import key_store_of, store_listed_by_keys
+from hms_cache.store.warehouse.key_stores import key_store_of
 from hms_cache.store.warehouse.keys import KeyStore, StoredObject, bucket_and_key
 from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
 
@@ -41,9 +41,21 @@ _KEYS_AT_ONCE = 1000
 """Keys deleted at once: the most that S3 takes in a request."""
 
 
+def is_directory(file_system: Any, path: str) -> bool:
+    """Whether there is a directory: in a store of objects by one request, however much is in it."""
+    store = key_store_of(file_system)
+    if store is None or _is_bucket(path):
+        return bool(file_system.isdir(path))
+    return store.is_directory(path)
+
+
+def _is_bucket(path: str) -> bool:
+    return "/" not in path.strip("/")
+
+
 def make_directory(file_system: Any, path: str) -> bool:
     """Makes the directory and its parents; False when it was there already, or another call made it meanwhile."""
-    if file_system.isdir(path):
+    if is_directory(file_system, path):
         return False
     store = key_store_of(file_system)
     try:
@@ -52,7 +64,7 @@ def make_directory(file_system: Any, path: str) -> bool:
         else:
             file_system.makedirs(path, exist_ok=False)
     except FileExistsError:
-        if not file_system.isdir(path):
+        if not is_directory(file_system, path):
             raise
         return False
     return True
@@ -77,12 +89,17 @@ def is_vacant(file_system: Any, path: str) -> bool:
     """Whether nothing is there, or an empty directory."""
     if not file_system.exists(path):
         return True
-    return bool(file_system.isdir(path)) and not names(file_system, path)
+    return is_directory(file_system, path) and _is_empty(file_system, path)
+
+
+def _is_empty(file_system: Any, path: str) -> bool:
+    store = key_store_of(file_system)
+    return store.is_empty(path) if store is not None else not names(file_system, path)
 
 
 def remove_empty_directory(file_system: Any, path: str) -> None:
     """Removes a directory without anything in it; one that has something, or is none, stays as it is."""
-    if not file_system.isdir(path) or names(file_system, path):
+    if not is_directory(file_system, path) or not _is_empty(file_system, path):
         return
     store = key_store_of(file_system)
     if store is not None:
@@ -267,7 +284,7 @@ def delete(file_system: Any, path: str) -> None:
 
 def names(file_system: Any, path: str) -> list[str]:
     """What a directory holds; nothing when it is absent."""
-    if not file_system.isdir(path):
+    if not is_directory(file_system, path):
         return []
     store = key_store_of(file_system)
     if store is not None:
@@ -287,11 +304,11 @@ def visible_files(
 
     Raises ListingTooLong above so many entries, or after `deadline_s` of `time.monotonic`.
     """
-    if not file_system.exists(path):
-        return
-    store = store_listed_by_keys(file_system)
-    if store is not None:
+    store = key_store_of(file_system)
+    if store is not None and not _is_bucket(path):
         yield from _visible_keys(store, path, max_entries, deadline_s)
+        return
+    if not file_system.exists(path):
         return
     entries = 0
     directories = [path]

@@ -8,8 +8,8 @@ from typing import Any
 
 from hms_cache.store.warehouse.keys import MARKER_TAG, KeyStore, StoredObject, bucket_and_key
 
-_AT_ONCE = 1000
-"""Keys in one request to list: the most that S3 takes."""
+_PAGE_OBJECTS = 1000
+"""Objects in one answer to a listing: the most that S3 gives."""
 
 
 class S3Keys(KeyStore):
@@ -17,9 +17,9 @@ class S3Keys(KeyStore):
 
     marker_suffix = "/"
 
-    def below(self, path: str) -> Iterator[list[StoredObject]]:
+    def below(self, path: str, page_objects: int | None = None) -> Iterator[list[StoredObject]]:
         bucket, key = bucket_and_key(path)
-        options: dict[str, Any] = {"Bucket": bucket, "Prefix": f"{key}/", "MaxKeys": _AT_ONCE}
+        options: dict[str, Any] = {"Bucket": bucket, "Prefix": f"{key}/", "MaxKeys": page_objects or _PAGE_OBJECTS}
         while True:
             page = self.file_system.call_s3("list_objects_v2", **options)
             if objects := page.get("Contents"):

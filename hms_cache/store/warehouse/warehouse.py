@@ -153,9 +153,7 @@ class Warehouse(WarehouseLayout):
 
     def is_directory(self, location: AllowedLocation) -> bool:
         """Whether there is a directory."""
-        return self._look(
-            location, "is_directory", local_files.is_directory, lambda file_system, path: bool(file_system.isdir(path))
-        )
+        return self._look(location, "is_directory", local_files.is_directory, remote_files.is_directory)
 
     def is_vacant(self, location: AllowedLocation) -> bool:
         """Whether nothing is there, or an empty directory."""

@@ -101,4 +101,5 @@ def test_the_directories_of_partitions(lake: Lake) -> None:
     problems = sorted(one.location.rpartition("/t/")[2] for leaf in leaves for one in leaf.problems)
     assert problems == ["a=1/stray", "a=1/x"]
     asked = {"t": True, "t/a=1": True, "none": False, "t/a=1/stray": False}
+    asked |= {"t/a=1/x": True, "t/a": False, "t/a=1/b": False}  # a marker alone; names that others begin with
     assert {name: Directories().exists(Location.parse(f"{lake.root}/{name}")) for name in asked} == asked
