@@ -314,7 +314,9 @@ def delete_database(
         spared = context.warehouse.managed_database_location(database) if keeps_managed_directory else None
         going += _plan_deletions(context, transaction, database, directories, kept, spared)
     if delete_data:
-        forget_drops_inside(context, connection, DatabaseName(database.catalogName, database.name), None, going)
+        forget_drops_inside(
+            context, connection, DatabaseName(str(database.catalogName), str(database.name)), None, going
+        )
 
 
 def _require_empty(connection: Connection, database: Database, database_id: int) -> None:

@@ -67,6 +67,9 @@ T = TXNS.c
 C = TXN_COMPONENTS.c
 S = WRITE_SET.c
 
+_LONGEST_PARTITION: Final = 767
+"""Of WS_PARTITION."""
+
 #: The transaction's id, in every statement of this module.
 _TXN_ID: ColumnElement[int] = bindparam("txn_id", type_=T.TXN_ID.type)
 
@@ -333,12 +336,12 @@ def _adding_write_set(only_row_changes: bool, unless_conflict: bool) -> Insert:
     if unless_conflict:
         rows = rows.where(~conflicts_with(literal(1)).exists())
     again = _escaped_again(own.TC_PARTITION)
-    fits = func.char_length(again) <= S.WS_PARTITION.type.length
+    fits = func.char_length(again) <= _LONGEST_PARTITION
     as_hive_4 = rows.with_only_columns(*keys[:2], again, own.TC_TXNID, highest, own.TC_OPERATION_TYPE)
-    rows = union_all(rows, as_hive_4.where(own.TC_PARTITION.contains("%", autoescape=True), fits))
+    both = union_all(rows, as_hive_4.where(own.TC_PARTITION.contains("%", autoescape=True), fits))
     columns = ["WS_DATABASE", "WS_TABLE", "WS_PARTITION", "WS_TXNID", "WS_COMMIT_ID", "WS_OPERATION_TYPE"]
     # The number of rows is to be had after the cursor is closed.
-    return insert(WRITE_SET).from_select(columns, rows).execution_options(preserve_rowcount=True)
+    return insert(WRITE_SET).from_select(columns, both).execution_options(preserve_rowcount=True)
 
 
 # What is left of the transaction
