@@ -22,6 +22,10 @@ from hms_cache.values import frozen
 _FIRST_YEAR, _LAST_YEAR = 1970, 2099
 """What Quartz allows."""
 
+LONGEST_SCHEDULE = 256
+"""Hive's column holds no longer one. Of a list of as many ranges as fit into a message the values would be counted for
+minutes before the database refuses it."""
+
 _MONTH_NAMES = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _WEEKDAYS = {name: number for number, name in enumerate(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"), 1)}
@@ -99,6 +103,8 @@ class QuartzSchedule:
 
 def parse_schedule(text: str) -> QuartzSchedule:
     """:raises ValueError: it is no Quartz expression."""
+    if len(text) > LONGEST_SCHEDULE:
+        raise ValueError(f"a schedule has {LONGEST_SCHEDULE} characters at most, this has {len(text)}")
     fields = text.upper().split()
     if len(fields) not in (6, 7):
         raise ValueError(f"a schedule has 6 or 7 fields, this has {len(fields)}")

@@ -148,6 +148,13 @@ def test_what_is_no_schedule(expression: str) -> None:
         parse_schedule(expression)
 
 
+def test_a_schedule_that_cannot_be_stored_is_not_computed() -> None:
+    fits = "0 " + ",".join(["0-59"] * 49) + " 0 * * ?"
+    assert parse_schedule(fits).minutes == tuple(range(60))
+    with pytest.raises(ValueError, match="256 characters at most"):
+        parse_schedule("0 " + ",".join(["0-59"] * 50) + " 0 * * ?")
+
+
 @given(after_s=st.integers(0, 2_000_000_000), minute=st.integers(0, 59), hour=st.integers(0, 23))
 def test_a_daily_schedule_is_due_within_two_days_and_after_now(after_s: int, minute: int, hour: int) -> None:
     found_s = parse_schedule(f"0 {minute} {hour} * * ?").next_epoch_s(after_s)
