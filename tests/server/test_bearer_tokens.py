@@ -13,7 +13,7 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
@@ -319,6 +319,38 @@ def test_whatever_a_server_of_keys_answers(issuer: Issuer, kind: str) -> None:
         now[0] = 250
         with pytest.raises(KeySetError):
             keys.candidates("one")
+
+
+def test_a_tunnel_in_drops_has_the_same_time(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a proxy that the environment names."""
+    head = b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 10_000
+    with answering(head, in_drops=True) as url:
+        monkeypatch.setenv("https_proxy", url.removesuffix("/jwks.json"))
+        monkeypatch.delenv("no_proxy", raising=False)
+        with pytest.raises(KeySetError):
+            KeySet(options_of(issuer, url="https://keys.test/jwks.json", timeout_s=0.5)).load()
+
+
+class OverAtOnce:
+    """An alarm whose time was over while a connection was still being made."""
+
+    daemon = False
+
+    def __init__(self, _after_s: float, act: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self.act, self.arguments = act, arguments
+
+    def start(self) -> None:
+        self.act(*self.arguments)
+
+    def cancel(self) -> None:
+        pass
+
+
+def test_a_connection_that_took_all_of_the_time_is_not_read(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else an answer in drops would have no end: what was to cut it has found nothing yet."""
+    monkeypatch.setattr("hms_cache.authentication.cut_connections.threading.Timer", OverAtOnce)
+    with pytest.raises(KeySetError, match="connecting took all of the time"):
+        KeySet(options_of(issuer)).load()
 
 
 def test_keys_over_tls(issuer: Issuer, tmp_path: Path) -> None:
