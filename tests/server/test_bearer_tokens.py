@@ -15,7 +15,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -32,6 +32,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa  # noqa: 
 from hms_cache.authentication.bearer_tokens import BearerOptions, BearerTokens  # noqa: E402
 from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions  # noqa: E402
 from hms_cache.authentication.mechanism import AuthenticationError  # noqa: E402
+from tests.server.answering import answering  # noqa: E402
 from tests.server.conftest import PATIENCE_S, Running, Serve, database, request_bytes  # noqa: E402
 from tests.server.test_kerberos import authentications  # noqa: E402
 from tests.server.test_tls import Authority  # noqa: E402
@@ -274,34 +275,6 @@ ODD_ANSWERS = {
     "chunks in drops": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffff\r\n" + b" " * 60_000,
 }
 """What a server of keys, or a proxy before it, sends; what is sent in drops has no end in time."""
-
-
-@contextmanager
-def answering(data: bytes, *, in_drops: bool) -> Iterator[str]:
-    """The address of a server that answers this to everybody."""
-    ended = threading.Event()
-
-    def answer(sock: socket.socket) -> None:
-        with sock, suppress(OSError):
-            sock.recv(10_000)
-            pieces = (data[at : at + 1] for at in range(len(data))) if in_drops else (data,)
-            for piece in pieces:
-                sock.sendall(piece)
-                if in_drops and ended.wait(0.02):
-                    return
-
-    def serve() -> None:
-        with suppress(OSError):
-            while True:
-                threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=serve, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/jwks.json"
-        finally:
-            ended.set()
-            listener.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.mark.parametrize("kind", ODD_ANSWERS)
