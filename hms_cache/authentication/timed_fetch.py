@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
+import threading
 import time
 import urllib.request
 from functools import partial
@@ -22,14 +23,14 @@ def fetched(url: str, timeout_s: float, *, ca_file: str | None, most_bytes: int)
 
     `ca_file`: authorities of https addresses; None: those of the system. Raises FetchError.
     """
-    sockets: list[socket.socket] = []
+    sockets = _Sockets()
     handlers: list[urllib.request.BaseHandler] = [_NoRedirect(), _Http(sockets)]
     if url.lower().startswith("https:"):
         handlers.append(_Https(sockets, ssl.create_default_context(cafile=ca_file)))
     ends_at_s = time.monotonic() + timeout_s
     try:
         with (
-            cut_after(timeout_s, lambda: tuple(sockets)),
+            cut_after(timeout_s, sockets.end),
             urllib.request.build_opener(*handlers).open(url, timeout=timeout_s) as answer,
         ):
             found: bytes = answer.read(most_bytes + 1)
@@ -40,15 +41,44 @@ def fetched(url: str, timeout_s: float, *, ca_file: str | None, most_bytes: int)
     return found
 
 
+class _Sockets:
+    """What a fetch has opened. What it opens when its time is over is no use: nobody would cut it any more."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._opened: list[socket.socket] = []
+        self._is_over = False
+
+    def note(self, opened: socket.socket) -> None:
+        """Raises TimeoutError when the time is over."""
+        with self._lock:
+            self._opened.append(opened)
+            if self._is_over:
+                raise TimeoutError("connecting took all of the time")
+
+    def end(self) -> tuple[socket.socket, ...]:
+        """The time is over: those that are open."""
+        with self._lock:
+            self._is_over = True
+            return tuple(self._opened)
+
+
 class _Link(http.client.HTTPConnection):
-    def __init__(self, sockets: list[socket.socket], host: str, **options: Any) -> None:
+    def __init__(self, sockets: _Sockets, host: str, **options: Any) -> None:
         super().__init__(host, **options)
         self._sockets = sockets
+        self._create_connection: Any = self._noted_connection
+
+    def _noted_connection(self, *arguments: Any) -> socket.socket:
+        """Notes the socket before a proxy is asked for a tunnel on it."""
+        opened = socket.create_connection(*arguments)
+        self._sockets.note(opened)
+        return opened
 
     def connect(self) -> None:
-        """Notes the socket, which an answer takes away from its connection."""
+        """Notes the socket, which TLS makes anew, and which an answer takes away from its connection."""
         super().connect()
-        self._sockets.append(self.sock)
+        self._sockets.note(self.sock)
 
 
 class _SecureLink(_Link, http.client.HTTPSConnection):
@@ -56,7 +86,7 @@ class _SecureLink(_Link, http.client.HTTPSConnection):
 
 
 class _Http(urllib.request.HTTPHandler):
-    def __init__(self, sockets: list[socket.socket]) -> None:
+    def __init__(self, sockets: _Sockets) -> None:
         super().__init__()
         self._sockets = sockets
 
@@ -67,7 +97,7 @@ class _Http(urllib.request.HTTPHandler):
 
 
 class _Https(urllib.request.HTTPSHandler):
-    def __init__(self, sockets: list[socket.socket], context: ssl.SSLContext) -> None:
+    def __init__(self, sockets: _Sockets, context: ssl.SSLContext) -> None:
         super().__init__(context=context)
         self._sockets, self._tls = sockets, context
 

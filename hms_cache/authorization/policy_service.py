@@ -116,11 +116,13 @@ class PolicyService:
             link = http.client.HTTPSConnection(self._host, self._port, timeout=left_s, context=self._tls)
         else:
             link = http.client.HTTPConnection(self._host, self._port, timeout=left_s)
-        # A socket's time limit is for each read: an answer in drops has none. This one is for all of it.
-        alarm = threading.Timer(left_s, _cut, (link,))
-        alarm.daemon = True
+        alarm: threading.Timer | None = None
         try:
             link.connect()
+            # A socket's time limit is for each read: an answer in drops has none. This one is for all of it. An answer
+            # after which the service closes takes the socket away from the connection.
+            alarm = threading.Timer(max(0.0, ends_at_s - time.monotonic()), _cut, (link.sock,))
+            alarm.daemon = True
             alarm.start()
             headers = {"Content-Type": "application/json"}
             token = self._options.token()
@@ -136,17 +138,17 @@ class PolicyService:
             if time.monotonic() > ends_at_s:
                 raise UndecidedError("no answer in time")
         finally:
-            alarm.cancel()
+            if alarm is not None:
+                alarm.cancel()
             link.close()
         found = json.loads(body)
         return found.get("result") if isinstance(found, dict) else None
 
 
-def _cut(link: http.client.HTTPConnection) -> None:
-    sock = link.sock
-    if sock is not None:
-        with contextlib.suppress(OSError):  # it is closed already
-            sock.shutdown(socket.SHUT_RDWR)
+def _cut(sock: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # it is closed already
+        # The plain one: that of TLS would make what is read afterwards look like text without TLS.
+        socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def _document(

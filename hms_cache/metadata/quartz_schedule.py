@@ -2,6 +2,11 @@
 
 Six or seven fields: second, minute, hour, day of month, month, day of week, year. Days of the week count from 1
 (Sunday), and exactly one of the two day fields is ``?``. Facts: the Quartz documentation; cron-utils, which Hive uses.
+It reads lists with ``L``, ``W`` and ``#`` in them, which Quartz's documentation forbids, so such schedules are stored.
+
+Where clocks are changed, a schedule of certain hours is due once a day: what falls into the hour that is left out is
+due as much later, and of an hour that comes twice the first counts. A schedule of every hour goes by the time that
+passes: what is left out is not due, and the hour that comes twice is due twice.
 """
 
 from __future__ import annotations
@@ -17,9 +22,17 @@ from hms_cache.values import frozen
 _FIRST_YEAR, _LAST_YEAR = 1970, 2099
 """What Quartz allows."""
 
+LONGEST_SCHEDULE = 256
+"""Hive's column holds no longer one. Of a list of as many ranges as fit into a message the values would be counted for
+minutes before the database refuses it."""
+
 _MONTH_NAMES = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 _MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
 _WEEKDAYS = {name: number for number, name in enumerate(("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"), 1)}
+
+_HOURS_OF_A_DAY = 24
+_LONGEST_SHIFT_S = 3 * 3600
+"""No clock is set forward or back by more, and none twice within that time."""
 
 _NTH_WEEKDAY = re.compile(r"([A-Z0-9]+)#([1-5])")
 _LAST_WEEKDAY = re.compile(r"([A-Z0-9]+)L")
@@ -43,12 +56,26 @@ class QuartzSchedule:
 
     def next_epoch_s(self, after_s: int) -> int | None:
         """The first moment after this one, epoch seconds; None if there is none any more."""
+        is_hourly = len(self.hours) == _HOURS_OF_A_DAY
+        if is_hourly and (soon_s := self._due_soon_s(after_s + 1)) is not None:
+            return soon_s
         for moment in self._moments_from(datetime.fromtimestamp(after_s + 1)):
-            found_s = int(time.mktime(moment.timetuple()))
-            # Where clocks are set back an hour comes twice, and the first of the two is over.
-            if found_s > after_s:
+            # Of an hour that comes twice this is the first. What is left out is as much later on the other clock.
+            found_s = int(moment.timestamp())
+            if found_s > after_s and not (is_hourly and datetime.fromtimestamp(found_s) != moment):
                 return found_s
         return None
+
+    def _due_soon_s(self, start_s: int) -> int | None:
+        """The first moment that clocks show from this one on, before they are changed or soon after that."""
+        changed_s = _change_of_clocks_s(start_s)
+        shown = datetime.fromtimestamp(start_s)
+        moment = next(self._moments_from(shown), None)
+        if moment is not None:
+            found_s = start_s + int((moment - shown).total_seconds())
+            if found_s < (start_s + _LONGEST_SHIFT_S if changed_s is None else changed_s):
+                return found_s
+        return None if changed_s is None else self._due_soon_s(changed_s)
 
     def _moments_from(self, start: datetime) -> Iterator[datetime]:
         for day in self._dates_from(start.date()):
@@ -76,6 +103,8 @@ class QuartzSchedule:
 
 def parse_schedule(text: str) -> QuartzSchedule:
     """:raises ValueError: it is no Quartz expression."""
+    if len(text) > LONGEST_SCHEDULE:
+        raise ValueError(f"a schedule has {LONGEST_SCHEDULE} characters at most, this has {len(text)}")
     fields = text.upper().split()
     if len(fields) not in (6, 7):
         raise ValueError(f"a schedule has 6 or 7 fields, this has {len(fields)}")
@@ -93,17 +122,22 @@ def parse_schedule(text: str) -> QuartzSchedule:
 
 
 def _values(text: str, lowest: int, highest: int, names: dict[str, int] | None = None) -> tuple[int, ...]:
-    """Every number that a field of ``*``, numbers, ranges, steps and lists of them stands for, ascending."""
+    """Every number that a field of ``*``, numbers, ranges, steps and lists of them stands for, ascending.
+
+    As ``*/5`` is written ``/5``, too.
+    """
     found: set[int] = set()
     for part in text.split(","):
         span, slash, step_text = part.partition("/")
         step = _number(step_text, 1, highest, None) if slash else 1
         first_text, dash, last_text = span.partition("-")
-        if span == "*":
+        if span == "*" or (slash and not span):
             first, last = lowest, highest
         else:
             first = _number(first_text, lowest, highest, names)
             last = _number(last_text, lowest, highest, names) if dash else highest if slash else first
+        if first > last and highest == _LAST_YEAR:
+            raise ValueError(f"{span} is no range of years")
         if first > last:
             # FRI-MON goes over the end.
             last += highest - lowest + 1
@@ -122,24 +156,49 @@ def _number(text: str, lowest: int, highest: int, names: dict[str, int] | None) 
     return value
 
 
+def _change_of_clocks_s(start_s: int) -> int | None:
+    """The first second of other clocks that comes soon after this one, if they are changed soon."""
+
+    def ahead_s(moment_s: int) -> int:
+        return time.localtime(moment_s).tm_gmtoff
+
+    before_s, changed_s = start_s, start_s + _LONGEST_SHIFT_S
+    if ahead_s(before_s) == ahead_s(changed_s):
+        return None
+    while changed_s - before_s > 1:
+        middle_s = (before_s + changed_s) // 2
+        if ahead_s(middle_s) == ahead_s(start_s):
+            before_s = middle_s
+        else:
+            changed_s = middle_s
+    return changed_s
+
+
 def _length(year: int, month: int) -> int:
     return calendar.monthrange(year, month)[1]
 
 
 def _days_of_month(text: str) -> DayRule:
-    if text in ("L", "LW"):
-        nearest = text == "LW"
-        return lambda year, month: {
-            _weekday_near(year, month, _length(year, month)) if nearest else _length(year, month)
-        }
-    if found := _BEFORE_LAST_DAY.fullmatch(text):
-        before = _number(found[1], 0, 30, None)
-        return lambda year, month: {day} if (day := _length(year, month) - before) >= 1 else set()
-    if found := _NEAR_DAY.fullmatch(text):
-        near = _number(found[1], 1, 31, None)
-        return lambda year, month: {_weekday_near(year, month, near)} if near <= _length(year, month) else set()
-    days = _values(text, 1, 31)
-    return lambda year, month: {day for day in days if day <= _length(year, month)}
+    before_last, near, others = set[int](), set[int](), []
+    for part in text.split(","):
+        if part == "L":
+            before_last.add(0)
+        elif found := _BEFORE_LAST_DAY.fullmatch(part):
+            before_last.add(_number(found[1], 0, 30, None))
+        elif found := _NEAR_DAY.fullmatch(part):
+            near.add(_number(found[1], 1, 31, None))
+        elif part != "LW":
+            others.append(part)
+    near_last = "LW" in text.split(",")
+    plain = _values(",".join(others), 1, 31) if others else ()
+
+    def days(year: int, month: int) -> set[int]:
+        last = _length(year, month)
+        found = {day for day in plain if day <= last} | {last - days for days in before_last if last > days}
+        found.update(_weekday_near(year, month, day) for day in near if day <= last)
+        return found | {_weekday_near(year, month, last)} if near_last else found
+
+    return days
 
 
 def _weekday_near(year: int, month: int, day: int) -> int:
@@ -153,14 +212,25 @@ def _weekday_near(year: int, month: int, day: int) -> int:
 
 
 def _days_of_week(text: str) -> DayRule:
-    if found := _NTH_WEEKDAY.fullmatch(text):
-        weekday, position = _number(found[1], 1, 7, _WEEKDAYS), int(found[2])
-        return lambda year, month: set(_on_weekdays(year, month, {weekday})[position - 1 : position])
-    if text != "L" and (found := _LAST_WEEKDAY.fullmatch(text)):
-        last = _number(found[1], 1, 7, _WEEKDAYS)
-        return lambda year, month: set(_on_weekdays(year, month, {last})[-1:])
-    weekdays = {7} if text == "L" else set(_values(text, 1, 7, _WEEKDAYS))
-    return lambda year, month: set(_on_weekdays(year, month, weekdays))
+    nth, last, others = set[tuple[int, int]](), set[int](), []
+    for part in text.split(","):
+        if found := _NTH_WEEKDAY.fullmatch(part):
+            nth.add((_number(found[1], 1, 7, _WEEKDAYS), int(found[2])))
+        elif found := _LAST_WEEKDAY.fullmatch(part):
+            last.add(_number(found[1], 1, 7, _WEEKDAYS))
+        else:
+            others.append("7" if part == "L" else part)
+    plain = set(_values(",".join(others), 1, 7, _WEEKDAYS)) if others else set()
+
+    def days(year: int, month: int) -> set[int]:
+        found = set(_on_weekdays(year, month, plain))
+        for weekday, position in nth:
+            found.update(_on_weekdays(year, month, {weekday})[position - 1 : position])
+        for weekday in last:
+            found.update(_on_weekdays(year, month, {weekday})[-1:])
+        return found
+
+    return days
 
 
 def _on_weekdays(year: int, month: int, weekdays: set[int]) -> list[int]:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from hms_cache.metadata.names import qualified
+from hms_cache.metadata.names import DEFAULT_CATALOG, qualified
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.store.compactions.queue import submit_all_for_cleanup
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.context import StoreContext
@@ -22,6 +23,7 @@ from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.rows.table_kinds import is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import SHARED, partition_places_in_use, places_in_use
+from hms_cache.store.transactions.queued_drops import LOCATION, dropped_tables, forget_entries
 from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse, WarehouseChanges
 from hms_cache.thrift_gen.hive_metastore.ttypes import CompactionRequest, CompactionType, MetaException, Table
 
@@ -30,9 +32,6 @@ SOFT_DELETE = "soft_delete"
 
 DROPPED = "dropped"
 """What an empty base says of the files that it hides (Hive's `AcidMetaDataFile.DataFormat`)."""
-
-_LOCATION = "location"
-"""Property of an entry of the queue: the directory that a cleaner deletes."""
 
 _ACID_MARKER = "_metadata_acid"
 _MARKER_MAX_BYTES = 1 << 16
@@ -70,6 +69,30 @@ def queue_dropped_partitions(
     _queue(context, transaction, row, places, environment_context.write_id, txn_id, environment_context)
 
 
+def forget_drops_inside(
+    context: StoreContext, connection: Connection, name: DatabaseName, table: str | None, places: Sequence[Location]
+) -> None:
+    """Takes out of the queue what was dropped softly of a database, or under a table's name, in these directories.
+
+    Another drop deletes or keeps them: a cleaner would look for them for ever, or delete what is to stay. What lies
+    elsewhere waits on, as nothing else would delete it. Only the default catalog has transactions.
+    """
+    if name.catalog != DEFAULT_CATALOG:
+        return
+
+    def is_inside(text: str | None) -> bool:
+        if text is None:
+            return True
+        try:
+            location = context.warehouse.location(text)
+        except MetaException:
+            return False
+        return any(location == place or location.is_inside(place) for place in places)
+
+    entries = dropped_tables(connection, name.database, table)
+    forget_entries(connection, [entry_id for entry_id, text in entries.items() if is_inside(text)])
+
+
 def places_that_may_go(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, texts: Sequence[str]
 ) -> set[str]:
@@ -97,7 +120,7 @@ def places_that_may_go(
 
 def require_cleanable(context: StoreContext, connection: Connection, request: CompactionRequest) -> None:
     """Raises MetaException for a request to clean a directory that no drop of this server would delete."""
-    text = (request.properties or {}).get(_LOCATION)
+    text = (request.properties or {}).get(LOCATION)
     if text is None or not context.warehouse.manages_files:
         return
     files = FileAccess(context, connection)
@@ -155,7 +178,7 @@ def _queue(
             partitionname=name,
             type=CompactionType.MAJOR,
             runas=owner,
-            properties={_LOCATION: location, "ifPurge": "true" if is_purged else "false"},
+            properties={LOCATION: location, "ifPurge": "true" if is_purged else "false"},
         )
         for name, location in places
     ]

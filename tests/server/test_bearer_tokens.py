@@ -13,9 +13,9 @@ import ssl
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -32,6 +32,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa  # noqa: 
 from hms_cache.authentication.bearer_tokens import BearerOptions, BearerTokens  # noqa: E402
 from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions  # noqa: E402
 from hms_cache.authentication.mechanism import AuthenticationError  # noqa: E402
+from tests.server.answering import answering  # noqa: E402
 from tests.server.conftest import PATIENCE_S, Running, Serve, database, request_bytes  # noqa: E402
 from tests.server.test_kerberos import authentications  # noqa: E402
 from tests.server.test_tls import Authority  # noqa: E402
@@ -276,34 +277,6 @@ ODD_ANSWERS = {
 """What a server of keys, or a proxy before it, sends; what is sent in drops has no end in time."""
 
 
-@contextmanager
-def answering(data: bytes, *, in_drops: bool) -> Iterator[str]:
-    """The address of a server that answers this to everybody."""
-    ended = threading.Event()
-
-    def answer(sock: socket.socket) -> None:
-        with sock, suppress(OSError):
-            sock.recv(10_000)
-            pieces = (data[at : at + 1] for at in range(len(data))) if in_drops else (data,)
-            for piece in pieces:
-                sock.sendall(piece)
-                if in_drops and ended.wait(0.02):
-                    return
-
-    def serve() -> None:
-        with suppress(OSError):
-            while True:
-                threading.Thread(target=answer, args=(listener.accept()[0],), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        threading.Thread(target=serve, daemon=True).start()
-        try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}/jwks.json"
-        finally:
-            ended.set()
-            listener.shutdown(socket.SHUT_RDWR)
-
-
 @pytest.mark.parametrize("kind", ODD_ANSWERS)
 def test_whatever_a_server_of_keys_answers(issuer: Issuer, kind: str) -> None:
     """At the start it is told as such, and keys that are held are good for their time; nobody waits for long."""
@@ -319,6 +292,38 @@ def test_whatever_a_server_of_keys_answers(issuer: Issuer, kind: str) -> None:
         now[0] = 250
         with pytest.raises(KeySetError):
             keys.candidates("one")
+
+
+def test_a_tunnel_in_drops_has_the_same_time(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a proxy that the environment names."""
+    head = b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 10_000
+    with answering(head, in_drops=True) as url:
+        monkeypatch.setenv("https_proxy", url.removesuffix("/jwks.json"))
+        monkeypatch.delenv("no_proxy", raising=False)
+        with pytest.raises(KeySetError):
+            KeySet(options_of(issuer, url="https://keys.test/jwks.json", timeout_s=0.5)).load()
+
+
+class OverAtOnce:
+    """An alarm whose time was over while a connection was still being made."""
+
+    daemon = False
+
+    def __init__(self, _after_s: float, act: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+        self.act, self.arguments = act, arguments
+
+    def start(self) -> None:
+        self.act(*self.arguments)
+
+    def cancel(self) -> None:
+        pass
+
+
+def test_a_connection_that_took_all_of_the_time_is_not_read(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else an answer in drops would have no end: what was to cut it has found nothing yet."""
+    monkeypatch.setattr("hms_cache.authentication.cut_connections.threading.Timer", OverAtOnce)
+    with pytest.raises(KeySetError, match="connecting took all of the time"):
+        KeySet(options_of(issuer)).load()
 
 
 def test_keys_over_tls(issuer: Issuer, tmp_path: Path) -> None:

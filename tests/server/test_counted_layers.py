@@ -18,6 +18,7 @@ from hms_cache.authentication.negotiation import ERROR, START
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.transports.http import HttpPort
 from hms_cache.server.transports.sasl import SaslPort
+from hms_cache.server.transports.tls import RECORD_BYTES
 from tests.server.conftest import Serve, request_bytes
 from tests.server.test_layer_turns import (
     Bench,
@@ -163,6 +164,40 @@ def test_what_is_handed_on_is_counted_no_longer(waiting: Waiting, tmp_path: Path
         bench, data = waiting(tmp_path)
         bench.take(data)
         assert budget_of(bench).held_bytes == 0
+        bench.layer.connection_lost(None)
+
+    asyncio.run(read())
+
+
+@pytest.mark.parametrize("sizes", [[1], [4], [5], [6], [21, 3], [1] * 30, [23], [43]])
+def test_a_record_that_has_come_in_part_counts_as_a_whole(sizes: list[int], tmp_path: Path) -> None:
+    """OpenSSL has 16 KiB for it, of a client that may have sent one byte."""
+
+    async def read() -> None:
+        bench, data = tls_records(Authority(tmp_path))
+        budget = budget_of(bench)
+        record_bytes, sent = 5 + int.from_bytes(data[3:5]), 0
+        for size in sizes:
+            bench.layer.data_received(data[sent : sent + size])
+            sent += size
+            assert budget.held_bytes == (RECORD_BYTES if sent % record_bytes else 0)
+        bench.layer.data_received(data[sent : sent + record_bytes - sent % record_bytes])
+        assert budget.held_bytes == 0
+        bench.layer.data_received(b"\x17")
+        assert budget.held_bytes == RECORD_BYTES
+        bench.layer.connection_lost(None)
+        assert budget.held_bytes == 0
+
+    asyncio.run(read())
+
+
+def test_clients_that_begin_a_record_and_wait_are_let_go_for_others(tmp_path: Path) -> None:
+    async def read() -> None:
+        bench, data = tls_records(Authority(tmp_path))
+        budget = budget_of(bench)
+        budget.limit_bytes = RECORD_BYTES - 1
+        bench.layer.data_received(data[:7])
+        assert len(bench.upper.told) == 1 and budget.cut_off == 1
         bench.layer.connection_lost(None)
 
     asyncio.run(read())

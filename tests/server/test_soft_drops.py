@@ -208,7 +208,7 @@ def test_a_table_made_anew_does_not_lie_where_the_cleaner_deletes(link: Link) ->
     assert [place.name for place in (old, new)] == [f"u.v{first:07d}", f"u.v{second:07d}"]
     assert old.parent == new.parent
     assert old.is_dir() and new.is_dir()
-    assert [entry.tablename for entry in queued(link)] == ["u"]
+    assert [entry.txnId for entry in queued(link)] == [first + 2, second + 2]
 
 
 @pytest.mark.parametrize(("given", "made"), [("own", "own.v0000007"), ("own.v12", "own.v12"), ("own/", "own.v0000007")])
@@ -247,6 +247,40 @@ def test_a_database_that_is_dropped_leaves_the_files_of_tables_that_were_dropped
     request.deleteManagedDir = not keeps
     link.call("drop_database_req", req=request)
     assert place.exists() is keeps
+
+
+@pytest.mark.parametrize("delete_data", [True, False])
+@pytest.mark.parametrize("keeps", [True, False])
+def test_a_dropped_database_leaves_to_the_cleaner_what_nobody_else_deletes(
+    link: Link, tmp_path: Path, keeps: bool, delete_data: bool
+) -> None:
+    """Hive takes all entries but those of the dropping transaction, and their directories stay for ever."""
+    first, second = begin(link) + begin(link)
+    elsewhere = f"file:{tmp_path}/warehouse/places/u"
+    places = [softly_dropped(link, first), softly_dropped(link, second, location=elsewhere)]
+    request = ttypes.DropDatabaseRequest("d", "hive", ignoreUnknownDb=False, deleteData=delete_data, cascade=True)
+    request.deleteManagedDir = not keeps
+    link.call("drop_database_req", req=request)
+    assert [place.exists() for place in places] == [keeps or not delete_data, True]
+    # What the drop itself has deleted need not wait; what was to stay, without the data, must not be deleted.
+    waiting = [place.name for place in places if delete_data and place.exists()]
+    assert [entry.tablename for entry in queued(link)] == ["u"] * len(waiting)
+    assert highest(link) == (0 if delete_data else 1)
+
+
+def test_a_table_in_the_old_place_takes_the_old_entry_with_it(link: Link) -> None:
+    """Its directory is deleted, and a cleaner would look for it again and again."""
+    sent = table("d", "u", transactional="true", transactional_properties="insert_only")
+    link.call("create_table", tbl=sent)
+    place = Path(link.call("get_table", dbname="d", tbl_name="u").sd.location.removeprefix("file:"))
+    (dropping,) = begin(link, ttypes.TxnType.SOFT_DELETE)
+    context = ttypes.EnvironmentContext({"txnId": str(dropping)})
+    request = ttypes.DropTableRequest("hive", "d", "u", deleteData=False, envContext=context)
+    link.call("drop_table_req", dropTableReq=request)
+    assert len(queued(link)) == 1
+    link.call("create_table", tbl=sent)
+    link.call("drop_table", dbname="d", name="u", deleteData=True)
+    assert (place.exists(), queued(link)) == (False, [])
 
 
 def test_an_empty_managed_directory_goes_also_where_it_may_stay(link: Link) -> None:

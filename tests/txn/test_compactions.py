@@ -11,7 +11,6 @@ from hms_cache.config import Settings
 from hms_cache.config.sections import CompactionSettings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.compactions import initiator, showing_compactions
-from hms_cache.store.compactions.queue import to_counted_map
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import (
     COMPACTION_METRICS_CACHE,
@@ -23,6 +22,7 @@ from hms_cache.store.schema import (
     TABLE_PARAMS,
     TXN_COMPONENTS,
 )
+from hms_cache.store.transactions.queued_drops import from_counted_map, to_counted_map
 from hms_cache.store.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
@@ -566,6 +566,7 @@ def read_as_java(text: str) -> dict[str, str]:
 )
 def test_java_reads_what_was_given_and_nothing_else(properties: dict[str, str]) -> None:
     assert read_as_java(to_counted_map(properties)) == properties
+    assert from_counted_map(to_counted_map(properties)) == properties
 
 
 @pytest.mark.parametrize("key", ["location", "ifPurge", "LOCATION", " location "])

@@ -26,6 +26,7 @@ from hms_cache.store.transactions.name_changes import (
     drop_from_transaction_tables,
     rename_in_transaction_tables,
 )
+from hms_cache.store.transactions.queued_drops import dropped_tables, forget_entries
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionMetricsDataStruct,
     CompactionMetricsMetricType,
@@ -153,3 +154,33 @@ def test_all_is_undone_with_the_rest_of_the_transaction(filled: TxnClient) -> No
     with pytest.raises(LookupError):
         run_write(filled.database, lambda transaction: work(transaction.connection))
     assert names_in(filled) == before
+
+
+def test_tables_dropped_softly_before_stay_queued_where_that_is_asked_for(client: TxnClient) -> None:
+    """And nothing else: no compaction, no partition, and not what only looks so."""
+    store = client.store
+    txn_id = client.open()
+    major = CompactionType.MAJOR
+    for partition, properties in ((None, {"location": "file:/w/é"}), ("p=1", {"location": "file:/w/p"})):
+        store.submit_for_cleanup(CompactionRequest("d", "t", partition, major, "u", properties), 1, txn_id)
+    store.submit_for_cleanup(CompactionRequest("d", "t", None, major, "u", {"k": "8:location4:/any"}), 1, txn_id)
+    store.submit_for_cleanup(CompactionRequest("e", "t", None, major, "u", {"location": "file:/e"}), 1, txn_id)
+    store.compact2(CompactionRequest("d", "u", None, major, "u", {"k": "8:location"}))
+    store.compact2(CompactionRequest("d", "v", None, major))
+    drop = drop_from_transaction_tables
+    run_write(client.database, lambda transaction: drop(transaction.connection, ObjectName("D"), keep_table_drops=True))
+    assert client.rows(COMPACTION_QUEUE, "CQ_DATABASE", "CQ_TABLE", "CQ_PARTITION") == [
+        ("d", "t", None),
+        ("d", "t", None),
+        ("e", "t", None),
+    ]
+
+    def forget(connection: Connection) -> list[str | None]:
+        found = dropped_tables(connection, "d", "T")
+        forget_entries(connection, [entry_id for entry_id, place in found.items() if place is None])
+        return list(found.values())
+
+    assert run_write(client.database, lambda transaction: forget(transaction.connection)) == ["file:/w/é", None]
+    assert client.count(COMPACTION_QUEUE) == 2
+    run_write(client.database, lambda transaction: drop(transaction.connection, ObjectName("d")))
+    assert client.rows(COMPACTION_QUEUE, "CQ_DATABASE") == [("e",)]

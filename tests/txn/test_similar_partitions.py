@@ -146,6 +146,43 @@ def test_writers_of_two_do_not_conflict_and_those_of_one_do(client: TxnClient) -
             client.commit(loser, exclWriteEnabled=False)
 
 
+ESCAPED, ESCAPED_AGAIN = "t=10%3A00/u=50%25", "t=10%253A00/u=50%2525"
+
+
+def noted_writer(client: TxnClient, partition: str) -> int:
+    """A transaction that changes rows of a partition noted so, by whatever metastore took its lock."""
+    txn_id = client.open()
+    [write_id] = client.allocate([txn_id]).values()
+    values = {"TC_DATABASE": "d", "TC_TABLE": "t", "TC_PARTITION": partition, "TC_OPERATION_TYPE": "u"}
+    client.change(insert(TXN_COMPONENTS).values(TC_TXNID=txn_id, TC_WRITEID=write_id, **values))
+    return txn_id
+
+
+@pytest.mark.parametrize("second", [ESCAPED, ESCAPED_AGAIN])
+@pytest.mark.parametrize("first", [ESCAPED, ESCAPED_AGAIN])
+def test_writers_conflict_whichever_metastore_has_noted_them(client: TxnClient, first: str, second: str) -> None:
+    """Hive 4 escapes the partition of a lock once more, in TXN_COMPONENTS and so in WRITE_SET: without a conflict the
+    second writer would undo what the first one did."""
+    winner, loser = noted_writer(client, first), noted_writer(client, second)
+    other = noted_writer(client, "t=10%3A01/u=50%25")
+    client.commit(winner, exclWriteEnabled=False)
+    assert client.store.get_latest_txnid_in_conflict(loser) == winner
+    with pytest.raises(ttypes.TxnAbortedException, match="write conflict"):
+        client.commit(loser, exclWriteEnabled=False)
+    client.commit(other, exclWriteEnabled=False)
+
+
+def test_a_write_is_noted_as_hive_4_looks_for_it(client: TxnClient) -> None:
+    """Hive compares what it has noted of its own transaction with WRITE_SET, text by text."""
+    long = "t=" + "%3A" * 254
+    for name in (ESCAPED, "t=1/u=1", long):
+        client.commit(client.write(DataOperationType.UPDATE, partition=name)[0], exclWriteEnabled=False)
+    # Of the longest, the other text would not fit into the column.
+    assert sorted(client.rows(WRITE_SET, "WS_PARTITION")) == sorted(
+        (name,) for name in (ESCAPED, ESCAPED_AGAIN, "t=1/u=1", long)
+    )
+
+
 def test_one_that_writes_all_is_noted_for_all(client: TxnClient) -> None:
     txn_id = client.open()
     client.allocate([txn_id])

@@ -51,14 +51,23 @@ def decimal_size(hive_type: str) -> tuple[int, int]:
 _DECIMAL = re.compile(r"decimal\s*\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\)", re.IGNORECASE)
 
 
+_HALVES = {"tinyint": 1 << 7, "smallint": 1 << 15}
+"""How many negative numbers a type has: files may have more, of a column that was wider once."""
+
+
 def value_of(column: Column, of: StatisticsColumn) -> Column:
     """A column's values as they are compared and hashed: numbers as long or double, dates as days, timestamps as
-    microseconds of their wall clock in the session's time zone (Hive's timestamps have none)."""
+    microseconds of their wall clock in the session's time zone (Hive's timestamps have none).
+
+    A number that is too large for its column is NULL, as it is to Hive, which answers from statistics.
+    """
     from pyspark.sql import functions as f
 
     kind = of.kind
     if kind is StatisticsKind.LONG:
-        return column.cast("bigint")
+        number = column.cast("bigint")
+        half = _HALVES.get(of.type)
+        return number if half is None else f.when(number.between(-half, half - 1), number)
     if kind is StatisticsKind.DOUBLE:
         return column.cast("double")
     if kind is StatisticsKind.STRING:

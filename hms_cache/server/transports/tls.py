@@ -28,6 +28,9 @@ RECORD_BYTES = 16 * 1024
 """Of a TLS record, at most (RFC 8446, 5.1): one read gives no more. A read allocates what it asks for, and the system
 may map and unmap what is large (`app.system.allocator`) each time."""
 
+_HEADER_BYTES = 5
+"""Before each record: its type, version and length."""
+
 MAX_ANSWER_BYTES = 64 * 1024
 """Of answers that TLS itself gives to a client that takes nothing. Each of its messages that asks for a new key (RFC
 8446, 4.6.3) is answered by one of 27 bytes; honest clients send one in thousands of records. No setting: a client needs
@@ -105,6 +108,10 @@ class TlsLayer(Layer):
         """What has come of the handshake."""
         self._counted = False
         """Whether the outcome of the handshake is known."""
+        self._header = b""
+        """Of a record, as far as it has come."""
+        self._rest_bytes = 0
+        """What is still to come of a record."""
         self._backlog: deque[memoryview] = deque()
         """What is to be sent and not encrypted yet."""
         self._backlog_bytes = 0
@@ -143,9 +150,26 @@ class TlsLayer(Layer):
             self._receive_later(data)
 
     def _read(self, data: bytes) -> None:
+        self._follow_records(data)
         self._incoming.write(data)
         if self._established or self._shake_hands():
             self._deliver()
+            self._charge()
+
+    def _follow_records(self, data: bytes) -> None:
+        """Notes whether a record has come in part, which OpenSSL tells nobody."""
+        header, self._header = self._header, b""
+        position = self._rest_bytes
+        while position < len(data):
+            missing = _HEADER_BYTES - len(header)
+            header += data[position : position + missing]
+            position += missing
+            if len(header) < _HEADER_BYTES:
+                self._header, position = header, len(data)
+                break
+            position += int.from_bytes(header[3:])
+            header = b""
+        self._rest_bytes = position - len(data)
 
     def eof_received(self) -> bool:
         """True: this layer closes the socket by itself."""
@@ -265,8 +289,13 @@ class TlsLayer(Layer):
         super().cut_off(reason)
 
     def _held_bytes(self) -> int:
-        """OpenSSL keeps each message of the handshake until it is whole, up to 128 KiB, and all for their digest."""
-        return super()._held_bytes() if self._established else 2 * self._handshake_bytes
+        """OpenSSL keeps each message of the handshake until it is whole, up to 128 KiB, and all for their digest.
+        Later it has memory for a whole record as soon as one begins: of many clients that send a few bytes, and wait,
+        as much as their connections take."""
+        if not self._established:
+            return 2 * self._handshake_bytes
+        is_unfinished = bool(self._header or self._rest_bytes)
+        return super()._held_bytes() + (RECORD_BYTES if is_unfinished else 0)
 
     # Handshake
 

@@ -40,6 +40,7 @@ from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
+from hms_cache.store.transactions.queued_drops import to_counted_map
 from hms_cache.store.transactions.txn_rows import lock_open_txn
 from hms_cache.store.write_ids.valid_write_ids import current_snapshot, valid_write_ids_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -171,22 +172,6 @@ def _queue_row(
         "CQ_INITIATOR_ID": request.initiatorId,
         "CQ_INITIATOR_VERSION": request.initiatorVersion,
     }
-
-
-def to_counted_map(properties: Mapping[str, str]) -> str:
-    """The text form in which the queue keeps properties: `count:length:keylength:value…` (Hive's StringableMap).
-
-    Lengths are Java's: with any others a value could go on as properties that nobody has given.
-    """
-    pieces = [f"{len(properties)}:"]
-    for key, value in properties.items():
-        pieces += (f"{_java_length(text)}:{text}" for text in (key or "", value or ""))
-    return "".join(pieces)
-
-
-def _java_length(text: str) -> int:
-    """In UTF-16 units."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
 def compactable_write_id(connection: Connection, context: TxnContext, database: str, table: str) -> int:

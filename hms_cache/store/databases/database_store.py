@@ -43,6 +43,7 @@ from hms_cache.store.rows.storage_descriptor_writes import write_parameters
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import DATABASE_PARAMS, DB_PRIVS, DBS, FUNCS, I_SCHEMA, PACKAGES, STORED_PROCS, TBLS
 from hms_cache.store.shared_places import SHARED, places_in_use
+from hms_cache.store.soft_drops import forget_drops_inside
 from hms_cache.store.tables.drops import drop_tables_of_database, locations_of_tables
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -297,7 +298,7 @@ def delete_database(
         # Judged while the database is there: where it lies may be allowed only because it lies there.
         directories = _directories(context, files, database)
     drop_functions_of_database(context, transaction, str(database.catalogName), str(database.name), database_id)
-    kept = drop_tables_of_database(
+    kept, going = drop_tables_of_database(
         context, transaction, files, database, database_id, delete_data=delete_data, soft_txn_id=soft_txn_id
     )
     features = features_of(connection)
@@ -311,7 +312,11 @@ def delete_database(
     transaction.append_event(context.messages.build_drop_database(database))
     if directories:
         spared = context.warehouse.managed_database_location(database) if keeps_managed_directory else None
-        _plan_deletions(context, transaction, database, directories, kept, spared)
+        going += _plan_deletions(context, transaction, database, directories, kept, spared)
+    if delete_data:
+        forget_drops_inside(
+            context, connection, DatabaseName(str(database.catalogName), str(database.name)), None, going
+        )
 
 
 def _require_empty(connection: Connection, database: Database, database_id: int) -> None:
@@ -345,10 +350,11 @@ def _plan_deletions(
     directories: list[AllowedLocation],
     kept: list[TableRow],
     spared: Location | None,
-) -> None:
+) -> list[Location]:
     """The database's directories go unless files that must stay lie in them: data of external tables, other objects.
 
-    A directory that is `spared`, or lies around that, goes only if nothing is in it.
+    A directory that is `spared`, or lies around that, goes only if nothing is in it. Returns those that go with all in
+    them.
     """
     changes = context.warehouse.changes(transaction)
     stays = locations_of_tables(context, kept)
@@ -363,5 +369,7 @@ def _plan_deletions(
     empty = [
         each for each in going if spared is not None and (spared == each.location or spared.is_inside(each.location))
     ]
-    changes.delete_directories_after_commit([each for each in going if each not in empty], skip_trash=False)
+    whole = [each for each in going if each not in empty]
+    changes.delete_directories_after_commit(whole, skip_trash=False)
     changes.remove_empty_directories_after_commit(empty)
+    return [each.location for each in whole]

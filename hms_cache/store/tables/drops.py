@@ -39,7 +39,7 @@ from hms_cache.store.schema import (
     TBLS,
 )
 from hms_cache.store.shared_places import SHARED, own_places, places_in_use
-from hms_cache.store.soft_drops import SOFT_DELETE, dropping_txn_id, queue_dropped_table
+from hms_cache.store.soft_drops import SOFT_DELETE, dropping_txn_id, forget_drops_inside, queue_dropped_table
 from hms_cache.store.transactions.name_changes import ObjectName, drop_from_transaction_tables
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, NoSuchObjectException, Table
@@ -92,7 +92,10 @@ class TableDrops(PartOfStore):
                     ObjectName(name.database, name.table),
                     catalog=name.catalog,
                     keep_write_ids=not delete_data,
+                    keep_table_drops=True,
                 )
+                own = locations_of_tables(self._context, [found])
+                forget_drops_inside(self._context, transaction.connection, name.in_database, name.table, own)
                 txn_id = dropping_txn_id(found.table, options, delete_data=delete_data)
                 if txn_id > 0:
                     queue_dropped_table(self._context, transaction, found, txn_id, options)
@@ -116,19 +119,26 @@ def drop_tables_of_database(
     *,
     delete_data: bool,
     soft_txn_id: int = 0,
-) -> list[TableRow]:
+) -> tuple[list[TableRow], list[Location]]:
     """Drops all tables of a database, materialized views first, an event each; plans the deletion of their data.
 
     `soft_txn_id`: the transaction under which tables that ask for it (`soft_delete`) are dropped softly, 0 for none.
-    Returns the tables whose data stays (external without purge, dropped softly); a directory that such data lies in
-    stays too. Raises UsedByViews when a materialized view of another database uses one.
+    Returns the tables whose data stays (external without purge, dropped softly), and the directories that go; one that
+    such data lies in stays too. What was dropped softly before stays queued with `delete_data`. Raises UsedByViews when
+    a materialized view of another database uses one.
     """
     connection = transaction.connection
     rows = connection.execute(
         select(TBLS.c.TBL_NAME, TBLS.c.TBL_TYPE).where(TBLS.c.DB_ID == database_id).with_for_update()
     ).all()
+    # Where the files stay, a database made anew in their place must not have tables that write under their names.
     drop_from_transaction_tables(
-        connection, ObjectName(str(database.name)), catalog=str(database.catalogName), dropping_txn_id=soft_txn_id
+        connection,
+        ObjectName(str(database.name)),
+        catalog=str(database.catalogName),
+        keep_write_ids=not delete_data,
+        keep_table_drops=delete_data,
+        dropping_txn_id=soft_txn_id,
     )
     views = sorted(name for name, kind in rows if kind == MATERIALIZED_VIEW)
     others = sorted(name for name, kind in rows if kind != MATERIALIZED_VIEW)
@@ -154,8 +164,7 @@ def drop_tables_of_database(
                     kept.append(row)
     stays = locations_of_tables(context, kept)
     files.judge_texts(table.sd.location for table, _ in owned if table.sd is not None)
-    _plan_deletions(context, transaction, files, owned, skip_trash=False, stays=stays)
-    return kept
+    return kept, _plan_deletions(context, transaction, files, owned, skip_trash=False, stays=stays)
 
 
 def delete_tables(connection: Connection, tables: Sequence[TableRow]) -> None:
@@ -262,14 +271,14 @@ def _plan_deletions(
     *,
     skip_trash: bool,
     stays: Sequence[Location] = (),
-) -> None:
+) -> list[Location]:
     """The directories of tables and of their partitions elsewhere go after the commit, when they own their data.
 
     One that data lies in that `stays` is left, and so are a partition's that the table's own lies in, what lies outside
-    of what is allowed, and what another object uses. That is asked once for all of them.
+    of what is allowed, and what another object uses. That is asked once for all of them. Returns those that go.
     """
     if not context.warehouse.manages_files:
-        return
+        return []
     wanted = [
         (table, _wanted_deletions(context, files, table, partitions, stays))
         for table, partitions in tables
@@ -288,6 +297,7 @@ def _plan_deletions(
         by_trash.setdefault(skip_trash or is_trash_skipped(table), []).extend(going)
     for is_skipped, going in by_trash.items():
         changes.delete_directories_after_commit(going, skip_trash=is_skipped)
+    return [each.location for going in by_trash.values() for each in going]
 
 
 def _is_dropped(table: Table) -> str:

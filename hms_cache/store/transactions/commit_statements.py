@@ -29,6 +29,7 @@ from sqlalchemy import (
     select,
     text,
     true,
+    union_all,
     update,
 )
 from sqlalchemy.sql.elements import ColumnElement
@@ -65,6 +66,9 @@ from hms_cache.values import frozen
 T = TXNS.c
 C = TXN_COMPONENTS.c
 S = WRITE_SET.c
+
+_LONGEST_PARTITION: Final = 767
+"""Of WS_PARTITION."""
 
 #: The transaction's id, in every statement of this module.
 _TXN_ID: ColumnElement[int] = bindparam("txn_id", type_=T.TXN_ID.type)
@@ -275,9 +279,24 @@ def _there_is(table: Any, *conditions: Any) -> Any:
 # The write set
 
 
+def _escaped_again(partition: ColumnElement[str]) -> ColumnElement[str]:
+    """How Hive 4 notes a partition that a lock names: what its client has escaped it escapes once more.
+
+    As `partition_escaped_again`: in an escaped name nothing but the sign of escapes can be escaped.
+    """
+    return func.replace(partition, "%", "%25")
+
+
+def is_same_partition(one: ColumnElement[str], other: ColumnElement[str]) -> ColumnElement[bool]:
+    """Whether two names mean one partition, also where a metastore of Hive 4 beside has noted one of them."""
+    return or_(same_text(one, other), same_text(one, _escaped_again(other)), same_text(_escaped_again(one), other))
+
+
 def conflicts_with(*columns: Any) -> Select[Any]:
     """Writes of committed transactions that the one with `txn_id` conflicts with: same rows may have been changed."""
-    same_partition = or_(same_text(S.WS_PARTITION, C.TC_PARTITION), S.WS_PARTITION.is_(None) & C.TC_PARTITION.is_(None))
+    same_partition = or_(
+        is_same_partition(S.WS_PARTITION, C.TC_PARTITION), S.WS_PARTITION.is_(None) & C.TC_PARTITION.is_(None)
+    )
     return (
         select(*columns)
         .join_from(
@@ -296,7 +315,8 @@ def conflicts_with(*columns: Any) -> Select[Any]:
 def add_write_set(connection: Connection, txn: CommittingTxn, *, only_row_changes: bool, unless_conflict: bool) -> bool:
     """Note what the transaction writes under the highest transaction id; whether there was anything to note.
 
-    `unless_conflict`: nothing is, if it `conflicts_with` a committed one.
+    `unless_conflict`: nothing is, if it `conflicts_with` a committed one. A partition is noted as Hive 4 spells it,
+    too, so that transactions that write through one beside meet the conflict.
     """
     statement = _adding_write_set(only_row_changes, unless_conflict)
     return connection.execute(statement, {"txn_id": txn.txn_id}).rowcount > 0
@@ -315,9 +335,13 @@ def _adding_write_set(only_row_changes: bool, unless_conflict: bool) -> Insert:
     )
     if unless_conflict:
         rows = rows.where(~conflicts_with(literal(1)).exists())
+    again = _escaped_again(own.TC_PARTITION)
+    fits = func.char_length(again) <= _LONGEST_PARTITION
+    as_hive_4 = rows.with_only_columns(*keys[:2], again, own.TC_TXNID, highest, own.TC_OPERATION_TYPE)
+    both = union_all(rows, as_hive_4.where(own.TC_PARTITION.contains("%", autoescape=True), fits))
     columns = ["WS_DATABASE", "WS_TABLE", "WS_PARTITION", "WS_TXNID", "WS_COMMIT_ID", "WS_OPERATION_TYPE"]
     # The number of rows is to be had after the cursor is closed.
-    return insert(WRITE_SET).from_select(columns, rows).execution_options(preserve_rowcount=True)
+    return insert(WRITE_SET).from_select(columns, both).execution_options(preserve_rowcount=True)
 
 
 # What is left of the transaction

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Column, Connection, delete, update
+from sqlalchemy import Column, Connection, delete, not_, update
 
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.engine.database import features_of
@@ -28,6 +28,7 @@ from hms_cache.store.schema import (
     WRITE_SET,
 )
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
+from hms_cache.store.transactions.queued_drops import is_table_drop
 from hms_cache.values import frozen
 
 
@@ -147,11 +148,13 @@ def drop_from_transaction_tables(
     *,
     catalog: str = DEFAULT_CATALOG,
     keep_write_ids: bool = False,
+    keep_table_drops: bool = False,
     dropping_txn_id: int = 0,
 ) -> None:
     """Forget a dropped database, table or partition. Locks and write sets are left to their owners and to housekeeping.
 
     `keep_write_ids`: for a soft drop, whose files a later compaction removes; it is queued under `dropping_txn_id`.
+    `keep_table_drops`: what was dropped softly before stays queued (`is_table_drop`).
     Only the default catalog has transactions.
     """
     if catalog != DEFAULT_CATALOG:
@@ -165,6 +168,8 @@ def drop_from_transaction_tables(
         if columns is _QUEUE and dropping_txn_id > 0:
             owner = COMPACTION_QUEUE.c.CQ_TXN_ID
             condition &= owner.is_(None) | (owner != dropping_txn_id)
+        if columns is _QUEUE and keep_table_drops:
+            condition &= not_(is_table_drop())
         connection.execute(delete(columns.database.table).where(condition))
     if dropped.partition is None and not keep_write_ids:
         for columns in (_NEXT_WRITE_ID, _WRITE_IDS):

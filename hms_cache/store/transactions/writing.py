@@ -10,9 +10,10 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, delete, func, insert, or_, select
 
-from hms_cache.store.engine.text_conditions import ExactText, same_text
+from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import MIN_HISTORY_WRITE_ID, TXN_COMPONENTS, WRITE_SET
 from hms_cache.store.transactions.codes import INSERT, OPERATION_CODES, ROW_CHANGES, UPDATE
+from hms_cache.store.transactions.commit_statements import is_same_partition
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table, split_full_table_name
 from hms_cache.store.transactions.txn_rows import lock_open_txn
@@ -99,7 +100,7 @@ def latest_txn_id_in_conflict(connection: Connection, txn_id: int) -> int:
             WRITE_SET,
             (S.WS_DATABASE == own.c.TC_DATABASE)
             & (S.WS_TABLE == own.c.TC_TABLE)
-            & or_(same_text(S.WS_PARTITION, own.c.TC_PARTITION), own.c.TC_PARTITION.is_(None)),
+            & or_(is_same_partition(S.WS_PARTITION, own.c.TC_PARTITION), own.c.TC_PARTITION.is_(None)),
         )
         .where(S.WS_COMMIT_ID >= txn_id, S.WS_TXNID != txn_id, S.WS_OPERATION_TYPE != INSERT)
     ).scalar()

@@ -47,9 +47,14 @@ def reads_files(spark: SparkSession, table: Table) -> bool:
 
 
 def schema_of(table: Table) -> StructType:
-    """The table's columns as Spark has them. Raises ParseException for a type that it does not know."""
+    """The table's columns as Spark has them. Raises ParseException for a type that it does not know.
+
+    In Parquet small integers are read in the width that their files have: of a number that is too large for its column,
+    Spark would keep the lower bits.
+    """
+    widened = dict.fromkeys(("tinyint", "smallint"), "int") if format_of(table) == "parquet" else {}
     names = ("`" + field.name.lower().replace("`", "``") + "`" for field in table.sd.cols or ())
-    types = (spark_type(field.type) for field in table.sd.cols or ())
+    types = (widened.get(field.type.lower(), spark_type(field.type)) for field in table.sd.cols or ())
     return StructType.fromDDL(", ".join(map(" ".join, zip(names, types, strict=True))))
 
 

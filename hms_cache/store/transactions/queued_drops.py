@@ -1,0 +1,90 @@
+"""Entries of the compaction queue for tables that were dropped softly: a cleaner deletes the directory that each names.
+
+Who drops a table or a database looks at those of its name: what lies where files are deleted, or left alone, must not
+wait any more, and nothing else would delete the rest. Source: `AcidEventListener`, `CompactionCleaner` (Hive 4.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
+
+from hms_cache.store.schema import COMPACTION_QUEUE
+from hms_cache.store.transactions.codes import READY_FOR_CLEANING
+from hms_cache.store.transactions.names import plain_database, plain_table
+
+Q = COMPACTION_QUEUE.c
+
+LOCATION = "location"
+"""Property of an entry of the queue: the directory that a cleaner deletes."""
+
+_LOCATION_KEY = f"{len(LOCATION)}:{LOCATION}"
+"""As `to_counted_map` writes it."""
+
+_ROWS_IN_A_STATEMENT = 1000
+
+
+def is_table_drop() -> ColumnElement[bool]:
+    """Of an entry; what a compaction was asked with may look so, which `dropped_tables` tells."""
+    return and_(
+        Q.CQ_STATE == READY_FOR_CLEANING,
+        func.coalesce(Q.CQ_TXN_ID, 0) > 0,
+        Q.CQ_PARTITION.is_(None),
+        func.coalesce(Q.CQ_TBLPROPERTIES, "").contains(_LOCATION_KEY),
+    )
+
+
+def dropped_tables(connection: Connection, database: str, table: str | None = None) -> dict[int, str | None]:
+    """Of a database, or tables of a name, the entries of `is_table_drop` by CQ_ID, with the directory that they name;
+    None for what is no such entry."""
+    condition = (Q.CQ_DATABASE == plain_database(database)) & is_table_drop()
+    if table is not None:
+        condition &= Q.CQ_TABLE == plain_table(table)
+    found: dict[int, str | None] = {}
+    for entry_id, text in connection.execute(select(Q.CQ_ID, Q.CQ_TBLPROPERTIES).where(condition)):
+        try:
+            found[entry_id] = from_counted_map(text).get(LOCATION)
+        except ValueError:
+            found[entry_id] = None
+    return found
+
+
+def forget_entries(connection: Connection, entry_ids: Sequence[int]) -> None:
+    """Take entries out of the queue, a statement per 1,000 of them."""
+    for start in range(0, len(entry_ids), _ROWS_IN_A_STATEMENT):
+        some = entry_ids[start : start + _ROWS_IN_A_STATEMENT]
+        connection.execute(delete(COMPACTION_QUEUE).where(Q.CQ_ID.in_(some)))
+
+
+def to_counted_map(properties: Mapping[str, str]) -> str:
+    """The text form in which the queue keeps properties: `count:length:keylength:value…` (Hive's StringableMap).
+
+    Lengths are Java's: with any others a value could go on as properties that nobody has given.
+    """
+    pieces = [f"{len(properties)}:"]
+    for key, value in properties.items():
+        pieces += (f"{_java_length(text)}:{text}" for text in (key or "", value or ""))
+    return "".join(pieces)
+
+
+def from_counted_map(text: str) -> dict[str, str]:
+    """The properties that `to_counted_map` has written. Raises ValueError."""
+    left = text.encode("utf-16-le", "surrogatepass")
+
+    def take(length: int) -> str:
+        nonlocal left
+        taken, left = left[: 2 * length], left[2 * length :]
+        return taken.decode("utf-16-le", "surrogatepass")
+
+    def number() -> int:
+        digits = take(left.decode("utf-16-le", "replace").index(":"))
+        take(1)
+        return int(digits)
+
+    return {take(number()): take(number()) for _ in range(number())}
+
+
+def _java_length(text: str) -> int:
+    """In UTF-16 units."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
