@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import Any, TypeVar
 
-from hms_cache.authentication.cut_connections import cut_after
 from hms_cache.authentication.directory_filters import (
     DirectoryFilter,
     FilterOptions,
@@ -19,6 +18,7 @@ from hms_cache.authentication.directory_filters import (
     search,
 )
 from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.cut_connections import cut_after
 from hms_cache.limited_log import LimitedLog
 from hms_cache.values import frozen
 

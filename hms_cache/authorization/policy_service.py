@@ -12,7 +12,6 @@ import contextlib
 import http.client
 import json
 import logging
-import socket
 import ssl
 import threading
 import time
@@ -23,6 +22,7 @@ from typing import Any
 
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Question, SecuredObject, UndecidedError
 from hms_cache.authorization.known_groups import Principal
+from hms_cache.cut_connections import opened_within
 from hms_cache.limited_log import LimitedLog
 from hms_cache.values import frozen
 
@@ -111,19 +111,9 @@ class PolicyService:
         left_s = ends_at_s - time.monotonic()
         if left_s <= 0:
             raise UndecidedError("no answer in time")
-        link: http.client.HTTPConnection
-        if self._tls is not None:
-            link = http.client.HTTPSConnection(self._host, self._port, timeout=left_s, context=self._tls)
-        else:
-            link = http.client.HTTPConnection(self._host, self._port, timeout=left_s)
-        alarm: threading.Timer | None = None
-        try:
-            link.connect()
-            # A socket's time limit is for each read: an answer in drops has none. This one is for all of it. An answer
-            # after which the service closes takes the socket away from the connection.
-            alarm = threading.Timer(max(0.0, ends_at_s - time.monotonic()), _cut, (link.sock,))
-            alarm.daemon = True
-            alarm.start()
+        # A socket's time limit is for each read: an answer in drops has none. This one is for all of it.
+        with opened_within(left_s) as sockets, contextlib.closing(self._link(left_s)) as link:
+            link._create_connection = sockets.connect
             headers = {"Content-Type": "application/json"}
             token = self._options.token()
             if token:
@@ -137,18 +127,13 @@ class PolicyService:
                 raise UndecidedError(f"its answer is longer than {MOST_ANSWER_BYTES} bytes")
             if time.monotonic() > ends_at_s:
                 raise UndecidedError("no answer in time")
-        finally:
-            if alarm is not None:
-                alarm.cancel()
-            link.close()
         found = json.loads(body)
         return found.get("result") if isinstance(found, dict) else None
 
-
-def _cut(sock: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # it is closed already
-        # The plain one: that of TLS would make what is read afterwards look like text without TLS.
-        socket.socket.shutdown(sock, socket.SHUT_RDWR)
+    def _link(self, timeout_s: float) -> Any:
+        if self._tls is not None:
+            return http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=self._tls)
+        return http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
 
 
 def _document(

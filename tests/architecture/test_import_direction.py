@@ -34,6 +34,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
         "values",
         "limited_log",
         "call_context",
+        "cut_connections",
     ),
 )
 #: The innermost ones are small and build on each other.

@@ -7,6 +7,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+TLS_RECORD = b"\x16\x03\x03\x40\x00" + b"\x02" * 0x4000
+"""The first of a handshake, as long as one can be."""
+
 
 @contextmanager
 def answering(data: bytes, *, in_drops: bool) -> Iterator[str]:

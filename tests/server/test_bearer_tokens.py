@@ -32,7 +32,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa  # noqa: 
 from hms_cache.authentication.bearer_tokens import BearerOptions, BearerTokens  # noqa: E402
 from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions  # noqa: E402
 from hms_cache.authentication.mechanism import AuthenticationError  # noqa: E402
-from tests.server.answering import answering  # noqa: E402
+from tests.server.answering import TLS_RECORD, answering  # noqa: E402
 from tests.server.conftest import PATIENCE_S, Running, Serve, database, request_bytes  # noqa: E402
 from tests.server.test_kerberos import authentications  # noqa: E402
 from tests.server.test_tls import Authority  # noqa: E402
@@ -304,6 +304,11 @@ def test_a_tunnel_in_drops_has_the_same_time(issuer: Issuer, monkeypatch: pytest
             KeySet(options_of(issuer, url="https://keys.test/jwks.json", timeout_s=0.5)).load()
 
 
+def test_a_handshake_in_drops_has_the_same_time(issuer: Issuer) -> None:
+    with answering(TLS_RECORD, in_drops=True) as url, pytest.raises(KeySetError):
+        KeySet(options_of(issuer, url=url.replace("http:", "https:"), timeout_s=0.5)).load()
+
+
 class OverAtOnce:
     """An alarm whose time was over while a connection was still being made."""
 
@@ -321,7 +326,7 @@ class OverAtOnce:
 
 def test_a_connection_that_took_all_of_the_time_is_not_read(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else an answer in drops would have no end: what was to cut it has found nothing yet."""
-    monkeypatch.setattr("hms_cache.authentication.cut_connections.threading.Timer", OverAtOnce)
+    monkeypatch.setattr("hms_cache.cut_connections.threading.Timer", OverAtOnce)
     with pytest.raises(KeySetError, match="connecting took all of the time"):
         KeySet(options_of(issuer)).load()
 

@@ -17,7 +17,7 @@ from hms_cache.authorization.known_groups import Principal
 from hms_cache.authorization.policy_service import MOST_QUESTIONS, PolicyService, ServiceJudge, ServiceOptions
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.manual_clock import ManualClock
-from tests.server.answering import answering
+from tests.server.answering import TLS_RECORD, answering
 from tests.server.conftest import Link, Serve, database, table
 from tests.server.test_authorization import outcome
 
@@ -140,6 +140,12 @@ def test_an_answer_in_drops_ends_in_time(head: bytes) -> None:
     """The limit is for the whole answer, not for each of its bytes; this one would take twenty minutes."""
     with answering(head + b" " * 60_000, in_drops=True) as url, pytest.raises(UndecidedError):
         PolicyService(ServiceOptions(url, timeout_s=0.5)).ask("ann", [(Action.READ, TABLE)])
+
+
+def test_a_handshake_in_drops_ends_in_time() -> None:
+    with answering(TLS_RECORD, in_drops=True) as url, pytest.raises(UndecidedError):
+        options = ServiceOptions(url.replace("http:", "https:"), timeout_s=0.5)
+        PolicyService(options).ask("ann", [(Action.READ, TABLE)])
 
 
 def test_a_decision_is_no_older_than_its_age(agent: Agent) -> None:
