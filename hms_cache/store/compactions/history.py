@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, literal, or_, select, true, union_all, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, literal, or_, select, true, union_all
 
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.compactions.queue import code_of_type
@@ -290,12 +290,3 @@ def _is_made_up_for(compaction_type: str, succeeded: Collection[str]) -> bool:
 
 _MAJOR = COMPACTION_TYPE_CODES[CompactionType.MAJOR]
 _MINOR = COMPACTION_TYPE_CODES[CompactionType.MINOR]
-
-
-def mark_cleaner_start(connection: Connection, compaction_id: int, is_running: bool) -> None:
-    """Note that a cleaner begins, or that it gave up, so that SHOW COMPACTIONS tells."""
-    connection.execute(
-        update(COMPACTION_QUEUE)
-        .where(Q.CQ_ID == compaction_id, Q.CQ_STATE == READY_FOR_CLEANING)
-        .values(CQ_CLEANER_START=now_ms() if is_running else -1)
-    )

@@ -198,13 +198,8 @@ def in_code_point_order(connection: Connection, column: ColumnElement[str]) -> C
     return column.collate("C") if connection.dialect.name == "postgresql" else column
 
 
-def count_all(connection: Connection, table: PartitionedTable) -> int:
-    """How many partitions the table has."""
-    return carry_out(connection, count_plan(table))
-
-
 def count_plan(table: PartitionedTable) -> Plan[int]:
-    """The same."""
+    """How many partitions the table has."""
     [row] = yield from ask(Question(_COUNT_QUERY, {"table_id": table.table_id}))
     return int(row[0])
 
