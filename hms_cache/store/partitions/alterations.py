@@ -35,7 +35,7 @@ from hms_cache.store.partitions.additions import (
     partitioned,
 )
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
-from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
+from hms_cache.store.partitions.selection import partitions_by_name, select_for_write
 from hms_cache.store.replication_sources import check_place_stays
 from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.parameters import (
@@ -195,7 +195,7 @@ def _read_stored(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, names: Sequence[str]
 ) -> dict[str, _Stored]:
     header = partitioned(row)
-    selected = select_partitions(transaction.connection, header, ByNames(tuple(names)), context=context, is_write=True)
+    selected = select_for_write(transaction.connection, header, ByNames(tuple(names)), context)
     rows = read_partition_rows(transaction.connection, header, selected)
     return {
         name: _Stored(rows.part_ids[index], rows.sd_ids[index], _column_descriptor_id(rows, index), partition)

@@ -18,7 +18,7 @@ from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
-from hms_cache.store.partitions.selection import select_partitions
+from hms_cache.store.partitions.selection import select_for_write
 from hms_cache.store.rows.parameters import (
     SUPPORTED_STATISTICS,
     clear_column_statistics_accurate,
@@ -85,7 +85,7 @@ class TableTruncation(PartOfStore):
         connection, write_id = transaction.connection, writer.given_write_id
         header = partitioned(row)
         selection = AllPartitions() if names is None else ByNames(tuple(names))
-        selected = select_partitions(connection, header, selection, context=self._context, is_write=True)
+        selected = select_for_write(connection, header, selection, self._context)
         rows = read_partition_rows(connection, header, selected)
         befores = partitions_of_rows(rows)
         if not befores:
