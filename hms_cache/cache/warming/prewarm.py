@@ -12,11 +12,10 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
 
+from hms_cache.batches import batches
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.shared_cache import SharedCache
@@ -30,7 +29,6 @@ from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 
 DATABASES_A_BATCH = 20
 TABLES_A_BATCH = 50
@@ -162,7 +160,7 @@ class Prewarm:
             for catalog in catalogs
             for name in self._store.databases.get_database_names(catalog)
         ]
-        for some in _batched(databases, DATABASES_A_BATCH):
+        for some in batches(databases, DATABASES_A_BATCH):
             facets = [facet for facet in (Facet.DATABASE, Facet.TABLE_NAMES) if self._policy.may_cache(facet)]
             yield self._missing([Wanted(database, facet) for database in some for facet in facets])
         tables = [table for table in self._known_tables(databases) if not self._holds(table)]
@@ -248,12 +246,6 @@ class Lane:
         tables = self._prewarm.take(has_some=bool(self._partitions))
         self._partitions = deque(tables or ())
         return None if tables is None else [Wanted(table, Facet.TABLE) for table in tables]
-
-
-def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch
 
 
 # The list of the most used tables, kept over restarts

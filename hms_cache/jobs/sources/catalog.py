@@ -31,6 +31,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from hms_cache.batches import batches
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources import catalog_rows as rows
 from hms_cache.jobs.sources.catalog_reader import CatalogReader, PartitionRange, TableName, packed
@@ -209,8 +210,8 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
     def _table_slices(self, reader: CatalogReader) -> Iterator[TableSlice]:
         size = self._tables_per_slice
         for catalog, database, names in self._tables(reader):
-            for start in range(0, len(names), size):
-                yield TableSlice(catalog, database, tuple(names[start : start + size]))
+            for some in batches(names, size):
+                yield TableSlice(catalog, database, tuple(some))
 
     def _partition_slices(self, reader: CatalogReader) -> Iterator[PartitionSlice]:
         """See `packed`; tables of several databases are not read by one task."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hms_cache.app.stores import build_database_stores
+from hms_cache.batches import batches
 from hms_cache.config import Settings
 from hms_cache.config.sections import DatabaseSettings
 from hms_cache.config.sections.catalog import CatalogSettings
@@ -86,12 +87,8 @@ class DatabaseReader:
 
     def tables(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
         found: list[Table] = []
-        for start in range(0, len(names), TABLES_OF_A_READ):
-            found.extend(
-                self.store.reads.tables.get_tables(
-                    DatabaseName(catalog, database), names[start : start + TABLES_OF_A_READ]
-                )
-            )
+        for some in batches(names, TABLES_OF_A_READ):
+            found.extend(self.store.reads.tables.get_tables(DatabaseName(catalog, database), some))
         return found
 
     def partition_ranges(self, catalog: str, database: str, tables: Sequence[str], size: int) -> list[PartitionRange]:
@@ -128,8 +125,7 @@ class DatabaseReader:
 
     def _named(self, table: TableName, names: Sequence[str]) -> Iterator[tuple[str, Partition]]:
         """Keys and values are in each name: what a name is for is a partition's own."""
-        for start in range(0, len(names), PARTITIONS_OF_A_READ):
-            some = names[start : start + PARTITIONS_OF_A_READ]
+        for some in batches(names, PARTITIONS_OF_A_READ):
             try:
                 found = self.store.reads.partitions.get_partitions(table, ByNames(tuple(some)))
                 keys = self.store.reads.tables.get_table(table).partitionKeys
@@ -168,8 +164,7 @@ class DatabaseReader:
 
     def partition_statistics(self, table: Table, names: Sequence[str], engine: str) -> list[ColumnStatistics]:
         columns, answers = _column_names(table), []
-        for start in range(0, len(names), PARTITIONS_OF_A_READ):
-            some = names[start : start + PARTITIONS_OF_A_READ]
+        for some in batches(names, PARTITIONS_OF_A_READ):
             try:
                 answers += self.store.reads.statistics.get_partition_column_statistics(
                     TableName(table.catName, table.dbName, table.tableName), some, columns, engine=engine

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.metadata.names import DEFAULT_CATALOG
@@ -68,10 +69,10 @@ class MetastoreReader:
 
     def tables(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
         found: list[Table] = []
-        for start in range(0, len(names), TABLES_OF_A_CALL):
+        for some in batches(names, TABLES_OF_A_CALL):
             request = GetTablesRequest(
                 dbName=database,
-                tblNames=list(names[start : start + TABLES_OF_A_CALL]),
+                tblNames=list(some),
                 capabilities=CAPABILITIES,
                 catName=catalog,
             )
@@ -90,9 +91,8 @@ class MetastoreReader:
             count = len(self._partition_names(name, few))
             if count == few:
                 names = self._partition_names(name, _EVERY_ONE)
-                for start in range(0, len(names), size):
-                    some = tuple(names[start : start + size])
-                    ranges.append(PartitionRange(name, names=some, count=len(some)))
+                for some in batches(names, size):
+                    ranges.append(PartitionRange(name, names=tuple(some), count=len(some)))
             elif count:
                 ranges.append(PartitionRange(name, count=count))
         return ranges
@@ -108,11 +108,11 @@ class MetastoreReader:
     def _structs(self, part: PartitionRange) -> Iterator[Partition]:
         table = part.table
         names = self._partition_names(table, _EVERY_ONE) if part.names is None else part.names
-        for start in range(0, len(names), PARTITIONS_OF_A_CALL):
+        for some in batches(names, PARTITIONS_OF_A_CALL):
             request = GetPartitionsByNamesRequest(
                 db_name=in_catalog(table.catalog, table.database),
                 tbl_name=table.table,
-                names=list(names[start : start + PARTITIONS_OF_A_CALL]),
+                names=list(some),
             )
             try:
                 yield from self._client.call("get_partitions_by_names_req", request).partitions
@@ -150,12 +150,12 @@ class MetastoreReader:
 
     def partition_statistics(self, table: Table, names: Sequence[str], engine: str) -> list[ColumnStatistics]:
         answers: list[ColumnStatistics] = []
-        for start in range(0, len(names), PARTITIONS_OF_A_CALL):
+        for some in batches(names, PARTITIONS_OF_A_CALL):
             request = PartitionsStatsRequest(
                 dbName=table.dbName,
                 tblName=table.tableName,
                 colNames=_column_names(table),
-                partNames=list(names[start : start + PARTITIONS_OF_A_CALL]),
+                partNames=list(some),
                 catName=table.catName,
                 engine=engine,
             )

@@ -18,6 +18,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from hms_cache.batches import batches
 from hms_cache.jobs.statistics.acid import is_insert_only
 from hms_cache.jobs.statistics.columns import StatisticsColumn, decimal_size
 from hms_cache.jobs.statistics.data_files import Sample, UnitFiles
@@ -137,13 +138,11 @@ def portions(
         alone = [Portion((name,), is_whole=False, sample=files[name].sample) for name in sampled]
         return (portions(whole, names, files, by_directory=by_directory) if whole else []) + alone
     if by_directory:
-        starts = range(0, len(chosen), DIRECTORIES_OF_A_READING)
-        return [Portion(tuple(chosen[start : start + DIRECTORIES_OF_A_READING])) for start in starts]
+        return [Portion(tuple(some)) for some in batches(chosen, DIRECTORIES_OF_A_READING)]
     beside = set(names).difference(chosen)
     if _bytes(beside, files) <= READ_BESIDE * _bytes(chosen, files):
         return [Portion(tuple(chosen), is_whole=True)]
-    starts = range(0, len(chosen), PARTITIONS_OF_A_SCAN)
-    return [Portion(tuple(chosen[start : start + PARTITIONS_OF_A_SCAN]), is_whole=False) for start in starts]
+    return [Portion(tuple(some), is_whole=False) for some in batches(chosen, PARTITIONS_OF_A_SCAN)]
 
 
 def _bytes(names: Iterable[str | None], files: Mapping[str | None, UnitFiles]) -> int:

@@ -15,6 +15,7 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from hms_cache.batches import batches
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, packed
 from hms_cache.jobs.sources.database_reader import DatabaseReader
@@ -152,8 +153,8 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
         if not self._scope.patterns:
             yield Unit(server, catalog, database, whole_database=True)
         size = self._tables_per_slice
-        for start in range(0, len(tables), size):
-            yield Unit(server, catalog, database, tables=tuple(tables[start : start + size]))
+        for names_together in batches(tables, size):
+            yield Unit(server, catalog, database, tables=tuple(names_together))
         planned = reader.partition_ranges(catalog, database, admitted, self._partitions_per_slice)
         ranges = [one for one in planned if self._sample.admits(catalog, database, one.table.table, *_part(one))]
         for some in packed(ranges, self._partitions_per_slice, size):

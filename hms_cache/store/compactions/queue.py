@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, null, or_, select, update
 
+from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.schema import (
@@ -248,8 +249,8 @@ def submit_all_for_cleanup(
 
 
 def _insert_rows(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    for start in range(0, len(rows), _ROWS_IN_A_STATEMENT):
-        connection.execute(insert(COMPACTION_QUEUE), rows[start : start + _ROWS_IN_A_STATEMENT])
+    for some in batches(rows, _ROWS_IN_A_STATEMENT):
+        connection.execute(insert(COMPACTION_QUEUE), some)
 
 
 # Workers

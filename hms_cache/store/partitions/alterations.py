@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.batches import batches
 from hms_cache.metadata.column_types import are_columns_included
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer
@@ -17,7 +18,6 @@ from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.engine.bulk_writes import (
     IDS_IN_A_STATEMENT,
     ParameterChange,
-    batches,
     change_parameters,
     delete_ids,
     in_ids,

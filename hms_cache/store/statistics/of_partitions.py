@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from hms_cache.batches import batches
 from hms_cache.metadata.partition_names import PartitionNaming, name_with_keys_in_order, values_for_keys
 from hms_cache.metadata.statistics_merge import merge_into_new
 from hms_cache.store.contract.environment import Writer
@@ -19,7 +20,6 @@ from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.engine.bulk_writes import (
     IDS_IN_A_STATEMENT,
     ParameterChange,
-    batches,
     change_parameters,
     delete_ids,
     in_ids,
