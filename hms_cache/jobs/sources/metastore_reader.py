@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
+from hms_cache.metadata.column_types import column_names
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -138,7 +139,7 @@ class MetastoreReader:
         request = TableStatsRequest(
             dbName=table.dbName,
             tblName=table.tableName,
-            colNames=_column_names(table),
+            colNames=column_names(table),
             catName=table.catName,
             engine=engine,
         )
@@ -154,7 +155,7 @@ class MetastoreReader:
             request = PartitionsStatsRequest(
                 dbName=table.dbName,
                 tblName=table.tableName,
-                colNames=_column_names(table),
+                colNames=column_names(table),
                 partNames=list(some),
                 catName=table.catName,
                 engine=engine,
@@ -173,10 +174,6 @@ class MetastoreReader:
 def in_catalog(catalog: str, database: str) -> str:
     """The name of a database in calls that have no field for its catalog."""
     return database if catalog == DEFAULT_CATALOG else f"@{catalog}#{database}"
-
-
-def _column_names(table: Table) -> list[str]:
-    return [] if table.sd is None else [column.name for column in table.sd.cols or ()]
 
 
 def _statistics(table: Table, partition: str | None, found: list[ColumnStatisticsObj], engine: str) -> ColumnStatistics:

@@ -33,7 +33,7 @@ from hms_cache.jobs.statistics.rows.file_index import (
 )
 from hms_cache.jobs.statistics.rows.hive_relation import rows_of_partitions
 from hms_cache.metadata.names import DEFAULT_CATALOG
-from hms_cache.metadata.object_names import table_name
+from hms_cache.metadata.object_names import name_of_table
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, values_of_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.values import frozen
@@ -317,7 +317,7 @@ def _rows_of_table(
         return spark.table(known_as)
     having = (unit for unit in units if unit is not None and unit in files and files[unit].has_files)
     places = {unit: files[unit].location for unit in having}
-    name = table_name(table.catName, table.dbName, table.tableName)
+    name = name_of_table(table)
     return rows_of_partitions(spark, table, name, places if table.partitionKeys else None)
 
 
