@@ -34,9 +34,6 @@ DATABASES_A_BATCH = 20
 TABLES_A_BATCH = 50
 """Subjects in one snapshot: some tens of milliseconds of database time, so that calls wait for no long load."""
 
-FULL_SHARE = 0.9
-"""Part of the budget that is filled ahead: the rest is for what is asked meanwhile."""
-
 _OF_TABLES = (Facet.TABLE, Facet.PARTITIONS)
 
 REMEMBERED_TABLES = 10_000
@@ -114,7 +111,7 @@ class Prewarm:
                 return None
             if self._tables is None:
                 return []
-            if (self._tables or has_some) and self.is_full():
+            if (self._tables or has_some) and self._cache.is_filled_ahead:
                 self.ended_early = "the memory budget is nearly full"
                 return None
             count = min(TABLES_A_BATCH, len(self._tables))
@@ -141,8 +138,8 @@ class Prewarm:
             self.ended_early = self.ended_early or "the cache was reset"
 
     def is_full(self) -> bool:
-        """Whether what is left of the budget is for what is asked meanwhile."""
-        return self._cache.weight > FULL_SHARE * self._cache.budget_bytes
+        """Whether it has filled its part of the budget."""
+        return self._cache.is_filled_ahead
 
     def is_partitioned(self, table: TableName) -> bool:
         """Whether it is held, and has partition keys."""

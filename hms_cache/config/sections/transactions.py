@@ -7,20 +7,15 @@ from typing import Literal
 
 from pydantic import field_validator
 
-from hms_cache.config.quantities import Seconds, WholeMilliseconds
+from hms_cache.config.quantities import Seconds, WholeMilliseconds, unless_negative
 from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
 
 _ZERO = re.compile(r"0+\s*[A-Za-z]*")
 
 
-def _unless_negative(text: str) -> str:
-    """Hive's word for never."""
-    return "inf" if text.strip().startswith("-") else text
-
-
 def _unless_zero(text: str) -> str:
-    """The same of a time that zero switches off, too."""
-    return "inf" if _ZERO.fullmatch(text.strip()) else _unless_negative(text)
+    """As `unless_negative`, of a time that zero switches off, too."""
+    return "inf" if _ZERO.fullmatch(text.strip()) else unless_negative(text)
 
 
 class TransactionSettings(Section):
@@ -112,7 +107,7 @@ class CompactionSettings(Section):
         12 * 3600.0,
         reason="Hive's default.",
         site_keys=("hive.compactor.aborted.txn.time.threshold",),
-        from_site=_unless_negative,
+        from_site=unless_negative,
         ge=0,
     )
     """Age of an aborted transaction above which its table is considered for a compaction; inf: its age does not

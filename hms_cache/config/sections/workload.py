@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from hms_cache.config.quantities import Seconds
+from hms_cache.config.quantities import Seconds, unless_negative
 from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
-
-
-def _from_max_age(text: str) -> str:
-    """Below zero nothing is deleted, as in Hive."""
-    return "inf" if text.strip().startswith("-") else text
 
 
 class WorkloadSettings(Section):
@@ -57,13 +52,13 @@ class WorkloadSettings(Section):
         3 * 86400.0,
         reason="Hive's default.",
         site_keys=(*metastore_keys("runtime.stats.max.age"), "runtime.stats.max.age"),
-        from_site=_from_max_age,
+        from_site=unless_negative,
         ge=0,
     )
     """Statistics of operators that HiveServer2 has reported of queries (add_runtime_stats) are deleted when they are
     older than this; inf: never."""
     replication_metrics_retention_s: Seconds = hive_setting(
-        7 * 86400.0, "repl.metrics.max.age", from_site=_from_max_age, ge=0
+        7 * 86400.0, "repl.metrics.max.age", from_site=unless_negative, ge=0
     )
     """Metrics of replication (add_replication_metrics) whose execution began longer ago than this are deleted; inf:
     never."""
