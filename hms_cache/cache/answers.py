@@ -57,7 +57,6 @@ class Answers:
     def __init__(self, budget_bytes: int, always_kept_bytes: int) -> None:
         """Answers up to `always_kept_bytes` are kept at once, larger ones when they are asked for again."""
         self.budget_bytes = budget_bytes
-        self.always_kept_bytes = always_kept_bytes
         self.largest_bytes = max(always_kept_bytes, budget_bytes // LARGEST_SHARE)
         self.size_bytes = 0
         self._by_key: OrderedDict[bytes, Answer] = OrderedDict()

@@ -80,8 +80,6 @@ class SaslPort(Handshakes):
         self.buffers = buffers
         self.threads = FairThreads(STEP_THREADS, "hms-sasl", network_of)
         self.unwrapping = FairThreads(UNWRAP_THREADS, "hms-unwrap", network_of)
-        self.unwrapped_on_threads = 0
-        """Frames, so far."""
 
     def protect(self, upper: asyncio.Protocol, turns: Turns) -> SaslLayer:
         """A protocol for a new socket, that hands to `upper` what an authenticated client sends."""
@@ -463,7 +461,6 @@ class SaslLayer(Layer):
         self._unwrapping_bytes = len(token)
         self._blocked = True
         self._hold("unwrapping")
-        self._port.unwrapped_on_threads += 1
 
         def unwrap() -> None:
             content, failure = _attempt("a frame cannot be unwrapped", lambda: protection.unwrap(token))
