@@ -22,6 +22,7 @@ from typing import Any
 
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Question, SecuredObject, UndecidedError
 from hms_cache.authorization.known_groups import Principal
+from hms_cache.batches import batches
 from hms_cache.cut_connections import opened_within
 from hms_cache.limited_log import LimitedLog
 from hms_cache.values import frozen
@@ -83,8 +84,7 @@ class PolicyService:
         """One answer for each. Raises UndecidedError."""
         answers: list[bool] = []
         ends_at_s = time.monotonic() + self._options.timeout_s
-        for start in range(0, len(questions), MOST_QUESTIONS):
-            asked = questions[start : start + MOST_QUESTIONS]
+        for asked in batches(questions, MOST_QUESTIONS):
             answers += self._ask(_document(principal, groups, directory_groups, asked), len(asked), ends_at_s)
         return answers
 

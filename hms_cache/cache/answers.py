@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,40 +29,26 @@ OVERHEAD_BYTES = 300
 """Key, template, slots and dictionary entry of one answer."""
 
 
+@dataclass(slots=True, eq=False)
 class Answer:
     """One encoded reply, ready but for the sequence id."""
 
-    __slots__ = (
-        *("current", "entry", "is_trusted", "kind", "method", "render", "seen_uses", "size_bytes", "table", "uses"),
-    )
-
-    def __init__(
-        self,
-        method: str,
-        kind: str,
-        render: Callable[[bytes], Reply],
-        size_bytes: int,
-        entry: Entry,
-        table: TableName | None = None,
-        *,
-        is_trusted: bool = False,
-    ) -> None:
-        self.method = method
-        self.kind = kind
-        self.render = render
-        """From the 4 bytes of a sequence id to the whole reply. All share the pieces of a large one."""
-        self.size_bytes = size_bytes
-        self.entry = entry
-        """What it was made from."""
-        self.table = table
-        """The table of whose struct, partitions or statistics alone it tells; see `Freshness.holds_lease`."""
-        self.is_trusted = is_trusted
-        """Whether it needs no position check in the mode `trust`: the request has a list that the entry covers."""
-        self.current = True
-        self.uses = 0
-        """How often it was sent. Only the event loop counts, without a lock; readers may miss the last ones."""
-        self.seen_uses = 0
-        """`uses` when eviction last asked."""
+    method: str
+    kind: str
+    render: Callable[[bytes], Reply]
+    """From the 4 bytes of a sequence id to the whole reply. All share the pieces of a large one."""
+    size_bytes: int
+    entry: Entry
+    """What it was made from."""
+    table: TableName | None = None
+    """The table of whose struct, partitions or statistics alone it tells; see `Freshness.holds_lease`."""
+    is_trusted: bool = field(default=False, kw_only=True)
+    """Whether it needs no position check in the mode `trust`: the request has a list that the entry covers."""
+    current: bool = field(default=True, init=False)
+    uses: int = field(default=0, init=False)
+    """How often it was sent. Only the event loop counts, without a lock; readers may miss the last ones."""
+    seen_uses: int = field(default=0, init=False)
+    """`uses` when eviction last asked."""
 
 
 class Answers:
@@ -70,7 +57,6 @@ class Answers:
     def __init__(self, budget_bytes: int, always_kept_bytes: int) -> None:
         """Answers up to `always_kept_bytes` are kept at once, larger ones when they are asked for again."""
         self.budget_bytes = budget_bytes
-        self.always_kept_bytes = always_kept_bytes
         self.largest_bytes = max(always_kept_bytes, budget_bytes // LARGEST_SHARE)
         self.size_bytes = 0
         self._by_key: OrderedDict[bytes, Answer] = OrderedDict()

@@ -18,6 +18,9 @@ ALWAYS_KEPT_ANSWER_BYTES = 1024 * 1024
 """Larger answers are kept when they are asked for again: most of them are asked for once."""
 
 
+FULL_SHARE = 0.9
+"""Part of the budget that is filled ahead: the rest is for what is asked meanwhile."""
+
 MOST_MISSING = 1_000
 """Databases of which nothing is known but that there is nothing in them, as of those that are not there: each that was
 dropped, and each name that a client makes up."""
@@ -38,6 +41,11 @@ class BudgetedEntries(HeldEntries):
         self.seem_missing: OrderedDict[DatabaseName, int] = OrderedDict()
         """Databases of which only empty lists are held, and their weights; bounded. Some may have changed since."""
         self._missing_weight = 0
+
+    @property
+    def is_filled_ahead(self) -> bool:
+        """Whether what is left of the budget is for what is asked meanwhile."""
+        return self.weight > FULL_SHARE * self.budget_bytes
 
     def recharge(self, entry: Entry, facet: Facet, weight: int) -> None:
         """A facet that grew in place is charged anew; one that outgrew all others is dropped."""

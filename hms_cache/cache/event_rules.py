@@ -153,11 +153,6 @@ def what_stays(event: ev.TableAltered) -> Stays:
     return Stays(not event.is_truncate and _same_partitions(before, after), _listed(before) == _listed(after))
 
 
-def keeps_partitions(event: ev.TableAltered) -> bool:
-    """Whether the images of a table show that its partitions and their statistics stay as they were."""
-    return what_stays(event).partitions
-
-
 def _same_partitions(before: Table, after: Table) -> bool:
     if before.sd is None or after.sd is None:
         return False

@@ -108,6 +108,11 @@ Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 OptionalPath = Annotated[Path | None, BeforeValidator(_path)]
 
 
+def unless_negative(text: str) -> str:
+    """A time of a site file: in Hive's words one below zero is none, ``inf`` here."""
+    return "inf" if text.strip().startswith("-") else text
+
+
 def whole_seconds(seconds: float) -> int:
     """``seconds`` as a whole number, for times that are added to others: infinity is a century."""
     return round(min(seconds, _CENTURY_S))

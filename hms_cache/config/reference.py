@@ -12,7 +12,7 @@ import typing
 from pathlib import Path
 from typing import Any
 
-from hms_cache.config.setting import Section, facts_of
+from hms_cache.config.setting import Section, description_of, facts_of
 from hms_cache.config.settings import SettingReference, all_settings, section_types, shown
 
 _INTRODUCTION = """\
@@ -76,7 +76,7 @@ def markdown() -> str:
 def _markdown_of(reference: SettingReference) -> str:
     facts = facts_of(reference.field)
     default = shown(_default(reference), reference.name)
-    lines = [f"\n### {reference.name}\n", "", reference.field.description or "", ""]
+    lines = [f"\n### {reference.name}\n", "", description_of(reference.field), ""]
     unit = reference.unit
     of_default = f" {unit}" if unit and default and default != "inf" and unit != "bytes" else ""
     lines.append(
@@ -102,7 +102,7 @@ def _keys_of_tables(reference: SettingReference) -> list[str]:
     for key, declared in element.model_fields.items():
         default = "needed" if declared.is_required() else f"default `{shown(declared.default)}`"
         default = "default empty" if default == "default ``" else default
-        lines.append(f"    - `{key}` ({default}): {declared.description}")
+        lines.append(f"    - `{key}` ({default}): {description_of(declared)}")
     return lines
 
 
@@ -114,7 +114,7 @@ def toml() -> str:
         for reference in all_settings():
             if reference.section == section:
                 lines += textwrap.wrap(
-                    reference.field.description or "", 118, initial_indent="# ", subsequent_indent="# "
+                    description_of(reference.field), 118, initial_indent="# ", subsequent_indent="# "
                 )
                 lines.append(f"#{reference.key} = {_toml_value(_default(reference), reference)}")
         lines.append("")

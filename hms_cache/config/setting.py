@@ -30,7 +30,6 @@ class SettingFacts:
 
 def setting(
     default: Any,
-    description: str,
     *,
     unit: str = "",
     reason: str = "",
@@ -39,9 +38,9 @@ def setting(
     from_site: Callable[[str], str | None] | None = None,
     **constraints: Any,
 ) -> Any:
-    """A field of a section. ``constraints`` are pydantic's (``ge``, ``le``, …)."""
+    """A field of a section, which the text below it describes. ``constraints`` are pydantic's (``ge``, ``le``, …)."""
     facts: Any = SettingFacts(unit, reason, site_keys, reloadable, from_site)
-    return Field(default, description=description, json_schema_extra={"facts": facts}, **constraints)
+    return Field(default, json_schema_extra={"facts": facts}, **constraints)
 
 
 def metastore_keys(name: str, *, before: str = "hive.metastore.") -> tuple[str, str]:
@@ -51,7 +50,6 @@ def metastore_keys(name: str, *, before: str = "hive.metastore.") -> tuple[str, 
 
 def hive_setting(
     default: Any,
-    description: str,
     key: str,
     *,
     before: str = "hive.metastore.",
@@ -62,7 +60,6 @@ def hive_setting(
     """A setting of Hive's, with Hive's default. ``key`` and ``before`` are as of ``metastore_keys``."""
     return setting(
         default,
-        description,
         unit=unit,
         reason="Hive's default.",
         site_keys=metastore_keys(key, before=before),
@@ -78,7 +75,12 @@ def facts_of(field: FieldInfo) -> SettingFacts:
     return facts
 
 
+def description_of(field: FieldInfo) -> str:
+    """The text below the declaration of ``field``, on one line."""
+    return " ".join((field.description or "").split())
+
+
 class Section(BaseModel):
     """A group of settings: frozen, and a name it does not know is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True)

@@ -1,4 +1,4 @@
-"""Which column types Hive accepts, and from which to which an existing column may go.
+"""The columns of a table, which types of theirs Hive accepts, and from which to which an existing column may go.
 
 Facts: `ColumnType`, `MetaStoreServerUtils.validateColumnType`, `DefaultIncompatibleTableChangeHandler` (Hive 4.0.1).
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Table
 
 TYPE_FROM_DESERIALIZER = "<derived from deserializer>"
 """The type of columns that only the serde knows."""
@@ -23,6 +23,11 @@ _ALL = _PRIMITIVES | {"array", "map", "struct", "uniontype", "columns", "columns
 _ALTERNATIVES = {"integer": "int", "numeric": "decimal"}
 _FIRST_TOKEN = re.compile(r"\w+|\W+", re.ASCII)
 _NO_WORD = re.compile(r"\W", re.ASCII)
+
+
+def column_names(table: Table) -> list[str]:
+    """Of a table's columns but its partition keys."""
+    return [] if table.sd is None else [column.name for column in table.sd.cols or ()]
 
 
 def invalid_type(columns: Iterable[FieldSchema] | None) -> str | None:

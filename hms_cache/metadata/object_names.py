@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 
 class DatabaseName(NamedTuple):
@@ -55,6 +56,11 @@ def table_name(catalog: str | None, database: str, table: str) -> TableName:
         normalize_identifier(database),
         normalize_identifier(table),
     )
+
+
+def name_of_table(table: Table) -> TableName:
+    """The normalized name of a table that is at hand."""
+    return table_name(table.catName, table.dbName, table.tableName)
 
 
 def function_name(catalog: str | None, database: str, function: str) -> FunctionName:

@@ -19,7 +19,7 @@ from typing import Any
 
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.metadata.names import DEFAULT_CATALOG
-from hms_cache.metadata.object_names import TableName, table_name
+from hms_cache.metadata.object_names import name_of_table
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.events import EventRow, PartitionFiles, TransactionWriteId
 from hms_cache.notifications.messages import MessageFormat, encode_message
@@ -113,7 +113,7 @@ class MessageBuilder:
             "writeId": write_id,
         }
         row = self._table_row(EventType.ALTER_TABLE, after, fields)
-        return row._replace(keeps_name=_name_of(before) == _name_of(after))
+        return row._replace(keeps_name=name_of_table(before) == name_of_table(after))
 
     def build_drop_table(self, table: ttypes.Table) -> EventRow:
         return self._table_row(EventType.DROP_TABLE, table, self._table_fields(table))
@@ -520,10 +520,6 @@ def _weight(text: str) -> int:
 
 def _catalog_of(owner: Any) -> str:
     return owner.catName or DEFAULT_CATALOG
-
-
-def _name_of(table: ttypes.Table) -> TableName:
-    return table_name(table.catName, table.dbName, table.tableName)
 
 
 def _key_values(table: ttypes.Table, values: Sequence[str]) -> dict[str, str]:

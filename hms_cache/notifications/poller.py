@@ -100,8 +100,8 @@ class Poller:
     ) -> None:
         """`header_filter`: for a header the reason to skip its event undecoded, or None (`SharedCache.reason_to_skip`).
 
-        It must not skip by the table's name what `scope_bound_of_row` cannot bound (renames, foreign keys,
-        transactions).
+        It must not skip by the table's name what the columns of a row do not name (the other name of a rename, the
+        child of a foreign key, the tables of a transaction).
         """
         self._log = log
         self._sink = sink

@@ -57,40 +57,6 @@ class Scope:
             or table.catalog in self.whole_catalogs
         )
 
-    def concerns_partition(self, table: TableName, values: PartitionValues) -> bool:
-        """Whether this partition of the table may be concerned."""
-        named = self.partitions.get(table)
-        if named is not None and values in named:
-            return True
-        return (
-            self.everything
-            or table in self.tables
-            or table.in_database in self.whole_databases
-            or table.catalog in self.whole_catalogs
-        )
-
-    def concerns_database(self, database: DatabaseName) -> bool:
-        """Whether the database object itself may be concerned."""
-        return (
-            self.everything
-            or database in self.databases
-            or database in self.whole_databases
-            or database.catalog in self.whole_catalogs
-        )
-
-    def concerns_function(self, function: FunctionName) -> bool:
-        """Whether this function may be concerned."""
-        return (
-            self.everything
-            or function in self.functions
-            or DatabaseName(function.catalog, function.database) in self.whole_databases
-            or function.catalog in self.whole_catalogs
-        )
-
-    def concerns_transaction(self, transaction_id: int) -> bool:
-        """Whether the state of this transaction, or the write ids it holds, may be concerned."""
-        return self.everything or self.all_transactions or transaction_id in self.transactions
-
     def widened_to_databases(self) -> Scope:
         """The next wider scope: every table, partition and function becomes its database; without any, everything."""
         named: set[DatabaseName] = set(self.databases) | set(self.whole_databases)

@@ -92,7 +92,6 @@ class Layer(asyncio.Protocol, asyncio.Transport):
 
     _lower: asyncio.Transport
     _upper: Writer
-    _closing: bool
     _address: str
     """Of the client, as it was at the beginning: the system knows it no more after a reset."""
 
@@ -108,6 +107,9 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         self._received: deque[bytes] = deque()
         """What waits to be read."""
         self._piece_bytes = FIRST_PIECE_BYTES
+        self._lower_paused = False
+        """Whether the client has yet to take what was sent."""
+        self._closing = False
         self._timer: ClientTimer | None = None
         """Runs while the client has to do something within a time; stands still while what has come waits."""
         self._end_waits = False
@@ -122,6 +124,14 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         """What is below, told at the beginning."""
         self._lower = cast(asyncio.Transport, transport)
         self._address = address_of(transport) or "gone"
+
+    def _start_timer(self, time_s: float, overdue: Callable[[], None]) -> None:
+        self._timer = ClientTimer(asyncio.get_running_loop(), time_s, overdue)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def _receive(self, data: bytes) -> None:
         """Reads what has come, now or in turns."""
@@ -252,6 +262,14 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         it is being closed after this, and `close` has told it already).
         """
         self._upper.resume_writing()
+
+    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
+        """As one `write`: each part for itself would be a record or a frame for itself."""
+        self.write(b"".join(list_of_data))
+
+    def is_closing(self) -> bool:
+        """Whether the connection is being closed."""
+        return self._closing or self._lower.is_closing()
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """As asyncio's transports."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, or_, select
 
+from hms_cache.batches import batches
 from hms_cache.metadata.names import DEFAULT_CATALOG, LIKE_ESCAPE, table_directory_name
-from hms_cache.store.engine.bulk_writes import batches, in_ids
+from hms_cache.store.engine.bulk_writes import in_ids
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.rows.table_rows import TableRow

@@ -47,7 +47,6 @@ from hms_cache.store.transactions.replicated_txns import replayed_txns
 from hms_cache.store.write_ids import allocation as write_ids
 from hms_cache.store.write_ids import seeding, valid_write_ids
 from hms_cache.thrift_gen.hive_metastore import ttypes
-from hms_cache.txn import ValidWriteIdList
 
 T = TypeVar("T")
 
@@ -313,16 +312,6 @@ class TxnStore:
     def add_write_ids_to_min_history(self, txn_id: int, lowest_write_ids: Mapping[str, int]) -> None:
         """Note what a transaction may still read, by `db.table`. Raises NoSuchTxnException, TxnAbortedException."""
         self._write(writing.add_write_ids_to_min_history, self._context, txn_id, lowest_write_ids)
-
-    def current_write_ids(
-        self, connection: Connection, tables: Sequence[tuple[str, str]]
-    ) -> dict[tuple[str, str], ValidWriteIdList]:
-        """The lists of tables (database, table; lower-case) as they are now, nobody's open ids valid: what tags are.
-
-        For a connection of the caller's that shows one moment (a load). Four statements for up to 200 tables.
-        """
-        snapshot = valid_write_ids.current_snapshot(connection, self._context)
-        return valid_write_ids.valid_write_ids_of(connection, tables, snapshot)
 
     # Owners
 

@@ -6,7 +6,7 @@ exception is aborted). That is the form of the wire (`abortedBits`, little-endia
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -110,14 +110,6 @@ def format_ids(ids: Sequence[int], ranges: bool) -> str:
             pieces.extend(map(str, ids[start:position]))
         start = position
     return ",".join(pieces)
-
-
-def bits_of(positions: Iterable[int]) -> int:
-    """The bit set with these positions set."""
-    bits = 0
-    for position in positions:
-        bits |= 1 << position
-    return bits
 
 
 def bits_of_flags(flags: Sequence[bool]) -> int:

@@ -7,8 +7,7 @@ Text form `table:hwm:minOpen:open,open:aborted,aborted` (Hive's ValidReaderWrite
 * `compare` is Hive's three-way order (HIVE-24975), which calls one of two lists fresher although each may have a write
   the other lacks. It is here because clients speak of it, and never decides what is served.
 
-The last part are the rules by which a tag follows the event log: `after_allocate`, `after_commit`, `after_abort`,
-`after_seed`.
+The last part are the rules by which a tag follows the event log: `after_allocate` and `after_commit`.
 """
 
 import re
@@ -194,16 +193,6 @@ class ValidWriteIdList:
         above = max(0, last - max(self.high_watermark, first - 1))
         return _answer(last - first + 1 - len(listed) - above, last - first + 1)
 
-    def is_range_aborted(self, first: int, last: int) -> RangeAnswer:
-        """How many of the write ids `first`..`last` (both included) are marked aborted."""
-        from_position, to_position = bisect_left(self.invalid, first), bisect_right(self.invalid, last)
-        aborted = {
-            self.invalid[position]
-            for position in range(from_position, to_position)
-            if self.aborted_bits >> position & 1
-        }
-        return _answer(len(aborted), last - first + 1)
-
     def is_valid_base(self, write_id: int) -> bool:
         """Whether a base directory of this write id may be read: nothing at or below it is open."""
         return write_id < self.min_open and write_id <= self.high_watermark
@@ -277,10 +266,6 @@ class ValidWriteIdList:
         listed = self.invalid[bisect_right(self.invalid, mark) : bisect_right(self.invalid, self.high_watermark)]
         return self.high_watermark - mark > len(set(listed))
 
-    def is_equivalent(self, other: "ValidWriteIdList") -> bool:
-        """Whether both lists are of the same table and hold the same write ids valid."""
-        return self.compare(other) == 0
-
     # Following the event log
 
     def after_allocate(self, write_id: int) -> "ValidWriteIdList":
@@ -293,7 +278,7 @@ class ValidWriteIdList:
             return self._extended_to(write_id, write_id)
         if self._lists(write_id):
             return self
-        return self._with_invalid(write_id, aborted=False)
+        return self._with_open(write_id)
 
     def after_commit(self, write_id: int) -> "ValidWriteIdList":
         """The list once the transaction that owns `write_id` committed: it is valid, ids skipped below it are open."""
@@ -307,21 +292,6 @@ class ValidWriteIdList:
             invalid = invalid[:position] + invalid[position + 1 :]
             bits = remove_bit(bits, position)
         return self._replaced(self.high_watermark, invalid, bits)
-
-    def after_abort(self, write_id: int) -> "ValidWriteIdList":
-        """The list once the transaction that owns `write_id` aborted: it stays invalid, now marked aborted."""
-        if write_id > self.high_watermark:
-            return self
-        position = bisect_left(self.invalid, write_id)
-        if position == len(self.invalid) or self.invalid[position] != write_id:
-            return self._with_invalid(write_id, aborted=True)
-        return self._replaced(self.high_watermark, self.invalid, self.aborted_bits | 1 << position)
-
-    def after_seed(self, write_id: int) -> "ValidWriteIdList":
-        """The list once a plain table was converted with its ids starting above `write_id`: all up to it are valid."""
-        if write_id <= self.high_watermark:
-            return self
-        return self._replaced(write_id, self.invalid, self.aborted_bits)
 
     def with_own(self, write_id: int) -> "ValidWriteIdList":
         """The list as the owner of `write_id` reads: its own, uncommitted id counts as valid."""
@@ -340,12 +310,12 @@ class ValidWriteIdList:
         bits = self.aborted_bits & ((1 << kept) - 1)
         return self._replaced(high_watermark, self.invalid[:kept] + tuple(range(first_new, last_open + 1)), bits)
 
-    def _with_invalid(self, write_id: int, aborted: bool) -> "ValidWriteIdList":
+    def _with_open(self, write_id: int) -> "ValidWriteIdList":
         position = bisect_left(self.invalid, write_id)
         low = self.aborted_bits & ((1 << position) - 1)
         high = (self.aborted_bits >> position) << (position + 1)
-        bits = low | high | (int(aborted) << position)
-        return self._replaced(self.high_watermark, (*self.invalid[:position], write_id, *self.invalid[position:]), bits)
+        invalid = (*self.invalid[:position], write_id, *self.invalid[position:])
+        return self._replaced(self.high_watermark, invalid, low | high)
 
     def _replaced(self, high_watermark: int, invalid: tuple[int, ...], bits: int) -> "ValidWriteIdList":
         position = first_clear_bit(bits)

@@ -29,6 +29,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
         "errors",
         "patterns",
         "input_limits",
+        "batches",
         "computing",
         "event_loops",
         "values",

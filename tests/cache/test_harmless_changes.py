@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.event_rules import NOTHING_STAYS, Stays, changed_columns, keeps_partitions, what_stays
+from hms_cache.cache.event_rules import NOTHING_STAYS, Stays, changed_columns, what_stays
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.loaded_parts import AGGREGATE
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -146,16 +146,16 @@ def _altered(before: ttypes.Table | None, after: ttypes.Table | None, **fields: 
 
 def test_what_shows_nothing_keeps_nothing() -> None:
     image = table("d", "t", KEYS)
-    assert keeps_partitions(_altered(image, image))
-    assert not keeps_partitions(_altered(image, image, is_truncate=True))
-    assert not keeps_partitions(_altered(None, image))
-    assert not keeps_partitions(_altered(image, None))
-    assert not keeps_partitions(ev.TableAltered(header("ALTER_TABLE", T), T, T, before_json="{", after_json="{"))
+    assert what_stays(_altered(image, image)).partitions
+    assert not what_stays(_altered(image, image, is_truncate=True)).partitions
+    assert not what_stays(_altered(None, image)).partitions
+    assert not what_stays(_altered(image, None)).partitions
+    assert not what_stays(ev.TableAltered(header("ALTER_TABLE", T), T, T, before_json="{", after_json="{")).partitions
     renamed = TableName(CATALOG, "d", "u")
     json = write_struct(image)
-    assert not keeps_partitions(
+    assert not what_stays(
         ev.TableAltered(header("ALTER_TABLE", T), T, renamed, before_json=json, after_json=json)
-    )
+    ).partitions
 
 
 def test_what_shows_nothing_keeps_no_names() -> None:
@@ -197,7 +197,7 @@ def test_each_field_of_a_table_counts_unless_it_is_named() -> None:
         if new is None:
             continue
         setattr(other, name, new)
-        assert keeps_partitions(_altered(image, other)) == (name in free), name
+        assert what_stays(_altered(image, other)).partitions == (name in free), name
 
 
 def _another(kind: int, value: Any, name: str) -> Any:

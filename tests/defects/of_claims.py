@@ -35,8 +35,8 @@ FIXES = (
         "rawstore_is_not_mapped",
         "Hive's `metastore.rawstore.impl` says nothing to us.",
         "hms_cache/config/sections/cache.py",
-        '        site_keys=metastore_keys("rawstore.impl"),\n        from_site=_from_store_class,\n',
-        "",
+        ', site_keys=metastore_keys("rawstore.impl"), from_site=_from_store_class)',
+        ")",
         ("tests/config/test_hive_keys.py",),
     ),
     Fix(
@@ -103,8 +103,8 @@ FIXES = (
         "poll_interval_of_nothing_is_refused",
         "A poll interval of 0, which switches polling off, is refused.",
         "hms_cache/config/sections/events.py",
-        '        reason="One indexed read of one row; Impala recommends less than 5.",\n        ge=0,\n',
-        '        reason="One indexed read of one row; Impala recommends less than 5.",\n        gt=0,\n',
+        'reason="One indexed read of one row; Impala recommends less than 5.", ge=0)',
+        'reason="One indexed read of one row; Impala recommends less than 5.", gt=0)',
         ("tests/app/test_caching.py",),
     ),
     Fix(

@@ -277,7 +277,7 @@ def frames_over_tls(authority: Authority) -> Bench:
     """A frame has begun to come."""
     bench = sasl_over_tls(authority)
     layer = cast(Any, bench.layer)._upper
-    layer._cancel_timer()
+    layer._stop_timer()
     layer._negotiation, layer._counted = None, True
     return bench
 

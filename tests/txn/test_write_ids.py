@@ -6,7 +6,12 @@ import pytest
 from sqlalchemy import delete
 
 from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
-from hms_cache.store.write_ids.valid_write_ids import WriteIdState, write_id_states
+from hms_cache.store.write_ids.valid_write_ids import (
+    WriteIdState,
+    current_snapshot,
+    valid_write_ids_of,
+    write_id_states,
+)
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AllocateTableWriteIdsRequest,
     CompactionType,
@@ -227,6 +232,7 @@ def test_states_of_write_ids(client: TxnClient) -> None:
             4: WriteIdState.COMMITTED,
         }
     with client.database.loading() as connection:
-        tag = client.store.current_write_ids(connection, [("d", "t"), ("d", "u")])
+        snapshot = current_snapshot(connection, client.store.context)
+        tag = valid_write_ids_of(connection, [("d", "t"), ("d", "u")], snapshot)
     assert tag["d", "t"].to_text() == "d.t:3:3:3:2"
     assert tag["d", "u"].high_watermark == 0

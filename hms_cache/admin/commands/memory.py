@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 
 from hms_cache.admin.commands.subject import CommandError, CommandParts, CommandResult, Subject
+from hms_cache.batches import batches
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.warming.prewarm import TABLES_A_BATCH, Prewarm
@@ -147,9 +147,7 @@ def _held(parts: CommandParts, subject: Subject) -> list[Wanted]:
 
 def _batches(wanted: Sequence[Wanted]) -> Iterator[list[Wanted]]:
     """Some subjects at a time; whole sets of partitions after them, each by itself: such a load is long."""
-    plain = iter([one for one in wanted if one.facet is not Facet.PARTITIONS])
-    while batch := list(islice(plain, TABLES_A_BATCH)):
-        yield batch
+    yield from batches([one for one in wanted if one.facet is not Facet.PARTITIONS], TABLES_A_BATCH)
     for one in wanted:
         if one.facet is Facet.PARTITIONS:
             yield [one]

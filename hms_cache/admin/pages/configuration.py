@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hms_cache.admin.pages.context import PageContext
-from hms_cache.config.setting import facts_of
+from hms_cache.config.setting import description_of, facts_of
 from hms_cache.config.settings import DEFAULT_ORIGIN, all_settings
 from hms_cache.values import frozen
 
@@ -42,7 +42,7 @@ def configuration_page(context: PageContext) -> ConfigurationPage:
                 changed=origin != DEFAULT_ORIGIN,
                 reloadable=facts_of(references[name].field).reloadable,
                 pending=name in pending,
-                description=references[name].field.description or "",
+                description=description_of(references[name].field),
             )
             for name, value, origin in context.sources.configuration.rows()
         },

@@ -9,6 +9,7 @@ from typing import Any, Final
 from hms_cache.app.shadow.comparing import Answer
 from hms_cache.app.shadow.metastore import Metastore
 from hms_cache.app.shadow.mirror import Read
+from hms_cache.batches import batches
 from hms_cache.errors import HmsCacheError
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS
@@ -71,8 +72,7 @@ class Walk:
     def _partitions(self, database: str, table: str, columns: list[str]) -> Iterator[Read]:
         yield self._read("get_partition_names", db_name=database, tbl_name=table, max_parts=-1)
         names = self._names("get_partition_names", db_name=database, tbl_name=table, max_parts=-1)
-        for start in range(0, len(names), PARTITIONS_AT_ONCE):
-            some = names[start : start + PARTITIONS_AT_ONCE]
+        for some in batches(names, PARTITIONS_AT_ONCE):
             yield self._read("get_partitions_by_names", db_name=database, tbl_name=table, names=some)
             if columns:
                 request = ttypes.PartitionsStatsRequest(

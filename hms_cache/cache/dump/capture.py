@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
+from hms_cache.batches import batches
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
@@ -67,9 +68,9 @@ def capture(cache: SharedCache, place: Callable[[], LogPosition], wait: threadin
         generation = cache.generation
         keys: list[Key] = [*cache.catalogs, *cache.databases, *cache.tables]
     captured: list[CapturedEntry] = []
-    for first in range(0, len(keys), AT_ONCE):
+    for some in batches(keys, AT_ONCE):
         with cache.view():
-            captured.extend(_copies(cache, keys[first : first + AT_ONCE]))
+            captured.extend(_copies(cache, some))
         if wait.is_set():
             return None
     for _ in range(CONFIRM_TRIES):

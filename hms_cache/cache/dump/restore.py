@@ -33,9 +33,6 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 _log = logging.getLogger(__name__)
 
-FULL_SHARE: Final = 0.9
-"""Of the budget, as the prewarm fills it: the rest is for what is asked meanwhile."""
-
 MOST_SMALL_S: Final = 5.0
 """How long the server's start waits for small entries, the most recently used first: some 100,000 tables. What is left
 is loaded when it is asked for."""
@@ -133,7 +130,7 @@ class Restore:
             return False
         one = self._late[0]
         try:
-            if not one.load.abandoned and not self._is_full():
+            if not one.load.abandoned and not self._cache.is_filled_ahead:
                 assert self._reader is not None
                 tree, blobs = self._reader.read(one.section)
                 if _key(tree["key"]) != one.key:
@@ -145,9 +142,6 @@ class Restore:
             self._cache.end_load(one.load)
             del self._late[:1]  # not before: until then the dump is still being read
         return True
-
-    def _is_full(self) -> bool:
-        return self._cache.weight > FULL_SHARE * self._cache.budget_bytes
 
     def _head(self) -> tuple[LogPosition, list[Key]]:
         """(its position, the tables whose partitions have sections of their own)."""
@@ -176,7 +170,7 @@ class Restore:
                 continue
             trees, blobs = self._reader.read(section)
             for tree in trees:
-                if self._is_full() or self._now_s() > end_s:
+                if self._cache.is_filled_ahead or self._now_s() > end_s:
                     return
                 try:
                     self._install_entry(tree, blobs)

@@ -26,7 +26,6 @@ from hms_cache.store.partitions.reads import PartitionRows
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 from hms_cache.wire.partition_parts import (
     ACCESS_TIME_HEADER,
-    PARAMETERS_HEADER,
     VALUES_HEADER_BYTES,
     bytes_after_parameters,
     encode_descriptor,
@@ -548,8 +547,3 @@ def _starts(sizes: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _length(text: bytes) -> bytes:
     return len(text).to_bytes(4, "big")
-
-
-def has_parameters(template: RecordTemplate) -> bool:
-    """Whether the parameters of the template's partitions are set, if only to nothing."""
-    return template.prefix.startswith(PARAMETERS_HEADER)

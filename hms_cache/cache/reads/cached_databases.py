@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.cached_entity import CachedEntity
+from hms_cache.cache.reads.database_facets import database_names, of_each_database
 from hms_cache.cache.reads.reading import Bypass, Need
-from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.names import matching_names, qualified
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.store.contract.databases import DatabaseReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, NoSuchObjectException
-
-MOST_LOADED_TOGETHER = 20
-"""Missing databases that one `get_databases` loads into the cache, a statement each: above it the store answers in one
-statement, and the next question of one of them loads it."""
 
 
 class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
@@ -46,11 +42,8 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
         key = catalog.strip().lower()
 
         def look(cache: SharedCache) -> list[str] | Need:
-            entry = cache.catalogs.get(key)
-            if entry is None or Facet.DATABASE_NAMES not in entry.facets:
-                return Need((Wanted(key, Facet.DATABASE_NAMES),))
-            names: list[str] = entry.facets[Facet.DATABASE_NAMES]
-            return matching_names(names, pattern)
+            names = database_names(cache, key)
+            return names if isinstance(names, Need) else matching_names(names, pattern)
 
         return self._reading.answer(
             "database_names",
@@ -64,21 +57,10 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
         key = catalog.strip().lower()
 
         def look(cache: SharedCache) -> list[Database] | Need | Bypass:
-            names = cache.catalogs.get(key)
-            if names is None or Facet.DATABASE_NAMES not in names.facets:
-                return Need((Wanted(key, Facet.DATABASE_NAMES),))
-            matching = [DatabaseName(key, name) for name in matching_names(names.facets[Facet.DATABASE_NAMES], pattern)]
-            found = [cache.databases.get(database) for database in matching]
-            missing = tuple(
-                Wanted(database, Facet.DATABASE)
-                for database, entry in zip(matching, found, strict=True)
-                if entry is None or Facet.DATABASE not in entry.facets
-            )
-            if len(missing) > MOST_LOADED_TOGETHER:
-                return Bypass(Reason.INCOMPLETE)
-            if missing:
-                return Need(missing)
-            return [entry.facets[Facet.DATABASE] for entry in found if entry is not None]
+            names = database_names(cache, key)
+            if isinstance(names, Need):
+                return names
+            return of_each_database(cache, key, matching_names(names, pattern), Facet.DATABASE)
 
         return self._reading.answer(
             "databases", look, lambda: self._store.get_databases(catalog, pattern), facet=Facet.DATABASE

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.cached_entity import CachedEntity
-from hms_cache.cache.reads.reading import Bypass, Need, database_entry
+from hms_cache.cache.reads.database_facets import database_names, of_database, of_each_database
+from hms_cache.cache.reads.reading import Bypass, Need
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.names import matching_names
 from hms_cache.metadata.object_names import DatabaseName, FunctionName
 from hms_cache.store.contract.functions import FunctionReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import Function
-
-MOST_LOADED_TOGETHER = 20
-"""Databases whose missing functions one `get_functions` loads, a statement each: above it the store answers in one."""
 
 
 class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
@@ -26,7 +21,7 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
         database = DatabaseName(function.catalog, function.database)
 
         def look(cache: SharedCache) -> Function | Need | Bypass:
-            held: list[Function] | Need = database_entry(cache, database, Facet.FUNCTIONS)
+            held: list[Function] | Need = of_database(cache, database, Facet.FUNCTIONS)
             if isinstance(held, Need):
                 return held
             for one in held:
@@ -42,7 +37,7 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
     def get_function_names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
 
         def look(cache: SharedCache) -> list[str] | Need:
-            held: list[Function] | Need = database_entry(cache, database, Facet.FUNCTIONS)
+            held: list[Function] | Need = of_database(cache, database, Facet.FUNCTIONS)
             return held if isinstance(held, Need) else matching_names([one.functionName for one in held], pattern)
 
         return self._reading.answer(
@@ -57,21 +52,12 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
         key = catalog.strip().lower()
 
         def look(cache: SharedCache) -> list[Function] | Need | Bypass:
-            if database is not None:
-                names = [database.strip().lower()]
-            else:
-                held = cache.catalogs.get(key)
-                if held is None or Facet.DATABASE_NAMES not in held.facets:
-                    return Need((Wanted(key, Facet.DATABASE_NAMES),))
-                names = held.facets[Facet.DATABASE_NAMES]
-            found: list[Any] = [
-                database_entry(cache, DatabaseName(key, name), Facet.FUNCTIONS) for name in sorted(names)
-            ]
-            missing = [wanted for one in found if isinstance(one, Need) for wanted in one.wanted]
-            if len(missing) > MOST_LOADED_TOGETHER:
-                return Bypass(Reason.INCOMPLETE)
-            if missing:
-                return Need(tuple(missing))
+            names = database_names(cache, key) if database is None else [database.strip().lower()]
+            if isinstance(names, Need):
+                return names
+            found = of_each_database(cache, key, sorted(names), Facet.FUNCTIONS)
+            if not isinstance(found, list):
+                return found
             every = [function for functions in found for function in functions]
             matching = set(matching_names([one.functionName for one in every], pattern))
             return [one for one in every if one.functionName in matching]

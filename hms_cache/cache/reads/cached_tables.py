@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 from hms_cache.cache.encoded_tables import EncodedTables
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.reads.cached_entity import CachedEntity
-from hms_cache.cache.reads.reading import Bypass, Need, database_entry, frozen_table
+from hms_cache.cache.reads.database_facets import database_names, of_database, of_each_database
+from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -23,9 +23,6 @@ from hms_cache.store.tables.table_store import judge_statistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table, TableMeta
 
 TableNames = dict[str, TableMeta]
-
-MOST_DATABASES_LOADED_TOGETHER = 20
-"""Databases whose missing names one `get_table_meta` loads, a statement each: above it the store answers in one."""
 
 MOST_LOADED_TOGETHER = 300
 """Missing tables that one `get_tables` loads into the cache (Hive's batch size for clients that list): above it the
@@ -59,7 +56,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
         def look(cache: SharedCache) -> list[Table] | Need | Bypass:
             if version.valid_write_ids is not None or not all(policy.names_table(key) for key in keys):
                 return Bypass(Reason.UNSUPPORTED_FIELD if version.valid_write_ids is not None else Reason.EXCLUDED)
-            held_names = database_entry(cache, database, Facet.TABLE_NAMES)
+            held_names = of_database(cache, database, Facet.TABLE_NAMES)
             if isinstance(held_names, Need):
                 return held_names
             if not held_names:
@@ -95,7 +92,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
     ) -> list[str]:
 
         def look(cache: SharedCache) -> Callable[[], list[str]] | Need:
-            held: TableNames | Need = database_entry(cache, database, Facet.TABLE_NAMES)
+            held: TableNames | Need = of_database(cache, database, Facet.TABLE_NAMES)
             return held if isinstance(held, Need) else partial(_matching, held, pattern, table_type)
 
         def ask() -> Callable[[], list[str]]:
@@ -116,16 +113,12 @@ class CachedTables(CachedEntity[TableReads], TableReads):
         key = catalog.strip().lower()
 
         def look(cache: SharedCache) -> Callable[[], list[TableMeta]] | Need | Bypass:
-            held = cache.catalogs.get(key)
-            if held is None or Facet.DATABASE_NAMES not in held.facets:
-                return Need((Wanted(key, Facet.DATABASE_NAMES),))
-            names = matching_names(held.facets[Facet.DATABASE_NAMES], database_pattern)
-            found: list[Any] = [database_entry(cache, DatabaseName(key, name), Facet.TABLE_NAMES) for name in names]
-            missing = [wanted for one in found if isinstance(one, Need) for wanted in one.wanted]
-            if len(missing) > MOST_DATABASES_LOADED_TOGETHER:
-                return Bypass(Reason.INCOMPLETE)
-            if missing:
-                return Need(tuple(missing))
+            names = database_names(cache, key)
+            if isinstance(names, Need):
+                return names
+            found = of_each_database(cache, key, matching_names(names, database_pattern), Facet.TABLE_NAMES)
+            if not isinstance(found, list):
+                return found
             return partial(_matching_meta, found, table_pattern, tuple(table_types))
 
         def ask() -> Callable[[], list[TableMeta]]:

@@ -22,7 +22,7 @@ from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.expressions import FilterLimits
 from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.names import is_valid_name, qualified
-from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 from hms_cache.txn.id_lists import IdListFormatError
@@ -432,14 +432,6 @@ def _parsed(text: str) -> ValidWriteIdList | None:
         return None
 
 
-def database_entry(cache: SharedCache, database: DatabaseName, facet: Facet) -> Any | Need:
-    """A facet of a database."""
-    entry = cache.databases.get(database)
-    if entry is None or facet not in entry.facets:
-        return Need((Wanted(database, facet),))
-    return entry.facets[facet]
-
-
 def frozen_table(entry: Entry) -> Table:
     """The entry's table struct; frozen by convention."""
     table: Table = entry.facets[Facet.TABLE]
@@ -458,6 +450,5 @@ __all__ = [
     "ReadModes",
     "ReadObserver",
     "Reading",
-    "database_entry",
     "frozen_table",
 ]

@@ -12,11 +12,10 @@ import logging
 import os
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
 
+from hms_cache.batches import batches
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.shared_cache import SharedCache
@@ -30,14 +29,10 @@ from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
-T = TypeVar("T")
 
 DATABASES_A_BATCH = 20
 TABLES_A_BATCH = 50
 """Subjects in one snapshot: some tens of milliseconds of database time, so that calls wait for no long load."""
-
-FULL_SHARE = 0.9
-"""Part of the budget that is filled ahead: the rest is for what is asked meanwhile."""
 
 _OF_TABLES = (Facet.TABLE, Facet.PARTITIONS)
 
@@ -116,7 +111,7 @@ class Prewarm:
                 return None
             if self._tables is None:
                 return []
-            if (self._tables or has_some) and self.is_full():
+            if (self._tables or has_some) and self._cache.is_filled_ahead:
                 self.ended_early = "the memory budget is nearly full"
                 return None
             count = min(TABLES_A_BATCH, len(self._tables))
@@ -143,8 +138,8 @@ class Prewarm:
             self.ended_early = self.ended_early or "the cache was reset"
 
     def is_full(self) -> bool:
-        """Whether what is left of the budget is for what is asked meanwhile."""
-        return self._cache.weight > FULL_SHARE * self._cache.budget_bytes
+        """Whether it has filled its part of the budget."""
+        return self._cache.is_filled_ahead
 
     def is_partitioned(self, table: TableName) -> bool:
         """Whether it is held, and has partition keys."""
@@ -162,7 +157,7 @@ class Prewarm:
             for catalog in catalogs
             for name in self._store.databases.get_database_names(catalog)
         ]
-        for some in _batched(databases, DATABASES_A_BATCH):
+        for some in batches(databases, DATABASES_A_BATCH):
             facets = [facet for facet in (Facet.DATABASE, Facet.TABLE_NAMES) if self._policy.may_cache(facet)]
             yield self._missing([Wanted(database, facet) for database in some for facet in facets])
         tables = [table for table in self._known_tables(databases) if not self._holds(table)]
@@ -248,12 +243,6 @@ class Lane:
         tables = self._prewarm.take(has_some=bool(self._partitions))
         self._partitions = deque(tables or ())
         return None if tables is None else [Wanted(table, Facet.TABLE) for table in tables]
-
-
-def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    iterator = iter(items)
-    while batch := list(islice(iterator, size)):
-        yield batch
 
 
 # The list of the most used tables, kept over restarts

@@ -28,125 +28,108 @@ def _from_memory_limit(text: str) -> str | None:
 class CacheSettings(Section):
     """What is answered from memory, and how sure that has to be."""
 
-    enabled: bool = setting(
-        True,
-        "false: the database answers all calls.",
-        site_keys=metastore_keys("rawstore.impl"),
-        from_site=_from_store_class,
-    )
+    enabled: bool = setting(True, site_keys=metastore_keys("rawstore.impl"), from_site=_from_store_class)
+    """false: the database answers all calls."""
     max_staleness_ms: Milliseconds = setting(
         0.0,
-        "Maximum age of an answer. 0: an answer is never older than its request (P1). A number: the maximum age in"
-        " milliseconds. inf: memory answers from the events applied so far, without a position check.",
         reason="A stale answer costs more than the one shared statement that proves a current one.",
         reloadable=True,
         ge=0,
     )
+    """Maximum age of an answer. 0: an answer is never older than its request (P1). A number: the maximum age in
+    milliseconds. inf: memory answers from the events applied so far, without a position check."""
     exactness: Literal["check", "lease"] = setting(
         "check",
-        "How an exact answer (P1) is proven. check: one shared statement asks where the log ends. lease: no statement"
-        " while this server holds a lease and no member of its set has a write under way; every server of the set"
-        " should have the same, and no metastore that knows nothing of leases may write to the database. See the"
-        " section lease.",
         reason="A check is right beside any writer that logs its events; a lease beside those that announce them.",
     )
+    """How an exact answer (P1) is proven. check: one shared statement asks where the log ends. lease: no statement
+    while this server holds a lease and no member of its set has a write under way; every server of the set should have
+    the same, and no metastore that knows nothing of leases may write to the database. See the section lease."""
     budget_bytes: SizeBytes = setting(
         1024**3,
-        "Memory for cached objects, counted as encoded bytes. Above it, the least recently used tables are evicted"
-        " (P11).",
         reason="Hive's default for its cache; room for a few million partitions.",
         site_keys=metastore_keys("cached.rawstore.max.cache.memory"),
         from_site=_from_memory_limit,
         ge=1024 * 1024,
     )
-    peers: Literal["none", "hive4", "hive3"] = setting(
-        "none",
-        "Which other metastores write to the same database, apart from hms-cache servers. Kinds of objects whose"
-        " changes they do not log are not cached.",
-    )
+    """Memory for cached objects, counted as encoded bytes. Above it, the least recently used tables are evicted
+    (P11)."""
+    peers: Literal["none", "hive4", "hive3"] = setting("none")
+    """Which other metastores write to the same database, apart from hms-cache servers. Kinds of objects whose changes
+    they do not log are not cached."""
     include: Words = setting(
         ("*",),
-        "Tables to cache, as database.table patterns with * and ?, or regular expressions between slashes:"
-        " /hive\\.sales\\..*/. They are tried on catalog.database.table, too.",
         site_keys=metastore_keys("cached.rawstore.cached.object.whitelist"),
         from_site=_from_expressions,
         reloadable=True,
     )
+    """Tables to cache, as database.table patterns with * and ?, or regular expressions between slashes:
+    /hive\\.sales\\..*/. They are tried on catalog.database.table, too."""
     exclude: Words = setting(
         (),
-        "Tables that are not cached, in the same form. It takes precedence over include.",
         site_keys=metastore_keys("cached.rawstore.cached.object.blacklist"),
         from_site=_from_expressions,
         reloadable=True,
     )
-    refill: Literal["recent", "none"] = setting(
-        "recent", "Whether a recently used table that an event invalidated is loaded again before the next read."
-    )
+    """Tables that are not cached, in the same form. It takes precedence over include."""
+    refill: Literal["recent", "none"] = setting("recent")
+    """Whether a recently used table that an event invalidated is loaded again before the next read."""
     load_at_once_partitions: int = setting(
         300,
-        "The first read of the partitions of a table with at most this many partitions loads all of them. For larger"
-        " tables, the database answers until a background load, which a second read starts, is done.",
         unit="partitions",
         reason="So many take some 10 ms to load, about as long as the question that needs them.",
         ge=0,
     )
+    """The first read of the partitions of a table with at most this many partitions loads all of them. For larger
+    tables, the database answers until a background load, which a second read starts, is done."""
     max_loads_per_user: int = setting(
         0,
-        "Loads into the cache that reads of one user wait for at once; a read that needs one more is answered with a"
-        " MetaException. What writes read is counted, and not refused. 0: no limit.",
         unit="loads",
         reason="Off: a site with one engine has one user. Where several share the server, half of server.threads leaves"
         " the database to the others.",
         ge=0,
     )
+    """Loads into the cache that reads of one user wait for at once; a read that needs one more is answered with a
+    MetaException. What writes read is counted, and not refused. 0: no limit."""
     max_loads_per_address: int = setting(
-        0,
-        "The same for reads from one client address. 0: no limit.",
-        unit="loads",
-        reason="Off: behind a proxy all clients have one address.",
-        ge=0,
+        0, unit="loads", reason="Off: behind a proxy all clients have one address.", ge=0
     )
+    """The same for reads from one client address. 0: no limit."""
     warm: Literal["full", "names", "off"] = setting(
         "names",
-        "What is loaded at start, while calls are already answered: whole tables with their partitions, the names of"
-        " everything, or nothing.",
         reason="Names make absence cheap to answer and cost two statements a database; whole catalogs cost minutes of"
         " database time at every restart, which an operator should choose.",
     )
-    usage_file: str = setting(
-        "",
-        "File in which the most used tables are listed, so that the next start loads them first. Empty: no list is"
-        " kept.",
-    )
+    """What is loaded at start, while calls are already answered: whole tables with their partitions, the names of
+    everything, or nothing."""
+    usage_file: str = setting("")
+    """File in which the most used tables are listed, so that the next start loads them first. Empty: no list is
+    kept."""
     dump_file: str = setting(
         "",
-        "File for the cache dump, from which the server restores its memory after a restart. The dump is used only if"
-        " the notification log proves its position; then the events since are applied. Empty: no dump.",
         reason="Off: it takes as much of a disk as the cache takes of memory, and the server must own the file alone.",
     )
+    """File for the cache dump, from which the server restores its memory after a restart. The dump is used only if the
+    notification log proves its position; then the events since are applied. Empty: no dump."""
     dump_interval_s: Seconds = setting(
         300.0,
-        "Time between two dumps, if something has changed. Another dump is written when the server stops.",
         reason="After a crash the events of the last minutes are applied again, which takes no longer than seconds.",
         ge=1,
     )
+    """Time between two dumps, if something has changed. Another dump is written when the server stops."""
     dump_bytes_per_s: SizeBytes = setting(
         64 * 1024**2,
-        "Maximum rate at which a dump is written.",
         unit="bytes per second",
         reason="A fraction of what disks do, so that a database on the same disk does not wait; a GiB takes 16 s.",
         ge=1024**2,
     )
-    write_id_reads: Literal["check", "trust"] = setting(
-        "check",
-        "Reads that carry a validWriteIdList. check: the list must be covered and the entry current. trust: the list"
-        " and the table id decide alone, without a database call; sound where every writer of transactional tables"
-        " advances write ids.",
-    )
-    reads_without_write_ids: Literal["check", "store", "reject"] = setting(
-        "check",
-        "Reads of transactional tables without such a list: as any other read, always from the database, or refused.",
-    )
+    """Maximum rate at which a dump is written."""
+    write_id_reads: Literal["check", "trust"] = setting("check")
+    """Reads that carry a validWriteIdList. check: the list must be covered and the entry current. trust: the list and
+    the table id decide alone, without a database call; sound where every writer of transactional tables advances write
+    ids."""
+    reads_without_write_ids: Literal["check", "store", "reject"] = setting("check")
+    """Reads of transactional tables without such a list: as any other read, always from the database, or refused."""
 
     @field_validator("include", "exclude")
     @classmethod

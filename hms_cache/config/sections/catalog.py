@@ -13,16 +13,10 @@ from hms_cache.config.setting import Section, hive_setting, metastore_keys, sett
 class CatalogSettings(Section):
     """Rules that change answers: the settings of Hive's with the same meaning."""
 
-    partition_request_limit: int = hive_setting(
-        -1,
-        "A request that would return more partitions than this is refused; -1: no limit.",
-        "limit.partition.request",
-        unit="partitions",
-        ge=-1,
-    )
+    partition_request_limit: int = hive_setting(-1, "limit.partition.request", unit="partitions", ge=-1)
+    """A request that would return more partitions than this is refused; -1: no limit."""
     filter_max_characters: int = setting(
         1_048_576,
-        "A filter of partitions or tables that is longer than this is refused.",
         unit="characters",
         reason="Spark's longest in practice (1,000 values of an IN on each of a few keys) have 100,000. Reading takes"
         " some 4 µs per token: this bounds one call to about a second of processor time. Each text in quotation marks"
@@ -30,75 +24,60 @@ class CatalogSettings(Section):
         ge=256,
         le=16_777_216,
     )
+    """A filter of partitions or tables that is longer than this is refused."""
     filter_max_depth: int = setting(
         100,
-        "A filter whose parentheses and NOTs are nested deeper than this is refused. A parenthesis of ORs among ORs"
-        " does not count, nor does one of ANDs among ANDs.",
         unit="levels",
         reason="A level takes some 4 frames of the interpreter's 1,000; programs nest two or three. For a thousand"
         " values Spark and Hudi write as many ORs in each other.",
         ge=4,
         le=150,
     )
+    """A filter whose parentheses and NOTs are nested deeper than this is refused. A parenthesis of ORs among ORs does
+    not count, nor does one of ANDs among ANDs."""
     filter_max_comparisons: int = setting(
         50_000_000,
-        "A filter or expression that compares more values than this is refused: for each of its parts a 64th of the"
-        " partitions, or the distinct values of its key where they are looked at one by one (LIKE, char).",
         unit="comparisons",
         reason="A thousand ORs on a million partitions are 16 million. As many LIKEs take some 15 seconds of processor"
         " time.",
         ge=1_000,
     )
-    batch_retrieve_max: int = hive_setting(
-        300,
-        "Number of objects that clients are told to request at once.",
-        "batch.retrieve.max",
-        unit="objects",
-        ge=1,
-    )
+    """A filter or expression that compares more values than this is refused: for each of its parts a 64th of the
+    partitions, or the distinct values of its key where they are looked at one by one (LIKE, char)."""
+    batch_retrieve_max: int = hive_setting(300, "batch.retrieve.max", unit="objects", ge=1)
+    """Number of objects that clients are told to request at once."""
     batch_retrieve_table_partition_max: int = hive_setting(
-        1000,
-        "Number of tables or partitions that clients are told to request at once.",
-        "batch.retrieve.table.partition.max",
-        unit="objects",
-        ge=1,
+        1000, "batch.retrieve.table.partition.max", unit="objects", ge=1
     )
+    """Number of tables or partitions that clients are told to request at once."""
     disallow_incompatible_column_type_changes: bool = setting(
-        True,
-        "Refuse an alter_table that changes a column to a type as which its stored values cannot be read.",
-        site_keys=metastore_keys("disallow.incompatible.col.type.changes"),
+        True, site_keys=metastore_keys("disallow.incompatible.col.type.changes")
     )
+    """Refuse an alter_table that changes a column to a type as which its stored values cannot be read."""
     serdes_with_free_type_changes: Words = setting(
         ("org.apache.hadoop.hive.kudu.KuduSerDe", "org.apache.iceberg.mr.hive.HiveIcebergSerDe"),
-        "Serdes whose tables are exempt from this check.",
         reason="Hive's default: their tables keep their own schema history.",
         site_keys=metastore_keys("allow.incompatible.col.type.changes.serdes"),
     )
-    inherited_table_parameters: Words = setting(
-        (),
-        "Parameters that new partitions inherit from their table; *: all.",
-        site_keys=metastore_keys("partition.inherit.table.properties"),
-    )
-    client_capability_check: bool = setting(
-        True,
-        "Refuse insert-only tables to clients that do not declare support for them.",
-        site_keys=metastore_keys("client.capability.check"),
-    )
+    """Serdes whose tables are exempt from this check."""
+    inherited_table_parameters: Words = setting((), site_keys=metastore_keys("partition.inherit.table.properties"))
+    """Parameters that new partitions inherit from their table; *: all."""
+    client_capability_check: bool = setting(True, site_keys=metastore_keys("client.capability.check"))
+    """Refuse insert-only tables to clients that do not declare support for them."""
     storage_schema_reader: Literal["stored", "refuse"] = setting(
         "stored",
-        "What get_fields and get_schema answer for tables whose serde keeps the columns itself: those of the Avro"
-        " schema that avro.schema.literal or avro.schema.url gives, for others the columns stored in the metastore;"
-        " or a refusal.",
         reason="Hive's SerDeStorageSchemaReader asks the Java class of the serde, which cannot run here; its"
         " DefaultStorageSchemaReader refuses.",
         site_keys=("metastore.storage.schema.reader.impl",),
     )
+    """What get_fields and get_schema answer for tables whose serde keeps the columns itself: those of the Avro schema
+    that avro.schema.literal or avro.schema.url gives, for others the columns stored in the metastore; or a refusal."""
     schema_file_limit_bytes: SizeBytes = setting(
         1024 * 1024,
-        "Maximum size of a file that avro.schema.url names.",
         reason="Each get_fields and get_schema of the table reads it. Schemas of a thousand columns have some 100 KB.",
         ge=1024,
     )
+    """Maximum size of a file that avro.schema.url names."""
     serdes_using_metastore_for_schema: Words = hive_setting(
         (
             "org.apache.hadoop.hive.ql.io.orc.OrcSerde",
@@ -111,77 +90,49 @@ class CatalogSettings(Section):
             "org.apache.hadoop.hive.serde2.OpenCSVSerde",
             "org.apache.iceberg.mr.hive.HiveIcebergSerDe",
         ),
-        "Serdes that keep the columns of their tables in the metastore.",
         "serdes.using.metastore.for.schema",
         before="hive.",
     )
-    partition_name_whitelist_pattern: str = setting(
-        "",
-        "Java regular expression that each partition value must match completely. Empty: any value. Back references,"
-        " lookaround and possessive quantifiers are not supported, and connections cannot set another pattern.",
-        site_keys=metastore_keys("partition.name.whitelist.pattern"),
-    )
-    users_in_admin_role: Words = setting(
-        (),
-        "Users who are given the role admin when a server starts. Without such a user, nobody can grant the first"
-        " role.",
-        site_keys=metastore_keys("users.in.admin.role", before="hive."),
-    )
+    """Serdes that keep the columns of their tables in the metastore."""
+    partition_name_whitelist_pattern: str = setting("", site_keys=metastore_keys("partition.name.whitelist.pattern"))
+    """Java regular expression that each partition value must match completely. Empty: any value. Back references,
+    lookaround and possessive quantifiers are not supported, and connections cannot set another pattern."""
+    users_in_admin_role: Words = setting((), site_keys=metastore_keys("users.in.admin.role", before="hive."))
+    """Users who are given the role admin when a server starts. Without such a user, nobody can grant the first role."""
     special_characters_in_table_names: bool = setting(
-        True,
-        "Allow characters other than letters, digits and underscores in table names.",
-        site_keys=metastore_keys("support.special.characters.tablename", before="hive."),
+        True, site_keys=metastore_keys("support.special.characters.tablename", before="hive.")
     )
+    """Allow characters other than letters, digits and underscores in table names."""
     retain_column_statistics_on_column_removal: bool = setting(
-        True,
-        "Keep the statistics of the remaining columns when a column is removed.",
-        site_keys=metastore_keys("colstats.retain.on.column.removal"),
+        True, site_keys=metastore_keys("colstats.retain.on.column.removal")
     )
-    statistics_autogather: bool = setting(
-        True,
-        "Store the number and size of files in the parameters of new tables and partitions.",
-        site_keys=metastore_keys("stats.autogather", before="hive."),
-    )
+    """Keep the statistics of the remaining columns when a column is removed."""
+    statistics_autogather: bool = setting(True, site_keys=metastore_keys("stats.autogather", before="hive."))
+    """Store the number and size of files in the parameters of new tables and partitions."""
 
     metadata_translation: Literal["off", "hive4"] = setting(
         "off",
-        "hive4: tables are translated as in Hive 4: managed tables that are not transactional become external, and"
-        " clients that send their capabilities are told what they can do with a table.",
         reason="Hive 4 translates by default; for Spark, Trino and Impala, which name no capabilities, managed tables"
         " would become external ones.",
         site_keys=("metastore.metadata.transformer.class",),
     )
+    """hive4: tables are translated as in Hive 4: managed tables that are not transactional become external, and clients
+    that send their capabilities are told what they can do with a table."""
     translated_location_mode: Literal["force", "seqsuffix", "seqprefix", "prohibit"] = setting(
-        "force",
-        "With translation, if the default location of a table that becomes external already exists: force uses it,"
-        " seqsuffix and seqprefix add a number to the name, prohibit refuses the table.",
-        reason="Hive's default.",
-        site_keys=("metastore.metadata.transformer.location.mode",),
+        "force", reason="Hive's default.", site_keys=("metastore.metadata.transformer.location.mode",)
     )
+    """With translation, if the default location of a table that becomes external already exists: force uses it,
+    seqsuffix and seqprefix add a number to the name, prohibit refuses the table."""
 
-    statistics_sketches: bool = setting(
-        False,
-        "Return the sketches of column statistics, and use them to aggregate numbers of distinct values.",
-        site_keys=metastore_keys("stats.fetch.bitvector", before="hive."),
-    )
-    statistics_histograms: bool = setting(
-        False,
-        "Return the histograms of column statistics.",
-        site_keys=metastore_keys("stats.fetch.kll", before="hive."),
-    )
-    statistics_density_function: bool = setting(
-        False,
-        "Without sketches: compute aggregate numbers of distinct values from ranges and densities.",
-        site_keys=metastore_keys("stats.ndv.densityfunction"),
-    )
-    statistics_distinct_tuner: float = hive_setting(
-        0.0,
-        "Without sketches: position of the aggregate number of distinct values between the largest one of a partition"
-        " (0) and their sum (1).",
-        "stats.ndv.tuner",
-        ge=0,
-        le=1,
-    )
+    statistics_sketches: bool = setting(False, site_keys=metastore_keys("stats.fetch.bitvector", before="hive."))
+    """Return the sketches of column statistics, and use them to aggregate numbers of distinct values."""
+    statistics_histograms: bool = setting(False, site_keys=metastore_keys("stats.fetch.kll", before="hive."))
+    """Return the histograms of column statistics."""
+    statistics_density_function: bool = setting(False, site_keys=metastore_keys("stats.ndv.densityfunction"))
+    """Without sketches: compute aggregate numbers of distinct values from ranges and densities."""
+    statistics_distinct_tuner: float = hive_setting(0.0, "stats.ndv.tuner", ge=0, le=1)
+    """Without sketches: position of the aggregate number of distinct values between the largest one of a partition (0)
+    and their sum (1)."""
 
     @field_validator("metadata_translation", mode="before")
     @classmethod

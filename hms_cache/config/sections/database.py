@@ -12,28 +12,19 @@ from hms_cache.config.setting import Section, hive_setting, setting
 class DatabaseSettings(Section):
     """The metastore database."""
 
-    url: str = setting(
-        "sqlite:///hms-cache.db",
-        "Location of the catalog: sqlite:///file.db, mysql://host/database (also for MariaDB),"
-        " postgresql://host/database, or the JDBC form of the last two. The address must always lead to the primary.",
-        site_keys=("javax.jdo.option.ConnectionURL",),
-    )
-    username: str = setting(
-        "", "User name, if the URL contains none.", site_keys=("javax.jdo.option.ConnectionUserName",)
-    )
-    password: SecretStr = setting(
-        SecretStr(""),
-        "Password, if the URL contains none. Prefer password_file.",
-        site_keys=("javax.jdo.option.ConnectionPassword",),
-    )
-    password_file: OptionalPath = setting(None, "File whose first line is the password.")
-    password_command: str = setting(
-        "", "Command that prints the password as the first line of its output. It is run without a shell."
-    )
+    url: str = setting("sqlite:///hms-cache.db", site_keys=("javax.jdo.option.ConnectionURL",))
+    """Location of the catalog: sqlite:///file.db, mysql://host/database (also for MariaDB), postgresql://host/database,
+    or the JDBC form of the last two. The address must always lead to the primary."""
+    username: str = setting("", site_keys=("javax.jdo.option.ConnectionUserName",))
+    """User name, if the URL contains none."""
+    password: SecretStr = setting(SecretStr(""), site_keys=("javax.jdo.option.ConnectionPassword",))
+    """Password, if the URL contains none. Prefer password_file."""
+    password_file: OptionalPath = setting(None)
+    """File whose first line is the password."""
+    password_command: str = setting("")
+    """Command that prints the password as the first line of its output. It is run without a shell."""
     pool_size: int = setting(
         28,
-        "Maximum number of database connections for calls (reads, writes, and loads of the cache). The connections of"
-        " server.transaction_threads are not included.",
         unit="connections",
         reason="One for each of server.threads, write_threads and heavy_threads: a call never needs two at once, so no"
         " call waits for a connection.",
@@ -41,68 +32,53 @@ class DatabaseSettings(Section):
         ge=1,
         le=1000,
     )
+    """Maximum number of database connections for calls (reads, writes, and loads of the cache). The connections of
+    server.transaction_threads are not included."""
     check_pool_size: int = setting(
         2,
-        "Number of connections for position checks and polling. Calls do not use them.",
         unit="connections",
         reason="Checks are shared by all calls that wait, and one thread polls, so more than two are never busy.",
         ge=2,
         le=16,
     )
+    """Number of connections for position checks and polling. Calls do not use them."""
     pool_timeout_s: Seconds = setting(
-        30.0,
-        "Time that a call waits for a connection of the pool before it fails.",
-        reason="Connections come free within milliseconds; half a minute without one is an outage.",
-        gt=0,
+        30.0, reason="Connections come free within milliseconds; half a minute without one is an outage.", gt=0
     )
+    """Time that a call waits for a connection of the pool before it fails."""
     connect_timeout_s: Seconds = setting(
-        10.0,
-        "Maximum time for opening a connection.",
-        reason="Long enough for a failover's new address, short enough to be noticed.",
-        gt=0,
+        10.0, reason="Long enough for a failover's new address, short enough to be noticed.", gt=0
     )
+    """Maximum time for opening a connection."""
     check_connect_timeout_s: Seconds = setting(
         5.0,
-        "Maximum time for opening a connection for position checks and polling.",
         reason="Every read waits for a position check, so an unreachable host must be noticed long before clients"
         " give up.",
         gt=0,
     )
+    """Maximum time for opening a connection for position checks and polling."""
     check_timeout_s: Seconds = setting(
         5.0,
-        "Maximum time for a position check, and for one statement of the event poller. The connection is closed one"
-        " second later, because a server that hangs, or a host that is gone, sends no error.",
         reason="A check takes a millisecond; one that takes seconds will not come. Then reads fail, retriable, or are"
         " answered within max_staleness_ms.",
         gt=0,
     )
+    """Maximum time for a position check, and for one statement of the event poller. The connection is closed one second
+    later, because a server that hangs, or a host that is gone, sends no error."""
     statement_timeout_s: Seconds = setting(
-        300.0,
-        "Maximum time for one statement, and for waiting for a lock in the database (on SQLite, only the latter).",
-        reason="Half of the 600 s that Hive's clients wait for an answer, so that they get the error.",
-        gt=0,
+        300.0, reason="Half of the 600 s that Hive's clients wait for an answer, so that they get the error.", gt=0
     )
+    """Maximum time for one statement, and for waiting for a lock in the database (on SQLite, only the latter)."""
     recycle_s: Seconds = setting(
         1800.0,
-        "A connection older than this is replaced before its next use.",
         reason="Below the idle limits of databases (MariaDB: 8 h) and of the firewalls before them (often 1 h).",
         gt=0,
     )
-    retry_attempts: int = hive_setting(
-        10,
-        "Maximum number of attempts for a transaction that fails because of a deadlock or a serialization error.",
-        "hmshandler.retry.attempts",
-        before="hive.",
-        unit="attempts",
-        ge=1,
-        le=100,
-    )
-    retry_total_s: Seconds = setting(
-        300.0,
-        "No further attempt is started after this time.",
-        reason="As statement_timeout_s: half of what Hive's clients wait.",
-        gt=0,
-    )
+    """A connection older than this is replaced before its next use."""
+    retry_attempts: int = hive_setting(10, "hmshandler.retry.attempts", before="hive.", unit="attempts", ge=1, le=100)
+    """Maximum number of attempts for a transaction that fails because of a deadlock or a serialization error."""
+    retry_total_s: Seconds = setting(300.0, reason="As statement_timeout_s: half of what Hive's clients wait.", gt=0)
+    """No further attempt is started after this time."""
 
     @field_validator("url")
     @classmethod

@@ -27,70 +27,49 @@ def _from_most_events(text: str) -> str | None:
 class EventSettings(Section):
     """The notification log: what is written to it, how it is followed and how long it is kept."""
 
-    poll_interval_s: Seconds = setting(
-        1.0,
-        "Time between two reads of the notification log when no call needs its changes sooner. 0: the log is read only"
-        " when a call needs it.",
-        reason="One indexed read of one row; Impala recommends less than 5.",
-        ge=0,
-    )
+    poll_interval_s: Seconds = setting(1.0, reason="One indexed read of one row; Impala recommends less than 5.", ge=0)
+    """Time between two reads of the notification log when no call needs its changes sooner. 0: the log is read only
+    when a call needs it."""
     batch_size: int = setting(
-        1000,
-        "Maximum number of events fetched with one statement.",
-        unit="events",
-        reason="About 2 MB of typical messages, applied in well under a second.",
-        ge=1,
-        le=100_000,
+        1000, unit="events", reason="About 2 MB of typical messages, applied in well under a second.", ge=1, le=100_000
     )
+    """Maximum number of events fetched with one statement."""
     message_format: Literal["json-0.2", "gzip(json-2.0)"] = setting(
         "json-0.2",
-        "Format of the messages that this server writes. It reads both formats.",
         reason="Every reader of Hive 2.3 and later, Impala included, takes json-0.2.",
         site_keys=metastore_keys("event.message.factory"),
     )
+    """Format of the messages that this server writes. It reads both formats."""
     max_message_bytes: SizeBytes = setting(
         4 * 1024 * 1024,
-        "A change whose message would be larger than this is split into several events of the same transaction.",
         reason="A quarter of MariaDB's default max_allowed_packet of 16 MiB: quoting and the rest of the row stay"
         " below it.",
         ge=64 * 1024,
     )
+    """A change whose message would be larger than this is split into several events of the same transaction."""
     single_alter_partitions_event: bool = setting(
         False,
-        "Whether a call that alters several partitions writes one ALTER_PARTITIONS event instead of one event for each"
-        " partition.",
         reason="Readers older than Hive 4.1 do not know the event.",
         site_keys=("metastore.alterPartitions.notification.v2.enabled",),
     )
+    """Whether a call that alters several partitions writes one ALTER_PARTITIONS event instead of one event for each
+    partition."""
     retention_s: Seconds = setting(
         86400.0,
-        "Events older than this are deleted; inf: never.",
         reason="Hive's default. A reader that was away for longer has to start again.",
         site_keys=metastore_keys("event.db.listener.timetolive"),
         from_site=_from_time_to_live,
         gt=0,
     )
-    clean_interval_s: Seconds = hive_setting(
-        7200.0,
-        "Time between two runs that delete old events.",
-        "event.db.listener.clean.interval",
-        gt=0,
-    )
+    """Events older than this are deleted; inf: never."""
+    clean_interval_s: Seconds = hive_setting(7200.0, "event.db.listener.clean.interval", gt=0)
+    """Time between two runs that delete old events."""
     clean_batch_size: int = hive_setting(
-        10_000,
-        "Maximum number of events deleted in one transaction.",
-        "event.db.clean.maxevents",
-        from_site=_from_most_events,
-        unit="events",
-        ge=1,
+        10_000, "event.db.clean.maxevents", from_site=_from_most_events, unit="events", ge=1
     )
-    max_response: int = hive_setting(
-        1_000_000,
-        "Maximum number of events in the answer to one get_next_notification.",
-        "max.event.response",
-        unit="events",
-        ge=1,
-    )
+    """Maximum number of events deleted in one transaction."""
+    max_response: int = hive_setting(1_000_000, "max.event.response", unit="events", ge=1)
+    """Maximum number of events in the answer to one get_next_notification."""
 
     @field_validator("message_format", mode="before")
     @classmethod

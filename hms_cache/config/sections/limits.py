@@ -11,209 +11,187 @@ class LimitsSettings(Section):
 
     name_pattern_alternatives: int = setting(
         100,
-        "Maximum number of alternatives with wildcards in one name pattern. Alternatives without wildcards are not"
-        " counted.",
         unit="alternatives",
         reason="Each is tried on each name: 100 on 100,000 names take some five seconds of processor time.",
         ge=1,
         le=100_000,
     )
+    """Maximum number of alternatives with wildcards in one name pattern. Alternatives without wildcards are not
+    counted."""
     name_pattern_characters: int = setting(
         4096,
-        "Maximum length of an alternative with wildcards in a name pattern.",
         unit="characters",
         reason="Names end at 256 characters. A megabyte takes a second before the first name is looked at.",
         ge=256,
         le=1_048_576,
     )
+    """Maximum length of an alternative with wildcards in a name pattern."""
     regex_characters: int = setting(
-        1_000,
-        "Maximum length of a regular expression, from clients (=~ in selections of properties) and in settings.",
-        unit="characters",
-        reason="Those that people write have a few dozen.",
-        ge=100,
-        le=100_000,
+        1_000, unit="characters", reason="Those that people write have a few dozen.", ge=100, le=100_000
     )
+    """Maximum length of a regular expression, from clients (=~ in selections of properties) and in settings."""
     regex_states: int = setting(
-        2_000,
-        "Maximum number of states of a regular expression's automaton. Counted repetitions are expanded.",
-        unit="states",
-        reason="(a{99}){99} has 9,801; what people write has tens.",
-        ge=100,
-        le=100_000,
+        2_000, unit="states", reason="(a{99}){99} has 9,801; what people write has tens.", ge=100, le=100_000
     )
+    """Maximum number of states of a regular expression's automaton. Counted repetitions are expanded."""
     regex_steps: int = setting(
         5_000_000,
-        "Maximum number of steps of one match of a regular expression, not counting cached steps.",
         unit="steps",
         reason="A second or two of processor time: all states at each of 2,500 characters.",
         ge=10_000,
     )
+    """Maximum number of steps of one match of a regular expression, not counting cached steps."""
     expression_bytes: SizeBytes = setting(
         1024 * 1024,
-        "Maximum size of a serialized partition expression. For a larger one, the server returns all partitions, and"
-        " the client evaluates it itself.",
         reason="An IN of 10,000 dates is 100 kB. Reading takes some 1 µs a byte: this is a second of processor time.",
         ge=1024,
         le=64 * 1024 * 1024,
     )
+    """Maximum size of a serialized partition expression. For a larger one, the server returns all partitions, and the
+    client evaluates it itself."""
     expression_memory_bytes: SizeBytes = setting(
         64 * 1024 * 1024,
-        "Maximum memory for the objects of one serialized expression. Above it, the server behaves as for"
-        " expression_bytes.",
         reason="An IN of 10,000 dates takes 12 MB. Bytes of the data can be hundreds in memory: 24 KiB filled 274 MB.",
         ge=1024 * 1024,
     )
+    """Maximum memory for the objects of one serialized expression. Above it, the server behaves as for
+    expression_bytes."""
     expression_nodes: int = setting(
         100_000,
-        "Maximum number of nodes in the tree of a serialized expression. Above it, the server behaves as for"
-        " expression_bytes.",
         unit="nodes",
         reason="Objects may be shared, so that few bytes could describe a tree of any size.",
         ge=100,
         le=10_000_000,
     )
+    """Maximum number of nodes in the tree of a serialized expression. Above it, the server behaves as for
+    expression_bytes."""
     table_filter_parameters: int = setting(
         1_000,
-        "Maximum number of parameters that one table filter can name.",
         unit="parameters",
         reason="They become a list in a statement; SQLite takes 32,766. Programs ask for one or two.",
         ge=1,
         le=10_000,
     )
+    """Maximum number of parameters that one table filter can name."""
     listed_ids: int = setting(
         1_000_000,
-        "Maximum number of transactions or write ids in one list, with its ranges expanded.",
         unit="ids",
         reason="Ten times the transactions that Hive lets be open; 40 MB of memory.",
         ge=1_000,
         le=10_000_000,
     )
+    """Maximum number of transactions or write ids in one list, with its ranges expanded."""
     properties_expression_characters: int = setting(
         10_000,
-        "Maximum length of an expression that selects properties (get_properties).",
         unit="characters",
         reason="People and programs write a few dozen; each costs microseconds for each map.",
         ge=100,
         le=1_048_576,
     )
+    """Maximum length of an expression that selects properties (get_properties)."""
     properties_text_characters: int = setting(
-        1_000_000,
-        "Maximum length of a text that such an expression composes.",
-        unit="characters",
-        reason="An expression can repeat a long property often.",
-        ge=1_000,
-        le=100_000_000,
+        1_000_000, unit="characters", reason="An expression can repeat a long property often.", ge=1_000, le=100_000_000
     )
+    """Maximum length of a text that such an expression composes."""
     heartbeat_range_txns: int = setting(
         1_000_000,
-        "Maximum number of transactions in one heartbeat_txn_range.",
         unit="transactions",
         reason="Hive's streaming clients ask for the batch that they opened, 1,000 at most. Each that is not open is"
         " listed in the answer.",
         ge=1_000,
         le=10_000_000,
     )
+    """Maximum number of transactions in one heartbeat_txn_range."""
     lock_components: int = setting(
         20_000,
-        "Maximum number of components in one lock request.",
         unit="components",
         reason="Hive asks for one for each partition that a query reads. So many take about a second, in which no other"
         " lock is granted.",
         ge=1_000,
         le=1_000_000,
     )
+    """Maximum number of components in one lock request."""
     request_transactions: int = setting(
         20_000,
-        "Maximum number of transactions that one request can name (abort_txns, allocate_table_write_ids, open_txns"
-        " for replication), and of compactions (abort_Compactions).",
         unit="transactions",
         reason="They become parameters of one statement; SQLite takes 32,766. Hive opens 1,000 at once.",
         ge=1_000,
         le=30_000,
     )
+    """Maximum number of transactions that one request can name (abort_txns, allocate_table_write_ids, open_txns for
+    replication), and of compactions (abort_Compactions)."""
     request_tables: int = setting(
         10_000,
-        "Maximum number of tables that one request about transactions or events can name (get_valid_write_ids,"
-        " commit_txn, get_materialization_invalidation_info, get_next_notification), and of types of events.",
         unit="tables",
         reason="Queries name a few. Each 2,000 cost three statements. PostgreSQL takes 65,535 in one.",
         ge=100,
         le=1_000_000,
     )
+    """Maximum number of tables that one request about transactions or events can name (get_valid_write_ids, commit_txn,
+    get_materialization_invalidation_info, get_next_notification), and of types of events."""
     request_grants: int = setting(
         1_000,
-        "Maximum number of privileges that one request can grant or revoke.",
         unit="privileges",
         reason="Each takes three statements, in one transaction: a thousand take a second.",
         ge=100,
         le=100_000,
     )
+    """Maximum number of privileges that one request can grant or revoke."""
     request_metrics: int = setting(
         1_000,
-        "Maximum number of replication metrics in one request (add_replication_metrics).",
         unit="metrics",
         reason="Each takes two statements, in one transaction. Hive sends those of a few policies.",
         ge=100,
         le=100_000,
     )
+    """Maximum number of replication metrics in one request (add_replication_metrics)."""
     request_event_characters: int = setting(
         512 * 1024 * 1024,
-        "Maximum number of characters of the events that one request writes to the notification log, if it writes"
-        " several: as they are stored, compressed if events.message_format says so.",
         unit="characters",
         reason="An event of a changed partition holds its table: 300 partitions of a table of 5,000 columns make 430 MB"
         " of a request of 80 kB. They are held in memory until the commit.",
         ge=1024 * 1024,
         le=4 * 1024**3,
     )
+    """Maximum number of characters of the events that one request writes to the notification log, if it writes several:
+    as they are stored, compressed if events.message_format says so."""
     seeded_id: int = setting(
         10**15,
-        "Largest transaction id and write id from which clients can make the ids continue (seed_txn_id,"
-        " seed_write_id, and replication).",
         reason="Ids end at 9.2e18, and those that were passed over never come back: one request could use them up. A"
         " thousand transactions a second take 30,000 years to get here.",
         ge=10**9,
         le=4 * 10**18,
     )
+    """Largest transaction id and write id from which clients can make the ids continue (seed_txn_id, seed_write_id, and
+    replication)."""
     avro_type_characters: int = setting(
         4_000_000,
-        "Maximum number of characters of the types of all fields of one Avro schema, expanded as in Hive (get_fields,"
-        " get_schema).",
         unit="characters",
         reason="Types of a thousand nested columns have some 100,000. A schema names a type once and may use it often:"
         " 3 kB could become any number.",
         ge=10_000,
         le=100_000_000,
     )
+    """Maximum number of characters of the types of all fields of one Avro schema, expanded as in Hive (get_fields,
+    get_schema)."""
     sasl_message_bytes: SizeBytes = setting(
-        128 * 1024,
-        "Maximum size of a message of a client that authenticates with SASL.",
-        reason="Tickets carry the groups of Windows' accounts: up to 64 KiB.",
-        ge=4096,
-        le=16 * 1024 * 1024,
+        128 * 1024, reason="Tickets carry the groups of Windows' accounts: up to 64 KiB.", ge=4096, le=16 * 1024 * 1024
     )
+    """Maximum size of a message of a client that authenticates with SASL."""
     bearer_token_bytes: SizeBytes = setting(
-        16 * 1024,
-        "Maximum size of a bearer token, in addition to server.http_max_header_bytes, which limits the header that"
-        " contains it.",
-        reason="Those of some issuers have 8 kB and more.",
-        ge=1024,
-        le=1024 * 1024,
+        16 * 1024, reason="Those of some issuers have 8 kB and more.", ge=1024, le=1024 * 1024
     )
+    """Maximum size of a bearer token, in addition to server.http_max_header_bytes, which limits the header that
+    contains it."""
     session_variables: int = setting(
-        64,
-        "Maximum number of options and variables that one connection can set (setOption, setMetaConf).",
-        unit="variables",
-        reason="There are 7 variables, and no client is known to set an option.",
-        ge=8,
-        le=10_000,
+        64, unit="variables", reason="There are 7 variables, and no client is known to set an option.", ge=8, le=10_000
     )
+    """Maximum number of options and variables that one connection can set (setOption, setMetaConf)."""
     session_name_characters: int = setting(
         256,
-        "Maximum length of the name of a user or group (set_ugi).",
         unit="characters",
         reason="Names in Active Directory end at 256, and Hive's columns for owners at 128.",
         ge=32,
         le=4096,
     )
+    """Maximum length of the name of a user or group (set_ugi)."""

@@ -42,20 +42,20 @@ OF_THE_SERVER = ("port", "host", "transport_mode", "tls_enabled", "tls_client_ce
 class ListenerSettings(Section):
     """A port. What is not said here is as the section says."""
 
-    port: int = setting(..., "Port to listen on; 0 picks a free one.", ge=0, le=65535)
-    host: str = setting("", "Address to listen on. Empty: `server.host`.")
-    transport_mode: Literal["binary", "http"] = setting("binary", "As `server.transport_mode`.")
-    tls_enabled: bool = setting(
-        False, "As `server.tls_enabled`; certificate, key, versions and ciphers are those of `server.tls_…`."
-    )
-    tls_client_certificates: Literal["", "none", "optional", "required"] = setting(
-        "", "As `server.tls_client_certificates`, and that where it is empty."
-    )
-    mechanisms: Words = setting((), "As `server.mechanisms`.")
-    quality_of_protection: Words = setting(
-        (),
-        "As `authentication.quality_of_protection`, and that where it is empty.",
-    )
+    port: int = setting(..., ge=0, le=65535)
+    """Port to listen on; 0 picks a free one."""
+    host: str = setting("")
+    """Address to listen on. Empty: `server.host`."""
+    transport_mode: Literal["binary", "http"] = setting("binary")
+    """As `server.transport_mode`."""
+    tls_enabled: bool = setting(False)
+    """As `server.tls_enabled`; certificate, key, versions and ciphers are those of `server.tls_…`."""
+    tls_client_certificates: Literal["", "none", "optional", "required"] = setting("")
+    """As `server.tls_client_certificates`, and that where it is empty."""
+    mechanisms: Words = setting(())
+    """As `server.mechanisms`."""
+    quality_of_protection: Words = setting(())
+    """As `authentication.quality_of_protection`, and that where it is empty."""
 
     def __str__(self) -> str:
         tls = f" tls{f':{self.tls_client_certificates}' if self.tls_client_certificates else ''}"

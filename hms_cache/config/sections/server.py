@@ -27,341 +27,241 @@ def _oldest_not_blacklisted(protocols: str) -> str:
 class ServerSettings(Section):
     """The Thrift listener."""
 
-    host: str = setting(
-        "127.0.0.1",
-        "Address to listen on. Unless authentication is enabled, any client that can connect is trusted, so the"
-        " default accepts connections of this machine only.",
-        site_keys=metastore_keys("thrift.bind.host"),
-    )
+    host: str = setting("127.0.0.1", site_keys=metastore_keys("thrift.bind.host"))
+    """Address to listen on. Unless authentication is enabled, any client that can connect is trusted, so the default
+    accepts connections of this machine only."""
     port: int = setting(
         9083,
-        "Port to listen on; 0 picks a free one.",
         reason="Hive's port, which clients assume.",
         site_keys=("metastore.thrift.port", "hive.metastore.port"),
         ge=0,
         le=65535,
     )
+    """Port to listen on; 0 picks a free one."""
     transport_mode: Literal["binary", "http"] = setting(
-        "binary",
-        "binary: messages are sent directly over the connection, with or without SASL. http: each message is the body"
-        " of a POST request, as Hive 4's clients send it with hive.metastore.client.thrift.transport.mode=http, and"
-        " Trino with an http address.",
-        site_keys=metastore_keys("server.thrift.transport.mode"),
-        from_site=lambda mode: mode.strip().lower(),
+        "binary", site_keys=metastore_keys("server.thrift.transport.mode"), from_site=lambda mode: mode.strip().lower()
     )
-    http_path: str = setting(
-        "metastore",
-        "With transport_mode = http: the path of the URL.",
-        site_keys=metastore_keys("server.thrift.http.path"),
-    )
+    """binary: messages are sent directly over the connection, with or without SASL. http: each message is the body of a
+    POST request, as Hive 4's clients send it with hive.metastore.client.thrift.transport.mode=http, and Trino with an
+    http address."""
+    http_path: str = setting("metastore", site_keys=metastore_keys("server.thrift.http.path"))
+    """With transport_mode = http: the path of the URL."""
     http_max_header_bytes: SizeBytes = setting(
-        32 * 1024,
-        "With transport_mode = http: maximum size of a request's header.",
-        reason="A bearer token is in it; those of some issuers have 8 kB and more.",
-        ge=1024,
-        le=1024 * 1024,
+        32 * 1024, reason="A bearer token is in it; those of some issuers have 8 kB and more.", ge=1024, le=1024 * 1024
     )
-    http_header_timeout_s: Seconds = setting(
-        10.0,
-        "With transport_mode = http: time within which a header must arrive completely after its first byte.",
-        reason="As a handshake of TLS.",
-        gt=0,
-        le=3600,
-    )
-    mechanisms: Words = setting(
-        (),
-        "How clients of this port authenticate: kerberos (delegation tokens are part of it), ldap, jwt, or none. What"
-        " is named must be set up in [authentication]. Empty: by all that is set up there; with listeners, by all of it"
-        " that goes over transport_mode.",
-    )
-    listeners: Listeners = setting(
-        (),
-        "Further ports of this server, each a table [[server.listeners]]. All ports share the cache, the threads and"
-        " every limit. In the environment and on the command line: a list of TOML.",
-        reason="One port, as Hive has it.",
-        max_length=MOST_LISTENERS,
-    )
-    advertised_uris: str = setting(
-        "",
-        "The URI under which clients reach this metastore, such as thrift://hms:9083. It is written into events."
-        " Empty: thrift://host:port.",
-        site_keys=("metastore.thrift.uris", "hive.metastore.uris"),
-    )
+    """With transport_mode = http: maximum size of a request's header."""
+    http_header_timeout_s: Seconds = setting(10.0, reason="As a handshake of TLS.", gt=0, le=3600)
+    """With transport_mode = http: time within which a header must arrive completely after its first byte."""
+    mechanisms: Words = setting(())
+    """How clients of this port authenticate: kerberos (delegation tokens are part of it), ldap, jwt, or none. What is
+    named must be set up in [authentication]. Empty: by all that is set up there; with listeners, by all of it that goes
+    over transport_mode."""
+    listeners: Listeners = setting((), reason="One port, as Hive has it.", max_length=MOST_LISTENERS)
+    """Further ports of this server, each a table [[server.listeners]]. All ports share the cache, the threads and every
+    limit. In the environment and on the command line: a list of TOML."""
+    advertised_uris: str = setting("", site_keys=("metastore.thrift.uris", "hive.metastore.uris"))
+    """The URI under which clients reach this metastore, such as thrift://hms:9083. It is written into events. Empty:
+    thrift://host:port."""
     workers: int = setting(
         1,
-        "Number of processes that serve the port. Each of them is a complete server with its own cache and memory"
-        " budget.",
         reason="One process answers tens of thousands of cached calls per second. More processes use more"
         " processors, and each holds the catalog in memory.",
         ge=1,
         le=64,
     )
+    """Number of processes that serve the port. Each of them is a complete server with its own cache and memory
+    budget."""
     worker_timeout_s: Seconds = setting(
         60.0,
-        "With several workers: one whose event loop has done nothing for so long is ended (SIGABRT, with the stacks of"
-        " its threads on standard error), and another one takes its place. One that is stopped by a signal or in a"
-        " debugger is left alone, as is one that starts or stops. inf: never.",
         reason="The kernel goes on giving connections to a process that hangs, and their clients wait until they give"
         " up. On a busy machine a loop waits for milliseconds, and time that the parent does not get either is not"
         " counted.",
         ge=10,
     )
+    """With several workers: one whose event loop has done nothing for so long is ended (SIGABRT, with the stacks of its
+    threads on standard error), and another one takes its place. One that is stopped by a signal or in a debugger is
+    left alone, as is one that starts or stops. inf: never."""
     threads: int = setting(
         16,
-        "Number of threads for reads that need the database.",
         reason="Calls wait for the database, not for the processor: more threads than database connections only queue"
         " there.",
         ge=1,
         le=1024,
     )
+    """Number of threads for reads that need the database."""
     transaction_threads: int = setting(
-        16,
-        "Number of threads for heartbeats, locks, transactions and write ids, which do not wait for other calls. Each"
-        " has a database connection in addition to those of database.pool_size.",
-        reason="Such a call takes milliseconds; as many as wait at once can be made one transaction.",
-        ge=1,
-        le=256,
+        16, reason="Such a call takes milliseconds; as many as wait at once can be made one transaction.", ge=1, le=256
     )
+    """Number of threads for heartbeats, locks, transactions and write ids, which do not wait for other calls. Each has
+    a database connection in addition to those of database.pool_size."""
     write_threads: int = setting(
         8,
-        "Number of threads for changes of the catalog that move no data.",
         reason="Writers of one table wait for each other in the database; more of them only wait there.",
         ge=1,
         le=256,
     )
+    """Number of threads for changes of the catalog that move no data."""
     heavy_threads: int = setting(
-        4,
-        "Number of threads for calls that delete or move data, write many partitions, or list whole catalogs.",
-        reason="Each of these calls may take minutes and should leave connections to the others.",
-        ge=1,
-        le=256,
+        4, reason="Each of these calls may take minutes and should leave connections to the others.", ge=1, le=256
     )
+    """Number of threads for calls that delete or move data, write many partitions, or list whole catalogs."""
     max_waiting_per_lane: int = setting(
-        400,
-        "Maximum number of calls that wait for a thread of one lane (transactions, reads, writes, heavy). Further"
-        " calls get an error that tells the client to retry.",
-        unit="calls",
-        reason="Two lanes whose queues are full leave a fifth of max_in_flight to a third.",
-        ge=1,
+        400, unit="calls", reason="Two lanes whose queues are full leave a fifth of max_in_flight to a third.", ge=1
     )
+    """Maximum number of calls that wait for a thread of one lane (transactions, reads, writes, heavy). Further calls
+    get an error that tells the client to retry."""
     max_connections: int = setting(
         4096,
-        "Maximum number of open client connections. For a further connection, the server closes the oldest one that"
-        " has never sent a call; if there is none, it refuses the new connection with an error. The limit is lower if"
-        " the system allows fewer open files.",
         unit="connections",
         reason="An idle connection costs a few KiB; Hive allows 1000 because each costs it a thread.",
         ge=1,
     )
+    """Maximum number of open client connections. For a further connection, the server closes the oldest one that has
+    never sent a call; if there is none, it refuses the new connection with an error. The limit is lower if the system
+    allows fewer open files."""
     max_connections_per_address: int = setting(
         1024,
-        "Maximum number of connections from one client address. Further connections are refused with an error. 0: only"
-        " max_connections applies.",
         unit="connections",
         reason="One machine should not use up the connections of all others. A quarter of them is as many as"
         " Hive's whole server has. Raise it if clients come through a proxy or address translation.",
         ge=0,
     )
+    """Maximum number of connections from one client address. Further connections are refused with an error. 0: only
+    max_connections applies."""
     client_ipv6_prefix_length: int = setting(
         128,
-        "Bits of an IPv6 address that limits by client address compare: server.max_connections_per_address,"
-        " max_calls_per_address, cache.max_loads_per_address and those of the management port. With 64, all addresses"
-        " of a network of that size count as one client, as do its turns. 128: each address is a client. IPv4"
-        " addresses always are.",
         unit="bits",
         reason="In a network of your own, all machines of a segment have the same 64 bits, so that 64 would limit them"
         " together. Set 64 where clients come from other networks: there one machine has all addresses of its own.",
         ge=32,
         le=128,
     )
+    """Bits of an IPv6 address that limits by client address compare: server.max_connections_per_address,
+    max_calls_per_address, cache.max_loads_per_address and those of the management port. With 64, all addresses of a
+    network of that size count as one client, as do its turns. 128: each address is a client. IPv4 addresses always
+    are."""
     max_in_flight: int = setting(
         1024,
-        "Maximum number of calls that run or wait for a thread, not counting those of transactions and locks. Further"
-        " calls get an error that tells the client to retry.",
         unit="calls",
         reason="64 calls waiting for each thread: at 10 ms a call, the last of them waits less than a second.",
         ge=1,
     )
+    """Maximum number of calls that run or wait for a thread, not counting those of transactions and locks. Further
+    calls get an error that tells the client to retry."""
     max_calls_per_user: int = setting(
         0,
-        "Maximum number of calls of one user that run or wait for a thread. Further calls get a MetaException. The"
-        " user is the authenticated one, or otherwise the one that set_ugi names. 0: no limit.",
         unit="calls",
         reason="Off: a site with one engine has one user. Where several share the server, a quarter of max_in_flight"
         " leaves room for the others.",
         ge=0,
     )
+    """Maximum number of calls of one user that run or wait for a thread. Further calls get a MetaException. The user is
+    the authenticated one, or otherwise the one that set_ugi names. 0: no limit."""
     max_calls_per_address: int = setting(
-        0,
-        "The same for calls from one client address. 0: no limit.",
-        unit="calls",
-        reason="Off: behind a proxy all clients have one address.",
-        ge=0,
+        0, unit="calls", reason="Off: behind a proxy all clients have one address.", ge=0
     )
-    max_message_bytes: SizeBytes = hive_setting(
-        100 * 1024 * 1024,
-        "Maximum size of a message. A larger message is refused with an error, and its connection is closed.",
-        "server.max.message.size",
-        ge=1024,
-    )
+    """The same for calls from one client address. 0: no limit."""
+    max_message_bytes: SizeBytes = hive_setting(100 * 1024 * 1024, "server.max.message.size", ge=1024)
+    """Maximum size of a message. A larger message is refused with an error, and its connection is closed."""
     buffer_budget_bytes: SizeBytes = setting(
         1024**3,
-        "Memory for requests that have not arrived whole or whose call runs, with what was decoded of them, for"
-        " handshakes, and for replies that clients have not taken, over all connections. When it is used up,"
-        " connections are closed, first those that hold the most bytes for the longest time.",
         reason="A request of the 100 MiB that are allowed takes up to 0.8 GiB when it is decoded.",
         ge=1024 * 1024,
     )
+    """Memory for requests that have not arrived whole or whose call runs, with what was decoded of them, for
+    handshakes, and for replies that clients have not taken, over all connections. When it is used up, connections are
+    closed, first those that hold the most bytes for the longest time."""
     max_session_bytes: SizeBytes = setting(
-        64 * 1024,
-        "Maximum size of what one connection sets: its user and groups (set_ugi), variables (setMetaConf) and options"
-        " (setOption). Calls that would exceed it are refused.",
-        reason="A user in 150 groups takes 50 KiB, at four bytes a character.",
-        ge=2048,
+        64 * 1024, reason="A user in 150 groups takes 50 KiB, at four bytes a character.", ge=2048
     )
-    sessions_budget_bytes: SizeBytes = setting(
-        64 * 1024 * 1024,
-        "Maximum size of what all connections together set. When it is reached, a connection may not set more than 1"
-        " KiB.",
-        reason="16 KiB for each of 4096 connections.",
-        ge=0,
-    )
+    """Maximum size of what one connection sets: its user and groups (set_ugi), variables (setMetaConf) and options
+    (setOption). Calls that would exceed it are refused."""
+    sessions_budget_bytes: SizeBytes = setting(64 * 1024 * 1024, reason="16 KiB for each of 4096 connections.", ge=0)
+    """Maximum size of what all connections together set. When it is reached, a connection may not set more than 1
+    KiB."""
     message_timeout_s: Seconds = setting(
-        120.0,
-        "A connection is closed if a message has not arrived completely within this time. What the server needs to"
-        " decode it does not count.",
-        reason="100 MiB at 1 MiB/s take 100 s; a client that stalls longer is gone.",
-        gt=0,
+        120.0, reason="100 MiB at 1 MiB/s take 100 s; a client that stalls longer is gone.", gt=0
     )
+    """A connection is closed if a message has not arrived completely within this time. What the server needs to decode
+    it does not count."""
     write_timeout_s: Seconds = setting(
         60.0,
-        "A client that reads less than 64 KiB of its reply within this time is disconnected. inf: never. While the"
-        " server stops, the limit is at most a tenth of drain_timeout_s.",
         reason="A client that works takes megabytes in that time; one that does not holds its reply in memory.",
         gt=0,
     )
+    """A client that reads less than 64 KiB of its reply within this time is disconnected. inf: never. While the server
+    stops, the limit is at most a tenth of drain_timeout_s."""
     first_call_timeout_s: Seconds = setting(
-        60.0,
-        "A connection that has not sent a call within this time is closed. inf: never.",
-        reason="Clients connect in order to call; Hive's send set_ugi at once.",
-        gt=0,
+        60.0, reason="Clients connect in order to call; Hive's send set_ugi at once.", gt=0
     )
+    """A connection that has not sent a call within this time is closed. inf: never."""
     idle_timeout_s: Seconds = setting(
         math.inf,
-        "A connection that has sent calls before, and has been idle for this long, is closed. inf: never. Linux only.",
         reason="Clients of Hive keep their connections for days and notice a closed one by a failed call.",
         gt=0,
     )
+    """A connection that has sent calls before, and has been idle for this long, is closed. inf: never. Linux only."""
     request_timeout_s: Seconds = setting(
-        600.0,
-        "A call that takes longer than this gets an error. inf: never.",
-        reason="Hive's clients wait 600 s for an answer; nobody receives a later one.",
-        gt=0,
+        600.0, reason="Hive's clients wait 600 s for an answer; nobody receives a later one.", gt=0
     )
-    drain_timeout_s: Seconds = setting(
-        30.0,
-        "Time that running calls have to finish after SIGTERM. Then their connections are closed.",
-        reason="Kubernetes kills a process 30 s after it asked it to stop.",
-        ge=0,
-    )
-    tls_enabled: bool = setting(
-        False,
-        "true: clients must use TLS, version 1.2 or later. Connections without TLS are refused.",
-        site_keys=metastore_keys("use.SSL"),
-    )
-    tls_certificate_file: OptionalPath = setting(
-        None,
-        "The server's certificate and those of the authorities between it and the root: PEM, or PKCS12 with the key"
-        " (needs hms-cache[tls]). Read again on SIGHUP, like the other files, for connections from then on.",
-        site_keys=metastore_keys("keystore.path"),
-        reloadable=True,
-    )
-    tls_key_file: OptionalPath = setting(
-        None, "PEM file with the certificate's key. Empty: it is in tls_certificate_file.", reloadable=True
-    )
-    tls_key_password: SecretStr = setting(
-        SecretStr(""),
-        "Password of the key or of the PKCS12 file. Better in a file: tls_key_password_file.",
-        site_keys=metastore_keys("keystore.password"),
-        reloadable=True,
-    )
-    tls_key_password_file: OptionalPath = setting(None, "File whose first line is that password.", reloadable=True)
-    tls_key_password_command: str = setting("", "Command whose first line of output is that password.", reloadable=True)
-    tls_client_certificates: Literal["none", "optional", "required"] = setting(
-        "none",
-        "Whether clients show a certificate of an authority of tls_client_ca_file. optional: one that is shown must be"
-        " good.",
-        reloadable=True,
-    )
-    tls_client_ca_file: OptionalPath = setting(
-        None, "PEM file with the authorities that sign the certificates of clients.", reloadable=True
-    )
+    """A call that takes longer than this gets an error. inf: never."""
+    drain_timeout_s: Seconds = setting(30.0, reason="Kubernetes kills a process 30 s after it asked it to stop.", ge=0)
+    """Time that running calls have to finish after SIGTERM. Then their connections are closed."""
+    tls_enabled: bool = setting(False, site_keys=metastore_keys("use.SSL"))
+    """true: clients must use TLS, version 1.2 or later. Connections without TLS are refused."""
+    tls_certificate_file: OptionalPath = setting(None, site_keys=metastore_keys("keystore.path"), reloadable=True)
+    """The server's certificate and those of the authorities between it and the root: PEM, or PKCS12 with the key (needs
+    hms-cache[tls]). Read again on SIGHUP, like the other files, for connections from then on."""
+    tls_key_file: OptionalPath = setting(None, reloadable=True)
+    """PEM file with the certificate's key. Empty: it is in tls_certificate_file."""
+    tls_key_password: SecretStr = setting(SecretStr(""), site_keys=metastore_keys("keystore.password"), reloadable=True)
+    """Password of the key or of the PKCS12 file. Better in a file: tls_key_password_file."""
+    tls_key_password_file: OptionalPath = setting(None, reloadable=True)
+    """File whose first line is that password."""
+    tls_key_password_command: str = setting("", reloadable=True)
+    """Command whose first line of output is that password."""
+    tls_client_certificates: Literal["none", "optional", "required"] = setting("none", reloadable=True)
+    """Whether clients show a certificate of an authority of tls_client_ca_file. optional: one that is shown must be
+    good."""
+    tls_client_ca_file: OptionalPath = setting(None, reloadable=True)
+    """PEM file with the authorities that sign the certificates of clients."""
     tls_minimum_version: Literal["1.2", "1.3"] = setting(
         "1.2",
-        "Oldest version of TLS that is spoken. Hive's blacklist of protocols makes it 1.3 if it names TLSv1.2.",
         reason="Browsers and Java's own defaults gave 1.1 up years ago (RFC 8996).",
         site_keys=metastore_keys("ssl.protocol.blacklist", before="hive."),
         from_site=_oldest_not_blacklisted,
         reloadable=True,
     )
-    tls_ciphers: str = setting(
-        "",
-        "Cipher suites of TLS 1.2, in OpenSSL's words; those of 1.3 are all good. Empty: OpenSSL's default, less those"
-        " without forward secrecy.",
-        reloadable=True,
-    )
-    tls_handshake_timeout_s: Seconds = setting(
-        10.0,
-        "A client that has not finished its handshake by then is disconnected.",
-        reason="A handshake is two round trips.",
-        gt=0,
-        le=3600,
-    )
-    audit: Literal["all", "writes", "off"] = setting(
-        "writes",
-        "Which calls get an audit line, in the shape of Hive's HiveMetaStore.audit log.",
-        reason="Reads are most of the calls and change nothing.",
-    )
-    audit_format: Literal["hive", "json"] = setting(
-        "hive",
-        "hive: ugi=…, ip=…, cmd=… with tabs between, what clients said escaped with backslashes; json: an object with"
-        " the same names, and method, outcome, allowed, principal, mechanism and objects.",
-    )
+    """Oldest version of TLS that is spoken. Hive's blacklist of protocols makes it 1.3 if it names TLSv1.2."""
+    tls_ciphers: str = setting("", reloadable=True)
+    """Cipher suites of TLS 1.2, in OpenSSL's words; those of 1.3 are all good. Empty: OpenSSL's default, less those
+    without forward secrecy."""
+    tls_handshake_timeout_s: Seconds = setting(10.0, reason="A handshake is two round trips.", gt=0, le=3600)
+    """A client that has not finished its handshake by then is disconnected."""
+    audit: Literal["all", "writes", "off"] = setting("writes", reason="Reads are most of the calls and change nothing.")
+    """Which calls get an audit line, in the shape of Hive's HiveMetaStore.audit log."""
+    audit_format: Literal["hive", "json"] = setting("hive")
+    """hive: ugi=…, ip=…, cmd=… with tabs between, what clients said escaped with backslashes; json: an object with the
+    same names, and method, outcome, allowed, principal, mechanism and objects."""
     audit_queue_bytes: SizeBytes = setting(
-        8 * 1024 * 1024,
-        "Memory for audit lines that wait to be written. When it is full, further lines are dropped and counted.",
-        reason="Some 20,000 ordinary lines: seconds of writes at full speed.",
-        ge=64 * 1024,
+        8 * 1024 * 1024, reason="Some 20,000 ordinary lines: seconds of writes at full speed.", ge=64 * 1024
     )
+    """Memory for audit lines that wait to be written. When it is full, further lines are dropped and counted."""
 
-    audit_file: OptionalPath = setting(
-        None,
-        "File that audit lines are appended to, in the form of log.format, instead of the log. With several workers"
-        " each has a file of its own, with .worker0, .worker1, … after the name. SIGHUP opens it anew.",
-        reloadable=True,
-    )
+    audit_file: OptionalPath = setting(None, reloadable=True)
+    """File that audit lines are appended to, in the form of log.format, instead of the log. With several workers each
+    has a file of its own, with .worker0, .worker1, … after the name. SIGHUP opens it anew."""
     audit_file_bytes: SizeBytes = setting(
-        100 * 1024 * 1024,
-        "Size at which the file is renamed to FILE.1 and a new one is begun.",
-        reason="Some 500,000 ordinary lines.",
-        ge=64 * 1024,
-        reloadable=True,
+        100 * 1024 * 1024, reason="Some 500,000 ordinary lines.", ge=64 * 1024, reloadable=True
     )
+    """Size at which the file is renamed to FILE.1 and a new one is begun."""
     audit_files_kept: int = setting(
-        10,
-        "How many files are kept beside the one that is written; the oldest is deleted.",
-        unit="files",
-        reason="With the size above, 1.1 GB.",
-        ge=1,
-        le=10_000,
-        reloadable=True,
+        10, unit="files", reason="With the size above, 1.1 GB.", ge=1, le=10_000, reloadable=True
     )
-    audit_syslog: str = setting(
-        "",
-        "Syslog that audit lines are sent to instead of the log, facility authpriv: the path of its socket, such as"
-        " /dev/log, or HOST:PORT for UDP.",
-        reloadable=True,
-    )
+    """How many files are kept beside the one that is written; the oldest is deleted."""
+    audit_syslog: str = setting("", reloadable=True)
+    """Syslog that audit lines are sent to instead of the log, facility authpriv: the path of its socket, such as
+    /dev/log, or HOST:PORT for UDP."""
 
     @model_validator(mode="after")
     def _syslog_has_an_address(self) -> Self:

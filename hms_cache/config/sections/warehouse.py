@@ -63,97 +63,65 @@ def _location_uri(text: str, default_file_system: str) -> str:
 class WarehouseSettings(Section):
     """Directories and files of databases, tables and partitions."""
 
-    default_file_system: str = setting(
-        "file:///", "File system of locations without a scheme.", site_keys=("fs.defaultFS", "fs.default.name")
-    )
-    directory: str = setting(
-        "warehouse",
-        "Directory of managed tables: a path, or a URI of any file system that fsspec supports.",
-        site_keys=metastore_keys("warehouse.dir"),
-    )
-    external_directory: str = setting(
-        "",
-        "Directory of external tables without a location. Empty: the directory of managed tables.",
-        site_keys=metastore_keys("warehouse.external.dir"),
-    )
-    files: Literal["manage", "leave"] = setting(
-        "manage",
-        "manage: create, move and delete directories as Hive does. leave: never change files; clients do this.",
-    )
+    default_file_system: str = setting("file:///", site_keys=("fs.defaultFS", "fs.default.name"))
+    """File system of locations without a scheme."""
+    directory: str = setting("warehouse", site_keys=metastore_keys("warehouse.dir"))
+    """Directory of managed tables: a path, or a URI of any file system that fsspec supports."""
+    external_directory: str = setting("", site_keys=metastore_keys("warehouse.external.dir"))
+    """Directory of external tables without a location. Empty: the directory of managed tables."""
+    files: Literal["manage", "leave"] = setting("manage")
+    """manage: create, move and delete directories as Hive does. leave: never change files; clients do this."""
     trash_interval_min: Minutes = setting(
-        0.0,
-        "If it is greater than 0, dropped data is moved to .Trash/Current of the user that this server runs as; HDFS"
-        " or a cron job empties it after this many minutes. 0: data is deleted.",
-        unit="minutes",
-        reason="Hadoop's default.",
-        site_keys=("fs.trash.interval",),
-        ge=0,
+        0.0, unit="minutes", reason="Hadoop's default.", site_keys=("fs.trash.interval",), ge=0
     )
-    trash_directory: str = setting(
-        "", "Directory of that trash. Empty: .Trash in the user's home directory on the same file system."
-    )
-    allowed_locations: Words = setting(
-        (),
-        "Directories, in addition to the two above, below which this server can create, list, move and delete files."
-        " The directories of databases that it created, or that existed before, are also allowed if one of these"
-        " directories has the same scheme. Objects in other places can be registered, but their files are not touched.",
-    )
+    """If it is greater than 0, dropped data is moved to .Trash/Current of the user that this server runs as; HDFS or a
+    cron job empties it after this many minutes. 0: data is deleted."""
+    trash_directory: str = setting("")
+    """Directory of that trash. Empty: .Trash in the user's home directory on the same file system."""
+    allowed_locations: Words = setting(())
+    """Directories, in addition to the two above, below which this server can create, list, move and delete files. The
+    directories of databases that it created, or that existed before, are also allowed if one of these directories has
+    the same scheme. Objects in other places can be registered, but their files are not touched."""
     allowed_schemes: Words = setting(
-        KNOWN_SCHEMES,
-        "Schemes that locations of tables and partitions can have, in addition to those of the directories above."
-        " Allowing a scheme does not give access to a file system; only the directories named above do.",
-        reason="The file systems that Hadoop has drivers for, of its own or from their makers.",
+        KNOWN_SCHEMES, reason="The file systems that Hadoop has drivers for, of its own or from their makers."
     )
+    """Schemes that locations of tables and partitions can have, in addition to those of the directories above. Allowing
+    a scheme does not give access to a file system; only the directories named above do."""
     file_timeout_s: Seconds = setting(
-        30.0,
-        "Maximum time for a file system operation, also on a local file system. After that, a call that needs it"
-        " fails.",
-        reason="Object stores answer in well under a second; clients wait for minutes.",
-        gt=0,
+        30.0, reason="Object stores answer in well under a second; clients wait for minutes.", gt=0
     )
+    """Maximum time for a file system operation, also on a local file system. After that, a call that needs it fails."""
     file_wait_with_locks_s: Seconds = setting(
-        0.5,
-        "Maximum time for a file system operation while a write holds database locks. After that, the write is rolled"
-        " back, waits without locks, and runs again. A rename on a local file system can take four times as long, a"
-        " move on a remote one that is no object store file_move_timeout_s.",
-        reason="On SQLite other writers wait meanwhile. Local disks and near object stores answer sooner.",
-        gt=0,
+        0.5, reason="On SQLite other writers wait meanwhile. Local disks and near object stores answer sooner.", gt=0
     )
+    """Maximum time for a file system operation while a write holds database locks. After that, the write is rolled
+    back, waits without locks, and runs again. A rename on a local file system can take four times as long, a move on a
+    remote one that is no object store file_move_timeout_s."""
     file_move_timeout_s: Seconds = setting(
-        600.0,
-        "As file_timeout_s, for moving or deleting a directory of a remote file system. A deletion continues after"
-        " that.",
-        reason="Object stores move and delete file by file, some thousand a minute.",
-        gt=0,
+        600.0, reason="Object stores move and delete file by file, some thousand a minute.", gt=0
     )
-    file_threads: int = setting(
-        32,
-        "Maximum number of concurrent operations on each file system: each host, bucket, and mount of this machine."
-        " An operation that does not return keeps its thread.",
-        reason="Twice the calls that reach the database at once.",
-        ge=1,
-    )
+    """As file_timeout_s, for moving or deleting a directory of a remote file system. A deletion continues after
+    that."""
+    file_threads: int = setting(32, reason="Twice the calls that reach the database at once.", ge=1)
+    """Maximum number of concurrent operations on each file system: each host, bucket, and mount of this machine. An
+    operation that does not return keeps its thread."""
     listing_max_entries: int = setting(
-        100_000,
-        "Maximum number of files and directories that are listed for the statistics of a directory (numFiles,"
-        " totalSize). Above it, the object gets no statistics.",
-        reason="About a second on a local disk, a hundred requests to an object store.",
-        ge=1,
+        100_000, reason="About a second on a local disk, a hundred requests to an object store.", ge=1
     )
-    listing_timeout_s: Seconds = setting(
-        10.0, "Maximum time for such a listing.", reason="Clients wait for it; only optimizers need it.", gt=0
-    )
+    """Maximum number of files and directories that are listed for the statistics of a directory (numFiles, totalSize).
+    Above it, the object gets no statistics."""
+    listing_timeout_s: Seconds = setting(10.0, reason="Clients wait for it; only optimizers need it.", gt=0)
+    """Maximum time for such a listing."""
     shared_location_max_tables: int = setting(
         200_000,
-        "Maximum number of tables whose locations are compared with a directory that is about to be deleted, emptied"
-        " or moved, and that is not a table's default location, because other tables may use it. In a larger"
-        " metastore, such directories are not touched.",
         reason="Hive's schema has no index over locations. About a second, while the write holds its locks.",
         ge=0,
     )
-    options: dict[str, dict[str, Any]] = setting(
-        {}, "Arguments for fsspec's drivers, one table per scheme: [warehouse.options.s3a]. Values are never shown."
-    )
+    """Maximum number of tables whose locations are compared with a directory that is about to be deleted, emptied or
+    moved, and that is not a table's default location, because other tables may use it. In a larger metastore, such
+    directories are not touched."""
+    options: dict[str, dict[str, Any]] = setting({})
+    """Arguments for fsspec's drivers, one table per scheme: [warehouse.options.s3a]. Values are never shown."""
 
     @field_validator("directory", "external_directory")
     @classmethod

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from hms_cache.config.quantities import Seconds
+from hms_cache.config.quantities import Seconds, unless_negative
 from hms_cache.config.setting import Section, hive_setting, metastore_keys, setting
-
-
-def _from_max_age(text: str) -> str:
-    """Below zero nothing is deleted, as in Hive."""
-    return "inf" if text.strip().startswith("-") else text
 
 
 class WorkloadSettings(Section):
     """Resource plans and scheduled queries of HiveServer2."""
 
-    default_pool_size: int = hive_setting(
-        4,
-        "Parallel queries of the pool that a new resource plan gets; 0: it gets none.",
-        "wm.default.pool.size",
-        unit="queries",
-        ge=0,
-    )
-    scheduled_queries: bool = setting(
-        True,
-        "Whether this server stores scheduled queries and hands them out.",
-        site_keys=metastore_keys("scheduled.queries.enabled"),
-    )
+    default_pool_size: int = hive_setting(4, "wm.default.pool.size", unit="queries", ge=0)
+    """Parallel queries of the pool that a new resource plan gets; 0: it gets none."""
+    scheduled_queries: bool = setting(True, site_keys=metastore_keys("scheduled.queries.enabled"))
+    """Whether this server stores scheduled queries and hands them out."""
     scheduled_query_timeout_s: Seconds = setting(
         120.0,
-        "An execution that has not reported its progress for this long is marked as timed out.",
         reason="Hive's default; HiveServer2 reports every minute.",
         site_keys=(
             "metastore.scheduled.queries.execution.timeout",
@@ -36,9 +22,9 @@ class WorkloadSettings(Section):
         ),
         gt=0,
     )
+    """An execution that has not reported its progress for this long is marked as timed out."""
     scheduled_query_maintenance_interval_s: Seconds = setting(
         60.0,
-        "Time between two runs that mark executions as timed out and delete old ones.",
         reason="Hive's default.",
         site_keys=(
             "metastore.scheduled.queries.execution.maint.task.frequency",
@@ -46,43 +32,33 @@ class WorkloadSettings(Section):
         ),
         gt=0,
     )
-    scheduled_query_retention_s: Seconds = hive_setting(
-        30 * 86400.0,
-        "Executions older than this are deleted; inf: never.",
-        "scheduled.queries.execution.max.age",
-        gt=0,
-    )
+    """Time between two runs that mark executions as timed out and delete old ones."""
+    scheduled_query_retention_s: Seconds = hive_setting(30 * 86400.0, "scheduled.queries.execution.max.age", gt=0)
+    """Executions older than this are deleted; inf: never."""
     scheduled_query_disable_count: int = setting(
-        0,
-        "Number of consecutive failures after which a scheduled query is disabled. 0: it is never disabled.",
-        unit="failures",
-        reason="Hive's default.",
-        site_keys=("metastore.scheduled.queries.autodisable.count",),
-        ge=0,
+        0, unit="failures", reason="Hive's default.", site_keys=("metastore.scheduled.queries.autodisable.count",), ge=0
     )
+    """Number of consecutive failures after which a scheduled query is disabled. 0: it is never disabled."""
     scheduled_query_skips: int = setting(
         0,
-        "After n consecutive failures, n being at most this number, a scheduled query skips its next n - 1 executions."
-        " 0: it skips none.",
         unit="failures",
         reason="Hive's default.",
         site_keys=("metastore.scheduled.queries.skip.opportunities.after.failures",),
         ge=0,
     )
+    """After n consecutive failures, n being at most this number, a scheduled query skips its next n - 1 executions. 0:
+    it skips none."""
     runtime_statistics_retention_s: Seconds = setting(
         3 * 86400.0,
-        "Statistics of operators that HiveServer2 has reported of queries (add_runtime_stats) are deleted when they are"
-        " older than this; inf: never.",
         reason="Hive's default.",
         site_keys=(*metastore_keys("runtime.stats.max.age"), "runtime.stats.max.age"),
-        from_site=_from_max_age,
+        from_site=unless_negative,
         ge=0,
     )
+    """Statistics of operators that HiveServer2 has reported of queries (add_runtime_stats) are deleted when they are
+    older than this; inf: never."""
     replication_metrics_retention_s: Seconds = hive_setting(
-        7 * 86400.0,
-        "Metrics of replication (add_replication_metrics) whose execution began longer ago than this are deleted; inf:"
-        " never.",
-        "repl.metrics.max.age",
-        from_site=_from_max_age,
-        ge=0,
+        7 * 86400.0, "repl.metrics.max.age", from_site=unless_negative, ge=0
     )
+    """Metrics of replication (add_replication_metrics) whose execution began longer ago than this are deleted; inf:
+    never."""

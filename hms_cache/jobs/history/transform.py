@@ -51,22 +51,6 @@ HISTORY = StructType(
 HISTORY_TABLE = StructType([*HISTORY.fields, StructField("day", DateType()), StructField("batch", LongType())])
 """As it is stored: partitioned by the day of the event (UTC) and the batch that wrote it."""
 
-CHURN = StructType(
-    [
-        StructField("catalog", StringType()),
-        StructField("database", StringType()),
-        StructField("table", StringType()),
-        StructField("events", LongType()),
-        StructField("alterations", LongType()),
-        StructField("writes", LongType()),
-        StructField("partitions_added", LongType()),
-        StructField("partitions_dropped", LongType()),
-        StructField("actors", LongType()),
-        StructField("first_event_time", TimestampType()),
-        StructField("last_event_time", TimestampType()),
-    ]
-)
-
 _WRITES = ("INSERT", "ACID_WRITE_EVENT", "BATCH_ACID_WRITE_EVENT")
 _TRANSACTIONS = ("OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID_EVENT", "COMMIT_COMPACTION_EVENT")
 
@@ -104,7 +88,7 @@ def transform(events: DataFrame, *, keep_messages: bool = False) -> DataFrame:
 
 
 def churn(history: DataFrame) -> DataFrame:
-    """Rows of `CHURN`, the table with the most events first."""
+    """A row for each table, with its changes counted; the one with the most events first."""
     event_type, partitions = F.col("event_type"), F.coalesce(F.col("partitions"), F.lit(0)).cast("long")
     return (
         history.where(F.col("table").isNotNull())

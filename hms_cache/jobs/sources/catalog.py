@@ -31,15 +31,16 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from hms_cache.batches import batches
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources import catalog_rows as rows
 from hms_cache.jobs.sources.catalog_reader import CatalogReader, PartitionRange, TableName, packed
 from hms_cache.jobs.sources.catalog_schemas import SCHEMAS
 from hms_cache.jobs.sources.options import (
+    SliceSize,
     all_options,
     chosen_columns,
     column_positions,
-    positive,
     with_saved_options,
 )
 from hms_cache.jobs.sources.origin import Origin
@@ -47,8 +48,7 @@ from hms_cache.jobs.sources.scope import NAME_COLUMNS, TableScope
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.values import frozen
 
-TABLES_PER_SLICE = 500
-PARTITIONS_PER_SLICE = 20_000
+SLICE_SIZE = SliceSize(tables=500, partitions=20_000)
 """A second or so of a task's work: less costs more in starting tasks, more leaves cores idle at the end."""
 
 OPTIONS = (
@@ -116,8 +116,7 @@ class HmsCatalogSource(DataSource):  # type: ignore[misc]
             _kind(options),
             Origin.of_options(options),
             TableScope.of_text(options.get("tables")),
-            tables_per_slice=positive(options, "tables_per_slice", TABLES_PER_SLICE),
-            partitions_per_slice=positive(options, "partitions_per_slice", PARTITIONS_PER_SLICE),
+            slice_size=SLICE_SIZE.changed_by(options),
             engine=options.get("engine") or "hive",
             columns=schema,
         )
@@ -140,8 +139,7 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
         origin: Origin,
         scope: TableScope,
         *,
-        tables_per_slice: int = TABLES_PER_SLICE,
-        partitions_per_slice: int = PARTITIONS_PER_SLICE,
+        slice_size: SliceSize = SLICE_SIZE,
         engine: str = "hive",
         columns: StructType | None = None,
     ) -> None:
@@ -149,8 +147,7 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
         self._kind = kind
         self._origin = origin
         self._scope = scope
-        self._tables_per_slice = tables_per_slice
-        self._partitions_per_slice = partitions_per_slice
+        self._slice_size = slice_size
         self._engine = engine
         schema = SCHEMAS[kind]
         self._positions = column_positions(schema if columns is None else columns, schema)
@@ -207,16 +204,16 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
                 yield catalog, database, [name for name in names if self._scope.admits(catalog, database, name)]
 
     def _table_slices(self, reader: CatalogReader) -> Iterator[TableSlice]:
-        size = self._tables_per_slice
+        size = self._slice_size.tables
         for catalog, database, names in self._tables(reader):
-            for start in range(0, len(names), size):
-                yield TableSlice(catalog, database, tuple(names[start : start + size]))
+            for some in batches(names, size):
+                yield TableSlice(catalog, database, tuple(some))
 
     def _partition_slices(self, reader: CatalogReader) -> Iterator[PartitionSlice]:
         """See `packed`; tables of several databases are not read by one task."""
         for catalog, database, names in self._tables(reader):
-            ranges = reader.partition_ranges(catalog, database, names, self._partitions_per_slice)
-            for some in packed(ranges, self._partitions_per_slice, self._tables_per_slice):
+            ranges = reader.partition_ranges(catalog, database, names, self._slice_size.partitions)
+            for some in packed(ranges, self._slice_size):
                 yield PartitionSlice(some)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
+from hms_cache.jobs.sources.options import SliceSize
 from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.metadata.object_names import TableName as TableName
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, Database, Partition, Table
@@ -30,16 +31,16 @@ class PartitionRange:
         return self.names is None and self.ids is None
 
 
-def packed(ranges: Iterable[PartitionRange], partitions: int, tables: int) -> Iterator[tuple[PartitionRange, ...]]:
+def packed(ranges: Iterable[PartitionRange], size: SliceSize) -> Iterator[tuple[PartitionRange, ...]]:
     """The ranges in slices: parts of large tables each on their own, whole tables together, one after the other, up to
-    this many partitions and tables. So a few tables of middling size make as many tasks as one large one does."""
+    this size. So a few tables of middling size make as many tasks as one large one does."""
     held: list[PartitionRange] = []
     count = 0
     for part in ranges:
         if not part.is_whole:
             yield (part,)
             continue
-        if held and (count + part.count > partitions or len(held) >= tables):
+        if held and (count + part.count > size.partitions or len(held) >= size.tables):
             yield tuple(held)
             held, count = [], 0
         held.append(part)

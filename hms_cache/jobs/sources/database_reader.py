@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hms_cache.app.stores import build_database_stores
+from hms_cache.batches import batches
 from hms_cache.config import Settings
 from hms_cache.config.sections import DatabaseSettings
 from hms_cache.config.sections.catalog import CatalogSettings
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
-from hms_cache.metadata.object_names import DatabaseName
+from hms_cache.metadata.column_types import column_names
+from hms_cache.metadata.object_names import DatabaseName, name_of_table
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.engine.database import Database as MetastoreDatabase
@@ -86,12 +88,8 @@ class DatabaseReader:
 
     def tables(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
         found: list[Table] = []
-        for start in range(0, len(names), TABLES_OF_A_READ):
-            found.extend(
-                self.store.reads.tables.get_tables(
-                    DatabaseName(catalog, database), names[start : start + TABLES_OF_A_READ]
-                )
-            )
+        for some in batches(names, TABLES_OF_A_READ):
+            found.extend(self.store.reads.tables.get_tables(DatabaseName(catalog, database), some))
         return found
 
     def partition_ranges(self, catalog: str, database: str, tables: Sequence[str], size: int) -> list[PartitionRange]:
@@ -128,8 +126,7 @@ class DatabaseReader:
 
     def _named(self, table: TableName, names: Sequence[str]) -> Iterator[tuple[str, Partition]]:
         """Keys and values are in each name: what a name is for is a partition's own."""
-        for start in range(0, len(names), PARTITIONS_OF_A_READ):
-            some = names[start : start + PARTITIONS_OF_A_READ]
+        for some in batches(names, PARTITIONS_OF_A_READ):
             try:
                 found = self.store.reads.partitions.get_partitions(table, ByNames(tuple(some)))
                 keys = self.store.reads.tables.get_table(table).partitionKeys
@@ -160,19 +157,18 @@ class DatabaseReader:
     def table_statistics(self, table: Table, engine: str) -> list[ColumnStatistics]:
         try:
             found = self.store.reads.statistics.get_table_column_statistics(
-                TableName(table.catName, table.dbName, table.tableName), _column_names(table), engine=engine
+                name_of_table(table), column_names(table), engine=engine
             )
         except NoSuchObjectException:
             return []
         return [found] if found.statsObj else []
 
     def partition_statistics(self, table: Table, names: Sequence[str], engine: str) -> list[ColumnStatistics]:
-        columns, answers = _column_names(table), []
-        for start in range(0, len(names), PARTITIONS_OF_A_READ):
-            some = names[start : start + PARTITIONS_OF_A_READ]
+        columns, answers = column_names(table), []
+        for some in batches(names, PARTITIONS_OF_A_READ):
             try:
                 answers += self.store.reads.statistics.get_partition_column_statistics(
-                    TableName(table.catName, table.dbName, table.tableName), some, columns, engine=engine
+                    name_of_table(table), some, columns, engine=engine
                 )
             except NoSuchObjectException:
                 break  # the table was dropped
@@ -184,7 +180,3 @@ class DatabaseReader:
 
     def close(self) -> None:
         self.database.close()
-
-
-def _column_names(table: Table) -> list[str]:
-    return [] if table.sd is None else [column.name for column in table.sd.cols or ()]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
+from hms_cache.metadata.column_types import column_names
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -68,10 +70,10 @@ class MetastoreReader:
 
     def tables(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
         found: list[Table] = []
-        for start in range(0, len(names), TABLES_OF_A_CALL):
+        for some in batches(names, TABLES_OF_A_CALL):
             request = GetTablesRequest(
                 dbName=database,
-                tblNames=list(names[start : start + TABLES_OF_A_CALL]),
+                tblNames=list(some),
                 capabilities=CAPABILITIES,
                 catName=catalog,
             )
@@ -90,9 +92,8 @@ class MetastoreReader:
             count = len(self._partition_names(name, few))
             if count == few:
                 names = self._partition_names(name, _EVERY_ONE)
-                for start in range(0, len(names), size):
-                    some = tuple(names[start : start + size])
-                    ranges.append(PartitionRange(name, names=some, count=len(some)))
+                for some in batches(names, size):
+                    ranges.append(PartitionRange(name, names=tuple(some), count=len(some)))
             elif count:
                 ranges.append(PartitionRange(name, count=count))
         return ranges
@@ -108,11 +109,11 @@ class MetastoreReader:
     def _structs(self, part: PartitionRange) -> Iterator[Partition]:
         table = part.table
         names = self._partition_names(table, _EVERY_ONE) if part.names is None else part.names
-        for start in range(0, len(names), PARTITIONS_OF_A_CALL):
+        for some in batches(names, PARTITIONS_OF_A_CALL):
             request = GetPartitionsByNamesRequest(
                 db_name=in_catalog(table.catalog, table.database),
                 tbl_name=table.table,
-                names=list(names[start : start + PARTITIONS_OF_A_CALL]),
+                names=list(some),
             )
             try:
                 yield from self._client.call("get_partitions_by_names_req", request).partitions
@@ -138,7 +139,7 @@ class MetastoreReader:
         request = TableStatsRequest(
             dbName=table.dbName,
             tblName=table.tableName,
-            colNames=_column_names(table),
+            colNames=column_names(table),
             catName=table.catName,
             engine=engine,
         )
@@ -150,12 +151,12 @@ class MetastoreReader:
 
     def partition_statistics(self, table: Table, names: Sequence[str], engine: str) -> list[ColumnStatistics]:
         answers: list[ColumnStatistics] = []
-        for start in range(0, len(names), PARTITIONS_OF_A_CALL):
+        for some in batches(names, PARTITIONS_OF_A_CALL):
             request = PartitionsStatsRequest(
                 dbName=table.dbName,
                 tblName=table.tableName,
-                colNames=_column_names(table),
-                partNames=list(names[start : start + PARTITIONS_OF_A_CALL]),
+                colNames=column_names(table),
+                partNames=list(some),
                 catName=table.catName,
                 engine=engine,
             )
@@ -173,10 +174,6 @@ class MetastoreReader:
 def in_catalog(catalog: str, database: str) -> str:
     """The name of a database in calls that have no field for its catalog."""
     return database if catalog == DEFAULT_CATALOG else f"@{catalog}#{database}"
-
-
-def _column_names(table: Table) -> list[str]:
-    return [] if table.sd is None else [column.name for column in table.sd.cols or ()]
 
 
 def _statistics(table: Table, partition: str | None, found: list[ColumnStatisticsObj], engine: str) -> ColumnStatistics:

@@ -9,12 +9,28 @@ from typing import TYPE_CHECKING
 
 from hms_cache.config.database_url import secrets_of, with_credentials
 from hms_cache.errors import ConfigurationError
+from hms_cache.values import frozen
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 SAVED_OPTIONS = "hms_cache.options"
 """Metadata of a schema's first column: the options of the table, as JSON."""
+
+
+@frozen
+class SliceSize:
+    """How much one task reads at most."""
+
+    tables: int
+    partitions: int
+
+    def changed_by(self, options: Mapping[str, str]) -> SliceSize:
+        """As the options ``tables_per_slice`` and ``partitions_per_slice`` say. Raises ConfigurationError."""
+        return SliceSize(
+            positive(options, "tables_per_slice", self.tables),
+            positive(options, "partitions_per_slice", self.partitions),
+        )
 
 
 def positive(options: Mapping[str, str], name: str, default: int) -> int:

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql.pandas.types import to_arrow_schema
 from thrift.Thrift import TException
 
+from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.config.quantities import parse_size_bytes
 from hms_cache.errors import ConfigurationError
@@ -176,8 +177,8 @@ def _slice_rows(work: Iterable[TableWork], *, chosen: bool = False) -> list[dict
             rows.append(some | {"partitions": None})
             continue
         names = one.chosen if chosen else one.names
-        for start in range(0, len(names), PARTITIONS_OF_A_SLICE):
-            rows.append(some | {"partitions": names[start : start + PARTITIONS_OF_A_SLICE]})
+        for batch in batches(names, PARTITIONS_OF_A_SLICE):
+            rows.append(some | {"partitions": batch})
     return rows
 
 

@@ -17,7 +17,7 @@ from hms_cache.jobs.statistics.data_files import UnitFiles
 from hms_cache.jobs.statistics.rows.file_index import format_of
 from hms_cache.jobs.statistics.transaction import snapshots
 from hms_cache.metadata.names import DEFAULT_CATALOG
-from hms_cache.metadata.object_names import TableName, table_name
+from hms_cache.metadata.object_names import TableName, name_of_table
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
@@ -66,7 +66,7 @@ class TableWork:
 
     @property
     def name(self) -> TableName:
-        return table_name(self.table.catName, self.table.dbName, self.table.tableName)
+        return name_of_table(self.table)
 
     @property
     def label(self) -> str:
@@ -204,7 +204,7 @@ def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[
     reader = MetastoreReader(metastore, fills_cache=False)
     try:
         for table in tables_within(reader, scope):
-            name = table_name(table.catName, table.dbName, table.tableName)
+            name = name_of_table(table)
             reason = refusal(table)
             if reason is not None:
                 left_out.append((shown_name(name), f"left out: {reason}"))

@@ -18,6 +18,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from hms_cache.batches import batches
 from hms_cache.jobs.statistics.acid import is_insert_only
 from hms_cache.jobs.statistics.columns import StatisticsColumn, decimal_size
 from hms_cache.jobs.statistics.data_files import Sample, UnitFiles
@@ -32,7 +33,7 @@ from hms_cache.jobs.statistics.rows.file_index import (
 )
 from hms_cache.jobs.statistics.rows.hive_relation import rows_of_partitions
 from hms_cache.metadata.names import DEFAULT_CATALOG
-from hms_cache.metadata.object_names import table_name
+from hms_cache.metadata.object_names import name_of_table
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, values_of_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.values import frozen
@@ -137,13 +138,11 @@ def portions(
         alone = [Portion((name,), is_whole=False, sample=files[name].sample) for name in sampled]
         return (portions(whole, names, files, by_directory=by_directory) if whole else []) + alone
     if by_directory:
-        starts = range(0, len(chosen), DIRECTORIES_OF_A_READING)
-        return [Portion(tuple(chosen[start : start + DIRECTORIES_OF_A_READING])) for start in starts]
+        return [Portion(tuple(some)) for some in batches(chosen, DIRECTORIES_OF_A_READING)]
     beside = set(names).difference(chosen)
     if _bytes(beside, files) <= READ_BESIDE * _bytes(chosen, files):
         return [Portion(tuple(chosen), is_whole=True)]
-    starts = range(0, len(chosen), PARTITIONS_OF_A_SCAN)
-    return [Portion(tuple(chosen[start : start + PARTITIONS_OF_A_SCAN]), is_whole=False) for start in starts]
+    return [Portion(tuple(some), is_whole=False) for some in batches(chosen, PARTITIONS_OF_A_SCAN)]
 
 
 def _bytes(names: Iterable[str | None], files: Mapping[str | None, UnitFiles]) -> int:
@@ -318,7 +317,7 @@ def _rows_of_table(
         return spark.table(known_as)
     having = (unit for unit in units if unit is not None and unit in files and files[unit].has_files)
     places = {unit: files[unit].location for unit in having}
-    name = table_name(table.catName, table.dbName, table.tableName)
+    name = name_of_table(table)
     return rows_of_partitions(spark, table, name, places if table.partitionKeys else None)
 
 

@@ -13,11 +13,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from types import TracebackType
 
+from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.jobs.frame.heartbeats import GONE, UNANSWERED
 from hms_cache.jobs.statistics.acid import Snapshot, is_insert_only
-from hms_cache.metadata.object_names import TableName, table_name
+from hms_cache.metadata.object_names import TableName, name_of_table
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortTxnRequest,
     AllocateTableWriteIdsRequest,
@@ -41,13 +42,13 @@ def snapshots(client: MetastoreClient, tables: Iterable[Table], transaction: int
         return {}
     transactions = ValidTxnList.from_open_txns(client.call("get_open_txns"), transaction).to_text()
     found: dict[str, str] = {}
-    for start in range(0, len(tables), _TABLES_OF_A_CALL):
-        names = [f"{table.dbName}.{table.tableName}" for table in tables[start : start + _TABLES_OF_A_CALL]]
+    for some in batches(tables, _TABLES_OF_A_CALL):
+        names = [f"{table.dbName}.{table.tableName}" for table in some]
         request = GetValidWriteIdsRequest(fullTableNames=names, validTxnList=transactions)
         for one in client.call("get_valid_write_ids", request).tblValidWriteIds:
             found[one.fullTableName.lower()] = ValidWriteIdList.from_thrift(one).to_text()
     return {
-        table_name(table.catName, table.dbName, table.tableName): Snapshot(
+        name_of_table(table): Snapshot(
             transactions, found[f"{table.dbName}.{table.tableName}".lower()], not is_insert_only(table)
         )
         for table in tables

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType, StringType, StructField, StructType
 from thrift.Thrift import TException
 
+from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.statistics.acid import Snapshot
@@ -142,9 +143,10 @@ def written(statistics: DataFrame, target: Target, columns: Sequence[StatisticsC
     ``all_bytes`` if not all was read."""
     size = _partitions_of_a_call(target, columns)
 
-    def write_rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def write_rows(arrow_batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with _Connections() as connections:
-            yield from _writer(target, columns, table, connections)((rows, []) for rows in _portions(batches, size))
+            write = _writer(target, columns, table, connections)
+            yield from write((rows, []) for rows in _portions(arrow_batches, size))
 
     return statistics.mapInArrow(write_rows, OUTCOME)
 
@@ -162,7 +164,7 @@ class SmallUnits:
     def slices(self) -> Iterator[Sequence[tuple[str | None, UnitFiles]]]:
         """Units that are read, and written, together."""
         size = _partitions_of_a_call(self.target, self.columns)
-        return (self.units[start : start + size] for start in range(0, len(self.units), size))
+        return batches(self.units, size)
 
 
 def read_and_written(spark: SparkSession, tables: Sequence[SmallUnits], tasks: int) -> DataFrame:
@@ -171,8 +173,8 @@ def read_and_written(spark: SparkSession, tables: Sequence[SmallUnits], tasks: i
     # Units travel in the slices.
     known = [replace(one, units=()) for one in tables]
 
-    def read_and_write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = (row for batch in batches for row in batch.to_pylist())
+    def read_and_write(arrow_batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = (row for batch in arrow_batches for row in batch.to_pylist())
         with _Connections() as connections, small_files.Files() as files:
             for number, of_table in itertools.groupby(rows, key=lambda row: row["table"]):
                 one = known[number]
@@ -229,10 +231,10 @@ def _writer(
     return write
 
 
-def _portions(batches: Iterator[pa.RecordBatch], size: int) -> Iterator[list[dict[str, Any]]]:
+def _portions(arrow_batches: Iterator[pa.RecordBatch], size: int) -> Iterator[list[dict[str, Any]]]:
     """The rows in portions of so many, whatever batches they come in."""
     held: list[dict[str, Any]] = []
-    for batch in batches:
+    for batch in arrow_batches:
         for start in range(0, batch.num_rows, size):
             held += batch.slice(start, size).to_pylist()
             while len(held) >= size:

@@ -15,18 +15,18 @@ from typing import Any
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from hms_cache.batches import batches
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, packed
 from hms_cache.jobs.sources.database_reader import DatabaseReader
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
-from hms_cache.jobs.sources.options import positive
+from hms_cache.jobs.sources.options import SliceSize, positive
 from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.jobs.verify.comparison import Recheck, compare_unit
 from hms_cache.jobs.verify.objects import Unit
 from hms_cache.values import frozen
 
-TABLES_PER_SLICE = 100
-PARTITIONS_PER_SLICE = 5_000
+SLICE_SIZE = SliceSize(tables=100, partitions=5_000)
 """What a task holds twice, or three times while it rechecks: some 50 MB."""
 
 SCHEMA = StructType(
@@ -102,8 +102,7 @@ class HmsDifferencesSource(DataSource):  # type: ignore[misc]
             TableScope.of_text(self.options.get("tables")),
             Recheck(positive(self.options, "rechecks", 3), float(self.options.get("recheck_wait_s") or 2.0)),
             Sample.of_rate(float(self.options.get("sample") or 1.0), int(self.options.get("turn") or 0)),
-            tables_per_slice=positive(self.options, "tables_per_slice", TABLES_PER_SLICE),
-            partitions_per_slice=positive(self.options, "partitions_per_slice", PARTITIONS_PER_SLICE),
+            SLICE_SIZE.changed_by(self.options),
         )
 
 
@@ -117,17 +116,14 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
         scope: TableScope,
         recheck: Recheck,
         sample: Sample = EVERYTHING,
-        *,
-        tables_per_slice: int = TABLES_PER_SLICE,
-        partitions_per_slice: int = PARTITIONS_PER_SLICE,
+        slice_size: SliceSize = SLICE_SIZE,
     ) -> None:
         self._servers = list(servers)
         self._database = database
         self._scope = scope
         self._recheck = recheck
         self._sample = sample
-        self._tables_per_slice = tables_per_slice
-        self._partitions_per_slice = partitions_per_slice
+        self._slice_size = slice_size
 
     def partitions(self) -> Sequence[InputPartition]:
         """The units of all databases and tables that the database or a server names, for each server."""
@@ -151,12 +147,11 @@ class HmsDifferencesReader(DataSourceReader):  # type: ignore[misc]
         tables = [name for name in admitted if self._sample.admits(catalog, database, name)]
         if not self._scope.patterns:
             yield Unit(server, catalog, database, whole_database=True)
-        size = self._tables_per_slice
-        for start in range(0, len(tables), size):
-            yield Unit(server, catalog, database, tables=tuple(tables[start : start + size]))
-        planned = reader.partition_ranges(catalog, database, admitted, self._partitions_per_slice)
+        for names_together in batches(tables, self._slice_size.tables):
+            yield Unit(server, catalog, database, tables=tuple(names_together))
+        planned = reader.partition_ranges(catalog, database, admitted, self._slice_size.partitions)
         ranges = [one for one in planned if self._sample.admits(catalog, database, one.table.table, *_part(one))]
-        for some in packed(ranges, self._partitions_per_slice, size):
+        for some in packed(ranges, self._slice_size):
             yield Unit(server, catalog, database, ranges=some)
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType
-
-BY_SERVER = StructType(
-    [
-        StructField("server", StringType()),
-        StructField("compared", LongType()),
-        StructField("different", LongType()),
-        StructField("undecided", LongType()),
-    ]
-)
 
 
 def transform(differences: DataFrame) -> DataFrame:
-    """Rows of `BY_SERVER` from rows of `hms_differences`: objects compared, those that differ, those left undecided."""
+    """A row for each server, from rows of `hms_differences`: objects compared, different and undecided."""
     different_object = F.struct("catalog", "database", "table", "partition", "kind")
     return (
         differences.groupBy("server")

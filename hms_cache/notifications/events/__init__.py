@@ -61,7 +61,7 @@ from hms_cache.notifications.events.transactions import (
     TransactionWriteId,
     WriteIdsAllocated,
 )
-from hms_cache.notifications.events.undecoded import BatchWritten, UndecodedEvent, scope_bound_of_row, undecoded
+from hms_cache.notifications.events.undecoded import BatchWritten, UndecodedEvent, undecoded
 
 __all__ = [
     "AcidDataWritten",
@@ -114,7 +114,6 @@ __all__ = [
     "UniqueConstraintAdded",
     "WriteIdsAllocated",
     "header_of",
-    "scope_bound_of_row",
     "scope_of_row",
     "undecoded",
 ]

@@ -51,24 +51,22 @@ def scope_of_row(header: EventHeader) -> Scope:
     return EVERYTHING
 
 
-class StructIn(Generic[_Struct]):
-    """A method that decodes the struct in a field of an event, which is None where the message has none."""
-
+class _FieldOfStructs(Generic[_Struct]):
     def __init__(self, field: str, struct_class: type[_Struct]) -> None:
         self._field = field
         self._struct_class = struct_class
+
+
+class StructIn(_FieldOfStructs[_Struct]):
+    """A method that decodes the struct in a field of an event, which is None where the message has none."""
 
     def __get__(self, event: Any, owner: type[Any] | None = None) -> Callable[[], _Struct | None]:
         text = getattr(event, self._field)
         return lambda: None if text is None else tjson.read_struct(text, self._struct_class)
 
 
-class StructsIn(Generic[_Struct]):
+class StructsIn(_FieldOfStructs[_Struct]):
     """A method that decodes the structs in a field of an event."""
-
-    def __init__(self, field: str, struct_class: type[_Struct]) -> None:
-        self._field = field
-        self._struct_class = struct_class
 
     def __get__(self, event: Any, owner: type[Any] | None = None) -> Callable[[], list[_Struct]]:
         texts = getattr(event, self._field)

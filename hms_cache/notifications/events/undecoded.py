@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.events.base import Event, scope_of_row
-from hms_cache.notifications.events.objects import database_scope
 from hms_cache.notifications.events.rows import EventHeader
 from hms_cache.notifications.scope import EVERYTHING, Scope
 from hms_cache.values import frozen
@@ -40,17 +39,3 @@ def undecoded(header: EventHeader, reason: str) -> UndecodedEvent:
     if header.event_type in _NAMED_IN_MESSAGE_ONLY:
         return UndecodedEvent(header, reason, EVERYTHING)
     return UndecodedEvent(header, reason, scope_of_row(header))
-
-
-def scope_bound_of_row(header: EventHeader) -> Scope | None:
-    """A scope that holds the event's, from its columns alone; ``None`` if only the message can tell.
-
-    For readers that skip by header. It is wider than the decoded event's: a table for a partition, a database for a
-    function.
-    """
-    event_type = header.event_type
-    if event_type in _NAMED_IN_MESSAGE_ONLY or (not header.database and not header.table):
-        return None
-    if event_type in (EventType.CREATE_DATABASE, EventType.ALTER_DATABASE):
-        return database_scope(header)
-    return scope_of_row(header)

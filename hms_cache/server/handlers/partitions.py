@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from thrift.Thrift import TApplicationException
 
+from hms_cache.metadata.column_types import column_names
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import parse_partition_name, values_as_named, values_for_keys
 from hms_cache.server.calls import Call, HandlerTable, one_moment
@@ -346,9 +347,8 @@ def _with_statistics(
 ) -> list[Partition]:
     """Copies of the partitions with the column statistics of those that have any that are up to date."""
     table = call.stores.reads.tables.get_table(name, version=snapshot)
-    columns = [column.name for column in (table.sd.cols if table.sd is not None else None) or ()]
     statistics = call.stores.reads.statistics.get_partition_column_statistics(
-        name, names, columns, engine=engine, version=snapshot
+        name, names, column_names(table), engine=engine, version=snapshot
     )
     by_values = {values_as_named(parse_partition_name(s.statsDesc.partName).values()): s for s in statistics}
     answer = [copy.copy(partition) for partition in partitions]

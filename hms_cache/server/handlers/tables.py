@@ -217,14 +217,13 @@ def get_tables_ext(call: Call, arguments: methods.get_tables_ext_args) -> list[E
     translation = call.stores.auxiliary.translation
     if not translation.is_on:
         return [ExtendedTableInfo(tblName=table) for table in names]
-    found = (
-        translation.extended_table(table, request.processorCapabilities)
+    return [
+        _extended(translation.table(table, request.processorCapabilities), request.requestedFields)
         for table in call.stores.reads.tables.get_tables(name, names)
-    )
-    return [_extended(table, capabilities, request.requestedFields) for table, capabilities in found]
+    ]
 
 
-def _extended(table: Table, capabilities: list[str], mask: int) -> ExtendedTableInfo:
+def _extended(table: Table, mask: int) -> ExtendedTableInfo:
     """What a client may do with the table, and what the table asks for; each if its bit is set in the mask."""
     answer = ExtendedTableInfo(tblName=table.tableName)
     if mask & GetTablesExtRequestFields.ACCESS_TYPE:

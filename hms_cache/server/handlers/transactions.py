@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from hms_cache.batches import batches
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.server.calls import Call, HandlerTable
@@ -235,8 +236,8 @@ def _partitions(call: Call, table: TableName, names: Mapping[tuple[str, ...], st
     if len(names) > 1:
         # Not more at a time than a request may ask for: that limit is not meant here.
         asked, size = tuple(names.values()), limit if limit > 0 else PARTITIONS_AT_A_TIME
-        for start in range(0, len(asked), size):
-            answer = reads.get_partitions(table, ByNames(asked[start : start + size]))
+        for some in batches(asked, size):
+            answer = reads.get_partitions(table, ByNames(some))
             found |= {tuple(partition.values): partition for partition in answer.partitions}
     for values in names:
         if values not in found:

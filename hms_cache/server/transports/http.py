@@ -18,7 +18,6 @@ import h11
 
 from hms_cache.authentication.bearer_tokens import BearerTokens
 from hms_cache.authentication.mechanism import AuthenticationError, Identity
-from hms_cache.event_loops import ClientTimer
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import Handshakes, Layer
@@ -158,9 +157,6 @@ class HttpLayer(Layer):
         self._is_head = False
         """Whether the request is one whose response has no body, though it tells the length of one."""
         self._checking = False
-        self._lower_paused = False
-        """Whether the client has yet to take what was sent: its next request waits for that."""
-        self._closing = False
         self._ended = False
 
     # The socket's protocol
@@ -259,10 +255,6 @@ class HttpLayer(Layer):
         if name == CLAIMED_USER:
             return self._user if isinstance(self._user, str) else None
         return super().get_extra_info(name, default)
-
-    def is_closing(self) -> bool:
-        """Whether the connection is being closed."""
-        return self._closing or self._lower.is_closing()
 
     def close(self) -> None:
         """Closes after what is already written has gone out; a request without an answer is told that there is none."""
@@ -550,9 +542,9 @@ class HttpLayer(Layer):
             return
         if self._in_body:
             if self._port.message_timeout_s:
-                self._timer = ClientTimer(self._loop, self._port.message_timeout_s, self._body_overdue)
+                self._start_timer(self._port.message_timeout_s, self._body_overdue)
         elif self._http.trailing_data[0]:
-            self._timer = ClientTimer(self._loop, self._port.header_timeout_s, self._header_overdue)
+            self._start_timer(self._port.header_timeout_s, self._header_overdue)
 
     def _header_overdue(self) -> None:
         self._timer = None
@@ -569,11 +561,6 @@ class HttpLayer(Layer):
         text = f"no whole body within {self._port.message_timeout_s:g} s (setting server.message_timeout_s)"
         self._port.failed("timeout", self._address, text)
         self._refuse(_Refusal(408, text))
-
-    def _stop_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
 
 
 def _path_of(target: bytes) -> bytes:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any, cast
 
 from hms_cache.authentication.mechanism import AuthenticationError, Identity, Mechanism, SecurityLayer
 from hms_cache.authentication.negotiation import BAD, ERROR, START, Negotiation
-from hms_cache.event_loops import ClientTimer
 from hms_cache.server.buffers import BufferBudget, Holder
 from hms_cache.server.layer import Handshakes, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
@@ -81,8 +80,6 @@ class SaslPort(Handshakes):
         self.buffers = buffers
         self.threads = FairThreads(STEP_THREADS, "hms-sasl", network_of)
         self.unwrapping = FairThreads(UNWRAP_THREADS, "hms-unwrap", network_of)
-        self.unwrapped_on_threads = 0
-        """Frames, so far."""
 
     def protect(self, upper: asyncio.Protocol, turns: Turns) -> SaslLayer:
         """A protocol for a new socket, that hands to `upper` what an authenticated client sends."""
@@ -119,7 +116,6 @@ class SaslLayer(Layer):
         self._greeted = False
         self._stepping = False
         self._counted = False
-        self._closing = False
         self._reading_paused = False
         self._identity: Identity | None = None
         self._protection: SecurityLayer | None = None
@@ -142,7 +138,6 @@ class SaslLayer(Layer):
         self._sender = _Sender(self)
         self._sends_later = False
         """Whether the sender waits for a turn."""
-        self._lower_paused = False
         self._upper_paused = False
         self._closes_after_sending = False
 
@@ -151,7 +146,7 @@ class SaslLayer(Layer):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Tells the connection, and gives the client its time for the negotiation."""
         self._lie_on(transport)
-        self._timer = ClientTimer(self._loop, self._port.handshake_timeout_s, self._overdue)
+        self._start_timer(self._port.handshake_timeout_s, self._overdue)
         self._upper.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
@@ -187,7 +182,7 @@ class SaslLayer(Layer):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tells the connection."""
-        self._cancel_timer()
+        self._stop_timer()
         if not self._counted:
             self._counted = True
             self._port.failed("closed", self._address, "the connection ended in the negotiation")
@@ -271,17 +266,9 @@ class SaslLayer(Layer):
         """Bytes that the client has not taken."""
         return super().get_write_buffer_size() + self._unsent_bytes
 
-    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
-        """As one `write`: a reply is a frame."""
-        self.write(b"".join(list_of_data))
-
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         """As asyncio's transports; and who the client is."""
         return self._identity if name == IDENTITY else super().get_extra_info(name, default)
-
-    def is_closing(self) -> bool:
-        """Whether the connection is being closed."""
-        return self._closing or self._lower.is_closing()
 
     def close(self) -> None:
         """Closes after what is already written has gone out."""
@@ -310,7 +297,7 @@ class SaslLayer(Layer):
         """What is left of a frame cannot arrive meanwhile, and its time stands still."""
         self._reading_paused = True
         if self._negotiation is None:
-            self._cancel_timer()
+            self._stop_timer()
         super().pause_reading()
 
     def resume_reading(self) -> None:
@@ -374,7 +361,7 @@ class SaslLayer(Layer):
             return
         self._counted = True
         self._port.outcomes["ok"] += 1
-        self._cancel_timer()
+        self._stop_timer()
         self._negotiation = None
         self._identity = Identity(mechanism.user, mechanism.principal, negotiation.mechanism_name, mechanism.real_user)
         self._protection = mechanism.layer
@@ -474,7 +461,6 @@ class SaslLayer(Layer):
         self._unwrapping_bytes = len(token)
         self._blocked = True
         self._hold("unwrapping")
-        self._port.unwrapped_on_threads += 1
 
         def unwrap() -> None:
             content, failure = _attempt("a frame cannot be unwrapped", lambda: protection.unwrap(token))
@@ -541,14 +527,9 @@ class SaslLayer(Layer):
         on the message in it. `anew`: another one than before."""
         begun = bool(self._frame or self._head or self._left_bytes) and not self._blocked
         if anew or not begun:
-            self._cancel_timer()
+            self._stop_timer()
         if begun and self._timer is None and self._port.message_timeout_s and not self._reading_paused:
-            self._timer = ClientTimer(self._loop, self._port.message_timeout_s, self._overdue)
-
-    def _cancel_timer(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+            self._start_timer(self._port.message_timeout_s, self._overdue)
 
 
 def _attempt(trouble: str, work: Callable[[], bytes]) -> tuple[bytes, AuthenticationError | None]:

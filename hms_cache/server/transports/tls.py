@@ -11,11 +11,10 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, cast
 
-from hms_cache.event_loops import ClientTimer
 from hms_cache.server.buffers import BufferBudget, Holder
 from hms_cache.server.layer import Handshakes, Layer, part_from
 from hms_cache.server.shares import Turns
@@ -117,12 +116,10 @@ class TlsLayer(Layer):
         self._backlog_bytes = 0
         self._answer_bytes = 0
         """Of what TLS itself has answered since the client last caught up."""
-        self._lower_paused = False
         self._upper_paused = False
         self._ended = False
         self._end_is_held = False
         """Whether the client's end has come in TLS while the connection reads nothing."""
-        self._closing = False
         self._parting = False
 
     # The socket's protocol
@@ -131,7 +128,7 @@ class TlsLayer(Layer):
         """Tells the connection, and gives the client its time for the handshake."""
         self._lie_on(transport)
         self._lower.set_write_buffer_limits(high=0)
-        self._timer = ClientTimer(asyncio.get_running_loop(), self._port.handshake_timeout_s, self._overdue)
+        self._start_timer(self._port.handshake_timeout_s, self._overdue)
         self._upper.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
@@ -183,8 +180,7 @@ class TlsLayer(Layer):
 
     def connection_lost(self, error: Exception | None) -> None:
         """Tells the connection."""
-        if self._timer is not None:
-            self._timer.cancel()
+        self._stop_timer()
         if not self._counted:
             self._fail("closed", "the connection ended in the handshake")
         self._closing = True
@@ -228,10 +224,6 @@ class TlsLayer(Layer):
         self._backlog_bytes += len(data)
         self._pump()
 
-    def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
-        """As one `write`: each part for itself would be a record for itself."""
-        self.write(b"".join(list_of_data))
-
     def resume_reading(self) -> None:
         """The connection reads again."""
         super().resume_reading()
@@ -253,10 +245,6 @@ class TlsLayer(Layer):
         if name == "sslcontext":
             return self._context
         return super().get_extra_info(name, default)
-
-    def is_closing(self) -> bool:
-        """Whether the connection is being closed."""
-        return self._closing or self._lower.is_closing()
 
     def close(self) -> None:
         """Closes after what is already written has gone out. The client's answer to TLS's end is not waited for."""
@@ -314,9 +302,7 @@ class TlsLayer(Layer):
             return False
         self._established = self._counted = True
         self._port.outcomes["ok"] += 1
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._stop_timer()
         self._flush()
         return True
 

@@ -80,11 +80,6 @@ class RuntimeStatistics(PartOfStore):
         require_table(self._database, RUNTIME_STATS)
         return run_read(self._database, read)
 
-    def remove_before(self, max_create_time_s: int) -> int:
-        """Delete those made at that time or before; how many."""
-        require_table(self._database, RUNTIME_STATS)
-        return self._remove(RUNTIME_STATS.c.RS_ID, RUNTIME_STATS.c.CREATE_TIME, max_create_time_s)
-
     def clean(self) -> Cleaned:
         """Delete statistics and metrics that are older than the settings allow.
 

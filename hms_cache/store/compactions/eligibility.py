@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from sqlalchemy import Column, Connection, and_, or_, select
 
+from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.schema import (
@@ -111,7 +112,7 @@ def _tables(connection: Connection, names: Collection[tuple[str, str]]) -> dict[
     """Those that there are."""
     is_partitioned = select(PARTITION_KEYS.c.TBL_ID).where(PARTITION_KEYS.c.TBL_ID == TBLS.c.TBL_ID).exists()
     found: dict[tuple[str, str], _Table] = {}
-    for some in _batches(sorted(names)):
+    for some in batches(sorted(names), _IN_A_STATEMENT):
         are_named = or_(*(and_(DBS.c.NAME == database, TBLS.c.TBL_NAME == table) for database, table in some))
         rows = connection.execute(
             select(DBS.c.NAME, TBLS.c.TBL_NAME, TBLS.c.TBL_ID, DBS.c.DB_ID, is_partitioned)
@@ -166,7 +167,7 @@ def _parameters(connection: Connection, owner: Column[Any], ids: Collection[int]
     """What is said of compactions, by owner."""
     columns = owner.table.c
     found: dict[int, dict[str, str | None]] = defaultdict(dict)
-    for some in _batches(sorted(ids)):
+    for some in batches(sorted(ids), _IN_A_STATEMENT):
         are_asked = columns.PARAM_KEY.in_([*_NO_AUTO_COMPACTION, _FIRST_LOAD_PENDING])
         rows = connection.execute(
             select(owner, columns.PARAM_KEY, columns.PARAM_VALUE).where(owner.in_(some), are_asked)
@@ -181,7 +182,7 @@ def _partitions(connection: Connection, named: Mapping[int, Collection[str]]) ->
     columns = PARTITIONS.c
     found: set[tuple[int, str]] = set()
     for table_id, names in named.items():
-        for some in _batches(sorted(names)):
+        for some in batches(sorted(names), _IN_A_STATEMENT):
             rows = connection.execute(
                 select(columns.PART_NAME).where(columns.TBL_ID == table_id, columns.PART_NAME.in_(some))
             )
@@ -218,8 +219,3 @@ def _without_failing(connection: Connection, context: TxnContext, candidates: Se
         )
     left_out = set(failing)
     return [one for one in candidates if one.place not in left_out]
-
-
-def _batches(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    for start in range(0, len(values), _IN_A_STATEMENT):
-        yield values[start : start + _IN_A_STATEMENT]

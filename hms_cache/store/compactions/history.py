@@ -6,8 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, literal, or_, select, true, union_all, update
+from sqlalchemy import ColumnElement, Connection, and_, delete, insert, literal, or_, select, true, union_all
 
+from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.compactions.queue import code_of_type
 from hms_cache.store.engine.text_conditions import one_of_texts, same_text
@@ -175,8 +176,7 @@ def abort_compactions(connection: Connection, request: AbortCompactionRequest) -
         raise MetaException("Compaction ids missing in request. No compactions to abort")
     ids = sorted(set(request.compactionIds))
     states: dict[int, str] = {}
-    for start in range(0, len(ids), _IN_A_STATEMENT):
-        some = ids[start : start + _IN_A_STATEMENT]
+    for some in batches(ids, _IN_A_STATEMENT):
         for query in (
             select(H.CC_ID, H.CC_STATE).where(H.CC_ID.in_(some)),
             select(Q.CQ_ID, Q.CQ_STATE).where(Q.CQ_ID.in_(some)).with_for_update(),
@@ -275,8 +275,7 @@ def purge_history(connection: Connection, context: TxnContext) -> int:
             is_needless = is_old and _is_made_up_for(row.CC_TYPE, succeeded[place])
         if is_needless or seen[key] > limits.get(row.CC_STATE, settings.history_refused):
             surplus.append(row.CC_ID)
-    for start in range(0, len(surplus), _IN_A_STATEMENT):
-        some = surplus[start : start + _IN_A_STATEMENT]
+    for some in batches(surplus, _IN_A_STATEMENT):
         connection.execute(delete(COMPLETED_COMPACTIONS).where(H.CC_ID.in_(some)))
     return len(surplus)
 
@@ -290,12 +289,3 @@ def _is_made_up_for(compaction_type: str, succeeded: Collection[str]) -> bool:
 
 _MAJOR = COMPACTION_TYPE_CODES[CompactionType.MAJOR]
 _MINOR = COMPACTION_TYPE_CODES[CompactionType.MINOR]
-
-
-def mark_cleaner_start(connection: Connection, compaction_id: int, is_running: bool) -> None:
-    """Note that a cleaner begins, or that it gave up, so that SHOW COMPACTIONS tells."""
-    connection.execute(
-        update(COMPACTION_QUEUE)
-        .where(Q.CQ_ID == compaction_id, Q.CQ_STATE == READY_FOR_CLEANING)
-        .values(CQ_CLEANER_START=now_ms() if is_running else -1)
-    )

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
+from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.compactions.eligibility import Candidate, Place, eligible, own_delta_thresholds
 from hms_cache.store.compactions.queue import compact, info_of_queue_row
@@ -107,8 +108,7 @@ def _after_writes(connection: Connection, context: TxnContext) -> list[Candidate
     rows = list(_written(connection, common))
     # Those with a lower one of their own are not among these.
     lower = sorted(table for table, threshold in own.items() if threshold < common)
-    for start in range(0, len(lower), _TABLES_IN_A_STATEMENT):
-        some = lower[start : start + _TABLES_IN_A_STATEMENT]
+    for some in batches(lower, _TABLES_IN_A_STATEMENT):
         are_named = or_(*(and_(DONE.CTC_DATABASE == database, DONE.CTC_TABLE == table) for database, table in some))
         rows += _written(connection, min(own[table] for table in some), are_named)
     return [

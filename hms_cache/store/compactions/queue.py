@@ -7,12 +7,12 @@ HiveServer2 runs. States: initiated, working, ready for cleaning; finished ones 
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, null, or_, select, update
 
+from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.schema import (
@@ -234,8 +234,8 @@ def submit_all_for_cleanup(
 
 
 def _insert_rows(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    for start in range(0, len(rows), _ROWS_IN_A_STATEMENT):
-        connection.execute(insert(COMPACTION_QUEUE), rows[start : start + _ROWS_IN_A_STATEMENT])
+    for some in batches(rows, _ROWS_IN_A_STATEMENT):
+        connection.execute(insert(COMPACTION_QUEUE), some)
 
 
 # Workers
@@ -359,17 +359,8 @@ def find_columns_with_stats(connection: Connection, entry: CompactionInfoStruct)
 def revoke_from_lost_workers(connection: Connection, context: TxnContext) -> int:
     """Put entries back to the queue whose worker has been at it for too long; how many."""
     too_old = now_ms() - whole_milliseconds(context.compactions.worker_timeout_s)
-    return _revoke(connection, Q.CQ_START < too_old)
-
-
-def revoke_from_local_workers(connection: Connection, host: str | None = None) -> int:
-    """Put entries back to the queue whose worker ran in an earlier process on this host; how many."""
-    return _revoke(connection, Q.CQ_WORKER_ID.startswith(host or socket.gethostname(), autoescape=True))
-
-
-def _revoke(connection: Connection, condition: ColumnElement[bool]) -> int:
     return connection.execute(
         update(COMPACTION_QUEUE)
-        .where(Q.CQ_STATE == WORKING, condition)
+        .where(Q.CQ_STATE == WORKING, Q.CQ_START < too_old)
         .values(CQ_STATE=INITIATED, CQ_WORKER_ID=null(), CQ_START=null())
     ).rowcount

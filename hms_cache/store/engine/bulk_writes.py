@@ -6,13 +6,14 @@ row that is there (each database's own form), and deletions name their ids in li
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, bindparam, delete, insert
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
+from hms_cache.batches import batches
 from hms_cache.store.engine.direct_statements import (
     Direct,
     DirectRows,
@@ -34,14 +35,6 @@ ROWS_IN_A_STATEMENT = 5_000
 _ROWS_IN_A_PACKET = 500
 """Rows of different tables sent together: what one object of the catalog has, or some. With parameters of the greatest
 length a packet stays below what servers take at least (4 MB)."""
-
-_Value = TypeVar("_Value")
-
-
-def batches(values: Sequence[_Value], size: int) -> Iterator[Sequence[_Value]]:
-    """The values in slices of at most `size`."""
-    for start in range(0, len(values), size):
-        yield values[start : start + size]
 
 
 def in_ids(column: Column[Any], name: str = "ids") -> ColumnElement[bool]:

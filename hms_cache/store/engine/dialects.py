@@ -6,16 +6,21 @@ import re
 import time
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Literal, cast
+from typing import Any, ClassVar, Literal, TypeVar, cast
 
 from sqlalchemy import Column, ColumnElement, Connection, Integer, Update, bindparam, func, text, update
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DataError
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.dml import ReturningUpdate
+from sqlalchemy.sql.functions import FunctionElement
 
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
+from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
 DialectName = Literal["sqlite", "mysql", "postgresql"]
+
+T = TypeVar("T")
 
 #: Deadlock, lock wait time-out, and MariaDB's "record has changed since last read".
 _MYSQL_CONFLICTS = frozenset({1213, 1205, 1020})
@@ -231,3 +236,25 @@ def reason_of_stale_reads(connection: Connection) -> str | None:
         case _:
             pass
     return None
+
+
+class SqlFunction(FunctionElement[T]):
+    """A function that databases spell in different ways; `{0}`, `{1}`, … stand for its arguments."""
+
+    sql: ClassVar[str]
+    """In most databases."""
+    sql_on_sqlite: ClassVar[str | None] = None
+    sql_on_mysql: ClassVar[str | None] = None
+    """And on MariaDB."""
+    sql_on_postgresql: ClassVar[str | None] = None
+
+
+@compiles(SqlFunction)
+def _sql_of_function(element: SqlFunction[Any], compiler: Any, **keywords: Any) -> str:
+    sql_on = {
+        "sqlite": element.sql_on_sqlite,
+        "postgresql": element.sql_on_postgresql,
+        **dict.fromkeys(MYSQL_DIALECTS, element.sql_on_mysql),
+    }
+    sql = sql_on.get(compiler.dialect.name) or element.sql
+    return sql.format(*(compiler.process(argument, **keywords) for argument in element.clauses))

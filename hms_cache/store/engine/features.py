@@ -15,10 +15,7 @@ from hms_cache.store.engine.inspection import TableShape, inspect_tables
 from hms_cache.store.schema import (
     LATER_METADATA,
     METADATA,
-    MIN_HISTORY_LEVEL,
     MIN_HISTORY_WRITE_ID,
-    PART_COL_STATS,
-    TAB_COL_STATS,
     TBLS,
     TXN_LOCK_TBL,
     VERSION,
@@ -69,11 +66,6 @@ class SchemaFeatures:
         return {name: value for name, value in values.items() if (table.name, name) not in left_out}
 
     @property
-    def has_min_history_level(self) -> bool:
-        """Servers that read MIN_HISTORY_LEVEL may share this database (all before 4.1)."""
-        return self.has(MIN_HISTORY_LEVEL)
-
-    @property
     def has_min_history_write_id(self) -> bool:
         """Since 4.0.0-beta-1."""
         return self.has(MIN_HISTORY_WRITE_ID)
@@ -84,24 +76,9 @@ class SchemaFeatures:
         return self.has(TBLS.c.WRITE_ID)
 
     @property
-    def has_statistics_engine(self) -> bool:
-        """``ENGINE`` of column statistics, since 4.0; without it all statistics are engine ``hive``."""
-        return self.has(TAB_COL_STATS.c.ENGINE)
-
-    @property
-    def has_names_in_statistics(self) -> bool:
-        """Catalog, database, table and partition names beside each statistic, until 4.0."""
-        return self.has(TAB_COL_STATS.c.DB_NAME) and self.has(PART_COL_STATS.c.DB_NAME)
-
-    @property
     def has_transaction_lock_table(self) -> bool:
         """``TXN_LOCK_TBL`` with self-numbered ``TXNS``, since 4.0; before it NEXT_TXN_ID was the counter."""
         return self.has(TXN_LOCK_TBL)
-
-    @property
-    def has_generated_notification_row_id(self) -> bool:
-        """``NNI_ID`` is computed by the database (4.0 alphas on MySQL)."""
-        return ("NOTIFICATION_SEQUENCE", "NNI_ID") in self.generated_columns
 
 
 def read_features(connection: Connection) -> SchemaFeatures:

@@ -16,11 +16,10 @@ from typing import Any, Final
 
 from sqlalchemy import Boolean, ColumnElement, LargeBinary, String, func, or_
 from sqlalchemy.engine import Dialect
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from hms_cache.metadata.names import LIKE_ESCAPE, name_pattern
+from hms_cache.store.engine.dialects import SqlFunction
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
 
@@ -39,31 +38,20 @@ def begins_with(column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
     return column.startswith(text, autoescape=True) & (func.substr(column, 1, len(text)) == text)
 
 
-class _SameText(FunctionElement[bool]):
+_BYTES = "CAST(CONVERT({} USING utf8mb4) AS BINARY)"
+"""On MySQL. In one character set: a value comes in that of the connection."""
+
+
+class _SameText(SqlFunction[bool]):
     name = "same_text"
     type = Boolean()
     inherit_cache = True
+    sql = "({0} = {1})"
+    sql_on_mysql = f"({{0}} = {{1}} AND {_BYTES.format('{0}')} = {_BYTES.format('{1}')})"
 
     def self_group(self, against: Any = None) -> _SameText:
         # Without this, `= 1` would be put after it where a database has no booleans, which no index serves.
         return self
-
-
-@compiles(_SameText)
-def _same_text(element: _SameText, compiler: Any, **keywords: Any) -> str:
-    column, value = (compiler.process(clause, **keywords) for clause in element.clauses)
-    return f"({column} = {value})"
-
-
-@compiles(_SameText, *MYSQL_DIALECTS)
-def _same_text_on_mysql(element: _SameText, compiler: Any, **keywords: Any) -> str:
-    column, value = (compiler.process(clause, **keywords) for clause in element.clauses)
-    return f"({column} = {value} AND {_bytes(column)} = {_bytes(value)})"
-
-
-def _bytes(text: str) -> str:
-    # In one character set: a value comes in that of the connection.
-    return f"CAST(CONVERT({text} USING utf8mb4) AS BINARY)"
 
 
 class _Text(TypeDecorator[str]):
@@ -79,23 +67,15 @@ class _Text(TypeDecorator[str]):
         return value.encode() if value is not None and dialect.name in MYSQL_DIALECTS else value
 
 
-class _Bytes(FunctionElement[str]):
+class _Bytes(SqlFunction[str]):
     name = "bytes_of_text"
     type = _Text()
     inherit_cache = True
+    sql = "{0}"
+    sql_on_mysql = _BYTES.format("{0}")
 
 
-@compiles(_Bytes)
-def _plain(element: _Bytes, compiler: Any, **keywords: Any) -> str:
-    return str(compiler.process(element.clauses, **keywords))
-
-
-@compiles(_Bytes, *MYSQL_DIALECTS)
-def _bytes_on_mysql(element: _Bytes, compiler: Any, **keywords: Any) -> str:
-    return _bytes(compiler.process(element.clauses, **keywords))
-
-
-class ExactText(FunctionElement[Any]):
+class ExactText(SqlFunction[Any]):
     """What tells a text from any other one where GROUP BY of the text alone does not; to be grouped by besides it.
 
     MySQL and MariaDB compare by the collation, and no further than some `max_sort_length` bytes.
@@ -103,16 +83,8 @@ class ExactText(FunctionElement[Any]):
 
     name = "exact_text"
     inherit_cache = True
-
-
-@compiles(ExactText)
-def _exact_text(element: ExactText, compiler: Any, **keywords: Any) -> str:
-    return str(compiler.process(element.clauses, **keywords))
-
-
-@compiles(ExactText, *MYSQL_DIALECTS)
-def _exact_text_on_mysql(element: ExactText, compiler: Any, **keywords: Any) -> str:
-    return f"sha2({compiler.process(element.clauses, **keywords)}, 256)"
+    sql = "{0}"
+    sql_on_mysql = "sha2({0}, 256)"
 
 
 # Patterns

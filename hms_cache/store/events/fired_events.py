@@ -17,7 +17,7 @@ from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
-from hms_cache.store.partitions.selection import name_of_values, select_partitions
+from hms_cache.store.partitions.selection import name_of_values, select_for_write
 from hms_cache.store.rows.table_locks import share_table
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.thrift_gen.hive_metastore.ttypes import InsertEventRequestData, NoSuchObjectException, Partition, Table
@@ -94,7 +94,7 @@ class FiredEvents(PartOfStore):
         header = partitioned(row)
         names = [name_of_values(header, values) if values else None for values in places]
         wanted = ByNames(tuple({name: None for name in names if name is not None}))
-        selected = select_partitions(connection, header, wanted, context=self._context, is_write=True)
+        selected = select_for_write(connection, header, wanted, self._context)
         rows = read_partition_rows(connection, header, selected)
         found = dict(zip(rows.names, partitions_of_rows(rows), strict=True))
         for name, values in zip(names, places, strict=True):

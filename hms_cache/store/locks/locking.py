@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Select, and_, bindparam, delete, insert, or_, select
+from sqlalchemy import Connection, Select, and_, bindparam, insert, or_, select
 
 from hms_cache.store.locks.lock_rows import beat_locks, grant, lock_row, note_blocker, rows_of_locks
 from hms_cache.store.locks.lock_rules import LockRow, LockTarget, earlier_locks_query, first_conflict
@@ -412,8 +412,3 @@ def heartbeat_lock(connection: Connection, external_id: int) -> None:
     """Note that the client of a lock is alive. Raises NoSuchLockException."""
     if beat_locks(connection, [external_id]) == 0:
         raise no_such_lock_error(external_id)
-
-
-def release_locks_of_txns(connection: Connection, txn_ids: Iterable[int]) -> None:
-    """Give up all locks of these transactions."""
-    connection.execute(delete(HIVE_LOCKS).where(L.HL_TXNID.in_(list(txn_ids))))

@@ -12,11 +12,11 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.batches import batches
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.constraints import ConstraintReads, ConstraintWrites, KeyEnd
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
-from hms_cache.store.engine.bulk_writes import batches
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.text_conditions import one_of_texts
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.batches import batches
 from hms_cache.metadata.column_types import are_columns_included
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer
@@ -17,7 +18,6 @@ from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.engine.bulk_writes import (
     IDS_IN_A_STATEMENT,
     ParameterChange,
-    batches,
     change_parameters,
     delete_ids,
     in_ids,
@@ -35,7 +35,7 @@ from hms_cache.store.partitions.additions import (
     partitioned,
 )
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
-from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
+from hms_cache.store.partitions.selection import partitions_by_name, select_for_write
 from hms_cache.store.replication_sources import check_place_stays
 from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.parameters import (
@@ -195,7 +195,7 @@ def _read_stored(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, names: Sequence[str]
 ) -> dict[str, _Stored]:
     header = partitioned(row)
-    selected = select_partitions(transaction.connection, header, ByNames(tuple(names)), context=context, is_write=True)
+    selected = select_for_write(transaction.connection, header, ByNames(tuple(names)), context)
     rows = read_partition_rows(transaction.connection, header, selected)
     return {
         name: _Stored(rows.part_ids[index], rows.sd_ids[index], _column_descriptor_id(rows, index), partition)

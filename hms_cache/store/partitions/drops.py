@@ -23,7 +23,7 @@ from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
-from hms_cache.store.partitions.selection import SelectedPartitions, select_by_each, select_partitions
+from hms_cache.store.partitions.selection import SelectedPartitions, select_by_each, select_for_write
 from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
@@ -54,7 +54,7 @@ def drop_partitions(
     if isinstance(selection, ByAnyExpression):
         selected = _selected_by_any(context, transaction, header, selection, if_exists)
     else:
-        selected = select_partitions(connection, header, selection, context=context, is_write=True)
+        selected = select_for_write(connection, header, selection, context)
         _check_selected(selection, selected, if_exists)
     rows = read_partition_rows(connection, header, selected)
     if not rows.part_ids:

@@ -20,7 +20,7 @@ from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import insert_partitions, partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
-from hms_cache.store.partitions.selection import partitions_by_name, select_partitions
+from hms_cache.store.partitions.selection import partitions_by_name, select_for_write
 from hms_cache.store.replication_files import files_of_new_partitions
 from hms_cache.store.replication_sources import is_move_allowed
 from hms_cache.store.rows.database_rows import require_database
@@ -61,7 +61,7 @@ def exchange_partitions(
         # The directory that moves is that of the leading keys: these values name none.
         raise MetaException(f"The values of the keys before {keys[first_open + 1]} are missing: {dict(specification)}")
     header = partitioned(source)
-    selected = select_partitions(connection, header, ByPartialValues(tuple(values)), context=context, is_write=True)
+    selected = select_for_write(connection, header, ByPartialValues(tuple(values)), context)
     rows = read_partition_rows(connection, header, selected)
     if not rows.part_ids:
         shown = ", ".join(f"{key}={value}" for key, value in specification.items())

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
 from hms_cache.store.engine.direct_statements import DirectQuery
-from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out
+from hms_cache.store.engine.read_plans import Plan, Question, ask
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.reads import CharacterCount
 from hms_cache.store.partitions.selection import all_names
@@ -36,18 +36,13 @@ _JOINED_QUERY = DirectQuery(_JOINED)
 _IN_PARTS_QUERY = DirectQuery(_in_parts(IDS_OF_A_TEXT))
 
 
-def names_of_all(connection: Connection, table: PartitionedTable) -> list[str]:
-    """The names, ascending by code point. One statement; two where they are too long for one text, some 500,000 names;
+def names_of_all_plan(connection: Connection, table: PartitionedTable) -> Plan[list[str]]:
+    """The names, ascending by code point. One question; two where they are too long for one text, some 500,000 names;
     three where a text does not add up.
 
     It does not where the server cut it short (MySQL and MariaDB: at `group_concat_max_len`, or at `max_allowed_packet`)
     or where a name holds the separator.
     """
-    return carry_out(connection, names_of_all_plan(connection, table))
-
-
-def names_of_all_plan(connection: Connection, table: PartitionedTable) -> Plan[list[str]]:
-    """The same."""
     names: list[str] | None = None
     for query in (_JOINED_QUERY, _IN_PARTS_QUERY):
         names = _names((yield from ask(Question(query, {"table_id": table.table_id}))))

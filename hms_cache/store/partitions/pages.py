@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Integer, Select, bindparam, func, select
 
+from hms_cache.batches import batches
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.direct_statements import DirectQuery
@@ -122,4 +123,4 @@ def _spans(connection: Connection, table: PartitionedTable, page_partitions: int
     if count <= size:
         return [(lowest, highest)] if count else []
     ids = sorted(connection.execute(_ids(), parameters).scalars())
-    return [(ids[start], ids[min(start + size, len(ids)) - 1]) for start in range(0, len(ids), size)]
+    return [(some[0], some[-1]) for some in batches(ids, size)]

@@ -10,8 +10,9 @@ from typing import Any
 
 from sqlalchemy import Connection, bindparam, or_, select
 
+from hms_cache.batches import batches
 from hms_cache.store.contract.partitions import Grantee
-from hms_cache.store.engine.bulk_writes import IDS_IN_A_STATEMENT, batches, in_ids
+from hms_cache.store.engine.bulk_writes import IDS_IN_A_STATEMENT, in_ids
 from hms_cache.store.rows.comparable_texts import possible_names
 from hms_cache.store.schema import PART_PRIVS, ROLE_MAP, ROLES, TABLE_PARAMS
 from hms_cache.thrift_gen.hive_metastore.ttypes import PrincipalPrivilegeSet, PrincipalType, PrivilegeGrantInfo

@@ -16,8 +16,6 @@ from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, literal, literal_column, select
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
 from sqlalchemy.types import Integer, Text
 
 from hms_cache.expressions import Bound, FilterLimits, decides_by_patterns, name_patterns
@@ -33,6 +31,7 @@ from hms_cache.store.contract.partitions import (
 from hms_cache.store.engine.bulk_writes import in_ids
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.dialects import SqlFunction
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.read_plans import Plan, Question
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
@@ -125,25 +124,17 @@ class PartitionRows:
         return values_with_empty(values, self.empty_values.get(row)) if self.empty_values else values
 
 
-class CharacterCount(FunctionElement[int]):
+class CharacterCount(SqlFunction[int]):
     """Number of characters of a text, under the name that each database has for it."""
 
     name = "character_count"
     type = Integer()
     inherit_cache = True
+    sql = "char_length({0})"
+    sql_on_sqlite = "length({0})"
 
 
-@compiles(CharacterCount)
-def _character_count(element: CharacterCount, compiler: Any, **keywords: Any) -> str:
-    return f"char_length({compiler.process(element.clauses, **keywords)})"
-
-
-@compiles(CharacterCount, "sqlite")
-def _character_count_of_sqlite(element: CharacterCount, compiler: Any, **keywords: Any) -> str:
-    return f"length({compiler.process(element.clauses, **keywords)})"
-
-
-class _NumberedText(FunctionElement[str]):
+class _NumberedText(SqlFunction[str]):
     """Two numbers and a text as one text, with `_PAIR_END` after each number; of no text, the first number alone.
 
     MySQL joins numbers and texts of any character set; a cast would give the numbers one that may not fit the text's.
@@ -152,21 +143,12 @@ class _NumberedText(FunctionElement[str]):
     name = "numbered_text"
     type = Text()
     inherit_cache = True
-
-
-@compiles(_NumberedText)
-def _numbered_text(element: _NumberedText, compiler: Any, **keywords: Any) -> str:
-    first, second, text = (compiler.process(one, **keywords) for one in element.clauses)
-    first, second = f"CAST({first} AS VARCHAR(20))", f"CAST({second} AS VARCHAR(20))"
-    end = f"'{_PAIR_END}'"
-    return f"coalesce({first} || {end} || {second} || {end} || {text}, {first} || {end})"
-
-
-@compiles(_NumberedText, "mysql", "mariadb")
-def _numbered_text_of_mysql(element: _NumberedText, compiler: Any, **keywords: Any) -> str:
-    first, second, text = (compiler.process(one, **keywords) for one in element.clauses)
-    end = f"'{_PAIR_END}'"
-    return f"coalesce(concat({first}, {end}, {second}, {end}, {text}), concat({first}, {end}))"
+    sql = (
+        "coalesce("
+        f"CAST({{0}} AS VARCHAR(20)) || '{_PAIR_END}' || CAST({{1}} AS VARCHAR(20)) || '{_PAIR_END}' || {{2}},"
+        f" CAST({{0}} AS VARCHAR(20)) || '{_PAIR_END}')"
+    )
+    sql_on_mysql = f"coalesce(concat({{0}}, '{_PAIR_END}', {{1}}, '{_PAIR_END}', {{2}}), concat({{0}}, '{_PAIR_END}'))"
 
 
 _OF_TABLE = PARTITIONS.c.TBL_ID == bindparam("table_id")
@@ -286,7 +268,7 @@ def partitions_plan(
     max_parts: int,
     context: StoreContext,
 ) -> Plan[tuple[PartitionRows, bool]]:
-    """`select_partitions` and `read_partition_rows` in one, for reads; and whether something was not decided.
+    """`selection_plan` and `read_partition_rows` in one, for reads; and whether something was not decided.
 
     On a connection that shows one moment to all statements. One round trip where names say which partitions are meant,
     two for a few, three for many of which the database has to look at more to tell.

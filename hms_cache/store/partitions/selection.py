@@ -84,23 +84,11 @@ def values_of_stored_name(name: str, key_count: int) -> list[str]:
     return values
 
 
-def select_partitions(
-    connection: Connection,
-    table: PartitionedTable,
-    selection: PartitionSelection,
-    *,
-    max_parts: int = -1,
-    context: StoreContext,
-    is_write: bool = False,
+def select_for_write(
+    connection: Connection, table: PartitionedTable, selection: PartitionSelection, context: StoreContext
 ) -> SelectedPartitions:
-    """Resolves a selection: filter first, then `max_parts` (negative: no limit; 0: none, of a selection that is valid).
-
-    At most two statements, one per 5,000 names for a list of up to 20,000 names.
-    Raises MetaException for bad filters, for wrong numbers of values, and for more partitions than
-    `metastore.limit.partition.request` allows a read to ask for.
-    """
-    plan = selection_plan(connection, table, selection, max_parts=max_parts, context=context, is_write=is_write)
-    return carry_out(connection, plan)
+    """Resolves the selection of a write, in the statements of `selection_plan`."""
+    return carry_out(connection, selection_plan(connection, table, selection, context=context, is_write=True))
 
 
 def select_by_each(
@@ -140,7 +128,12 @@ def selection_plan(
     context: StoreContext,
     is_write: bool = False,
 ) -> Plan[SelectedPartitions]:
-    """The same: one round trip, unless a value may be stored empty or the limit has to be explained."""
+    """Resolves a selection: filter first, then `max_parts` (negative: no limit; 0: none, of a selection that is valid).
+
+    One round trip, unless a value may be stored empty or the limit has to be explained; one statement per 5,000 names
+    for a list of up to 20,000 names. Raises MetaException for bad filters, for wrong numbers of values, and for more
+    partitions than `metastore.limit.partition.request` allows a read to ask for.
+    """
     if max_parts == 0 and isinstance(selection, AllPartitions | ByNames):
         return SelectedPartitions([], [])
     limit = -1 if is_write else context.settings.catalog.partition_request_limit
@@ -198,13 +191,8 @@ def in_code_point_order(connection: Connection, column: ColumnElement[str]) -> C
     return column.collate("C") if connection.dialect.name == "postgresql" else column
 
 
-def count_all(connection: Connection, table: PartitionedTable) -> int:
-    """How many partitions the table has."""
-    return carry_out(connection, count_plan(table))
-
-
 def count_plan(table: PartitionedTable) -> Plan[int]:
-    """The same."""
+    """How many partitions the table has."""
     [row] = yield from ask(Question(_COUNT_QUERY, {"table_id": table.table_id}))
     return int(row[0])
 

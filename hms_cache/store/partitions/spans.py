@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, func, or_, select
 
+from hms_cache.batches import batches
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_read
@@ -44,7 +45,7 @@ def partition_id_spans(database: Database, table: TableName, size: int) -> list[
         return sorted(connection.execute(statement).scalars())
 
     ids = run_read(database, read)
-    return [(ids[start], ids[min(start + size, len(ids)) - 1]) for start in range(0, len(ids), size)]
+    return [(some[0], some[-1]) for some in batches(ids, size)]
 
 
 def read_partition_span(database: Database, table: TableName, lowest_id: int, highest_id: int) -> PartitionRows:

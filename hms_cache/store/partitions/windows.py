@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, bindparam, select
 
+from hms_cache.batches import batches
 from hms_cache.metadata.name_ranges import NameRange, bound_below, may_begin_range, range_beginning
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.context import StoreContext
@@ -84,7 +85,6 @@ def _above(connection: Connection, statement: Select[Any], first: str) -> Select
 
 
 def _pages(context: StoreContext, table: PartitionedTable, names: Sequence[tuple[str, int]]) -> Iterator[PartitionRows]:
-    for first in range(0, len(names), LARGEST_PAGE):
-        some = names[first : first + LARGEST_PAGE]
+    for some in batches(names, LARGEST_PAGE):
         selected = SelectedPartitions([part_id for _, part_id in some], [name for name, _ in some])
         yield run_read(context.database, partial(read_partition_rows, table=table, selected=selected))

@@ -10,6 +10,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 
+from hms_cache.batches import batches
+
 _PROXY_VERSION = 202212281757
 _MAP_VERSION = 202212291759
 _MAP_SLOT = 0
@@ -72,8 +74,7 @@ def read_map(content: bytes) -> dict[str, str]:
 
 
 def _blocks(data: bytes) -> Iterator[bytes]:
-    for start in range(0, len(data), _BLOCK_BYTES):
-        block = data[start : start + _BLOCK_BYTES]
+    for block in batches(data, _BLOCK_BYTES):
         is_short = len(block) <= 0xFF
         yield struct.pack(">BB", _SHORT_BLOCK, len(block)) if is_short else struct.pack(">Bi", _LONG_BLOCK, len(block))
         yield block

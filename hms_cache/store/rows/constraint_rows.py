@@ -22,9 +22,10 @@ from sqlalchemy import (
     update,
 )
 
+from hms_cache.batches import batches
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.engine.bulk_writes import IDS_IN_A_STATEMENT, batches, in_ids
+from hms_cache.store.engine.bulk_writes import IDS_IN_A_STATEMENT, in_ids
 from hms_cache.store.schema import COLUMNS_V2, DBS, KEY_CONSTRAINTS, PARTITION_KEYS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     SQLAllTableConstraints,

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sqlalchemy import Connection, exists, select
 
+from hms_cache.batches import batches
 from hms_cache.store.engine.bulk_writes import delete_together, in_ids
 from hms_cache.store.rows.storage_descriptor_writes import delete_storage_descriptors
 from hms_cache.store.schema import (
@@ -35,8 +36,7 @@ def delete_partitions(
     `table_cd_id`: the column descriptor of their table, if that stays.
     """
     pairs = list(partitions)
-    for start in range(0, len(pairs), PARTITIONS_AT_ONCE):
-        some = pairs[start : start + PARTITIONS_AT_ONCE]
+    for some in batches(pairs, PARTITIONS_AT_ONCE):
         ids = [part_id for part_id, _ in some]
         has = connection.execute(_HAS_RARE_CHILDREN, {"ids": ids}).one()
         rare = (column for number, column in enumerate(_RARE_CHILDREN) if has[number])

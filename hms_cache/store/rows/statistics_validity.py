@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection
 
+from hms_cache.batches import batches
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE, are_basic_statistics_accurate
@@ -74,8 +75,8 @@ def aborted_write_ids(
     if not features_of(connection).has(TXN_TO_WRITE_ID):
         return frozenset()
     aborted: set[int] = set()
-    for start in range(0, len(wanted), _IDS_IN_A_STATEMENT):
-        states = write_id_states(connection, (database or "", name or ""), wanted[start : start + _IDS_IN_A_STATEMENT])
+    for some in batches(wanted, _IDS_IN_A_STATEMENT):
+        states = write_id_states(connection, (database or "", name or ""), some)
         aborted.update(write_id for write_id, state in states.items() if state is WriteIdState.ABORTED)
     return frozenset(aborted)
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection, select, update
 
+from hms_cache.batches import batches
 from hms_cache.store.engine.bulk_writes import (
     IDS_IN_A_STATEMENT,
     ParameterChange,
-    batches,
     change_parameters,
     in_ids,
     insert_rows,

@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import Column, Connection, Delete, Select, bindparam, delete, exists, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.batches import batches
 from hms_cache.store import schema
 from hms_cache.store.engine.bulk_writes import (
-    batches,
     delete_together,
     in_ids,
     insert_together,
@@ -190,15 +190,14 @@ def delete_storage_descriptors(connection: Connection, sd_ids: Iterable[int], *,
     PARTITIONS) are gone already. A fixed number of statements per 5,000 ids.
     """
     ids = sorted(set(sd_ids))
-    for start in range(0, len(ids), _MANY_IDS):
-        _delete_some(connection, ids[start : start + _MANY_IDS], kept_cd_id)
+    for some in batches(ids, _MANY_IDS):
+        _delete_some(connection, some, kept_cd_id)
 
 
 def delete_unused_column_descriptors(connection: Connection, cd_ids: Iterable[int]) -> None:
     """Deletes those column descriptors, with their columns, that no storage descriptor and no constraint refers to."""
     candidates = sorted(set(cd_ids))
-    for start in range(0, len(candidates), _MANY_IDS):
-        some = candidates[start : start + _MANY_IDS]
+    for some in batches(candidates, _MANY_IDS):
         constraints = schema.KEY_CONSTRAINTS.c
         unused = (
             connection.execute(
@@ -396,8 +395,7 @@ def replace_lists(
     """
     connection = transaction.connection
     differing = [(sd_id, after) for sd_id, before, after in changes if _list_values(before) != _list_values(after)]
-    for start in range(0, len(differing), _MANY_IDS):
-        some = differing[start : start + _MANY_IDS]
+    for some in batches(differing, _MANY_IDS):
         ids = [sd_id for sd_id, _ in some]
         lists = _skew_lists(connection, schema.SDS.c.SD_ID.in_(ids))
         for column in _CHILDREN_OF_SD[1:]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row
 
+from hms_cache.batches import batches
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.read_plans import Plan, Question
 from hms_cache.store.rows.comparable_texts import comparable_rows, possible_names
@@ -109,10 +110,8 @@ def read_tables(connection: Connection, catalog: str, database: str, names: Sequ
     found: list[TableRow] = []
     statement = main_statements(features_of(connection).missing_columns).by_names
     names = possible_names(connection, names)
-    for start in range(0, len(names), MANY_NAMES):
-        rows = connection.execute(
-            statement, {"catalog": catalog, "database": database, "tables": list(names[start : start + MANY_NAMES])}
-        ).all()
+    for some in batches(names, MANY_NAMES):
+        rows = connection.execute(statement, {"catalog": catalog, "database": database, "tables": list(some)}).all()
         if rows:
             found.extend(_complete(connection, rows))
     return sorted(found, key=lambda row: row.name)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.store.engine.bulk_writes import batches
+from hms_cache.batches import batches
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.text_conditions import one_of_texts, same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write

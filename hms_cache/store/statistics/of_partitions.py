@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import select
 
+from hms_cache.batches import batches
 from hms_cache.metadata.partition_names import PartitionNaming, name_with_keys_in_order, values_for_keys
 from hms_cache.metadata.statistics_merge import merge_into_new
 from hms_cache.store.contract.environment import Writer
@@ -19,7 +20,6 @@ from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.engine.bulk_writes import (
     IDS_IN_A_STATEMENT,
     ParameterChange,
-    batches,
     change_parameters,
     delete_ids,
     in_ids,
@@ -31,7 +31,7 @@ from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
-from hms_cache.store.partitions.selection import select_partitions
+from hms_cache.store.partitions.selection import select_for_write
 from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE, accurate_columns, without_claims_about_columns
 from hms_cache.store.rows.statistics_rows import row_of_statistics
 from hms_cache.store.rows.statistics_validity import are_statistics_valid
@@ -122,7 +122,7 @@ def _partition_rows(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, names: Sequence[str]
 ) -> PartitionRows:
     header = partitioned(row)
-    selected = select_partitions(transaction.connection, header, ByNames(tuple(names)), context=context, is_write=True)
+    selected = select_for_write(transaction.connection, header, ByNames(tuple(names)), context)
     return read_partition_rows(transaction.connection, header, selected)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
+from hms_cache.metadata.column_types import column_names
 from hms_cache.metadata.names import DEFAULT_DATABASE, normalize_identifier, qualified
 from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.metadata.partition_names import values_of_name
@@ -77,8 +78,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         self, connection: Connection, row: TableRow, engine: str, valid_write_ids: str | None
     ) -> ColumnStatistics | None:
         """Statistics of all columns of a table that is at hand; None when there are none. One statement."""
-        columns = [] if row.table.sd is None else [column.name for column in row.table.sd.cols or ()]
-        found = self._of_table(connection, row, columns, engine, valid_write_ids)
+        found = self._of_table(connection, row, column_names(row.table), engine, valid_write_ids)
         return found if found.statsObj else None
 
     def _of_table(

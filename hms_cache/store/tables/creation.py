@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 from sqlalchemy.exc import IntegrityError
 
-from hms_cache.metadata.column_types import invalid_type
+from hms_cache.metadata.column_types import column_names, invalid_type
 from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_catalog, normalize_identifier
 from hms_cache.metadata.principals import USER, principal_type_name
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
@@ -200,7 +200,7 @@ class TableCreation(PartOfStore):
             found = self._context.warehouse.directory_statistics(location)
             is_empty = found is not None and not found.file_count
         if is_empty:
-            columns = request.columns or [column.name for column in table.sd.cols or []]
+            columns = request.columns or column_names(table)
             claim_nothing_there(table.parameters, columns)
 
     def _add_statistics(self, table: Table, location: AllowedLocation, options: EnvironmentOptions) -> None:

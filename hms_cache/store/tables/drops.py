@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, and_, bindparam, not_, or_, select
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.batches import batches
 from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
@@ -145,8 +146,7 @@ def drop_tables_of_database(
     kept: list[TableRow] = []
     owned: list[tuple[Table, Sequence[Location]]] = []
     for names in (views, others):
-        for start in range(0, len(names), _TABLES_AT_ONCE):
-            some = names[start : start + _TABLES_AT_ONCE]
+        for some in batches(names, _TABLES_AT_ONCE):
             found = read_tables(connection, str(database.catalogName), str(database.name), some)
             _require_unused(connection, found)
             elsewhere = _partitions_elsewhere(context, connection, found) if delete_data else {}
@@ -238,13 +238,13 @@ def _partitions_elsewhere(
         .join(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID)
         .order_by(PARTITIONS.c.PART_ID)
     )
-    for start in range(0, len(owners), _TABLES_IN_CONDITION):
+    for some in batches(owners, _TABLES_IN_CONDITION):
         of_some = [
             and_(
                 PARTITIONS.c.TBL_ID == row.table_id,
                 not_(begins_with(SDS.c.LOCATION, f"{row.table.sd.location}/")),
             )
-            for row in owners[start : start + _TABLES_IN_CONDITION]
+            for row in some
         ]
         for table_id, location in connection.execute(statement.where(or_(*of_some))):
             if location:

@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, MutableMapping, Sequence
 
 from sqlalchemy import update
 
+from hms_cache.batches import batches
 from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import ANY_WRITER, Writer
@@ -18,7 +19,7 @@ from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
-from hms_cache.store.partitions.selection import select_partitions
+from hms_cache.store.partitions.selection import select_for_write
 from hms_cache.store.rows.parameters import (
     SUPPORTED_STATISTICS,
     clear_column_statistics_accurate,
@@ -85,7 +86,7 @@ class TableTruncation(PartOfStore):
         connection, write_id = transaction.connection, writer.given_write_id
         header = partitioned(row)
         selection = AllPartitions() if names is None else ByNames(tuple(names))
-        selected = select_partitions(connection, header, selection, context=self._context, is_write=True)
+        selected = select_for_write(connection, header, selection, self._context)
         rows = read_partition_rows(connection, header, selected)
         befores = partitions_of_rows(rows)
         if not befores:
@@ -111,12 +112,8 @@ class TableTruncation(PartOfStore):
         change_parameters(connection, PARTITION_PARAMS, "PART_ID", parameter_changes)
         if is_written and features_of(connection).has_write_ids_of_tables:
             ids = rows.part_ids
-            for start in range(0, len(ids), 5_000):
-                connection.execute(
-                    update(PARTITIONS)
-                    .where(PARTITIONS.c.PART_ID.in_(ids[start : start + 5_000]))
-                    .values(WRITE_ID=write_id)
-                )
+            for some in batches(ids, 5000):
+                connection.execute(update(PARTITIONS).where(PARTITIONS.c.PART_ID.in_(some)).values(WRITE_ID=write_id))
         messages = self._context.messages
         if self._context.settings.events.single_alter_partitions_event:
             events = messages.build_alter_partitions(row.table, [after for _, after in changes], is_truncate=True)

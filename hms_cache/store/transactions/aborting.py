@@ -11,6 +11,7 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy import ColumnElement, Connection, delete, func, select, tuple_, update
 
+from hms_cache.batches import batches
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
@@ -70,8 +71,7 @@ def abort_txns(transaction: WriteTransaction, context: TxnContext, request: Abor
     """Abort those of the transactions that are open; returns their ids. Appends an ABORT_TXN for each."""
     aborted: list[int] = []
     wanted = sorted(set(request.txn_ids))
-    for start in range(0, len(wanted), _BATCH_SIZE):
-        batch = wanted[start : start + _BATCH_SIZE]
+    for batch in batches(wanted, _BATCH_SIZE):
         aborted += abort_open_txns(transaction, context, batch, request.errorCode)
     return aborted
 

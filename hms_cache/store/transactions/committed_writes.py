@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import select, tuple_
 
+from hms_cache.batches import batches
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.database import Database, features_of
@@ -34,8 +35,7 @@ def read_committed_writes(database: Database, txn_ids: Sequence[int]) -> Mapping
     with database.checking() as connection:
         if not features_of(connection).has(TXN_TO_WRITE_ID):
             return found  # a schema of Hive 3.1 on PostgreSQL has it under another name
-        for start in range(0, len(txn_ids), _BATCH_SIZE):
-            batch = list(txn_ids[start : start + _BATCH_SIZE])
+        for batch in batches(txn_ids, _BATCH_SIZE):
             rows = connection.execute(
                 select(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID)
                 .where(_IS_OF_A_TABLE, W.T2W_TXNID.in_(batch))

@@ -8,32 +8,20 @@ from sqlalchemy import BigInteger, Column, Connection, select, text
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
-from hms_cache.store.engine.dialects import take_from_counter
+from hms_cache.store.engine.dialects import SqlFunction, take_from_counter
 from hms_cache.store.schema import TXN_LOCK_TBL
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
 
-class now_ms(FunctionElement[int]):
+class now_ms(SqlFunction[int]):
     """The database's clock, milliseconds since 1970 UTC. All times of the transaction tables are of this clock."""
 
     type = BigInteger()
     inherit_cache = True
-
-
-@compiles(now_ms)
-def _now_ms_on_sqlite(element: now_ms, compiler: Any, **_: Any) -> str:
-    return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)"
-
-
-@compiles(now_ms, "mysql", "mariadb")
-def _now_ms_on_mysql(element: now_ms, compiler: Any, **_: Any) -> str:
+    sql = "CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)"
     # UTC: the session's zone has an hour each year in which UNIX_TIMESTAMP(NOW()) is ambiguous.
-    return "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6)) DIV 1000)"
-
-
-@compiles(now_ms, "postgresql")
-def _now_ms_on_postgresql(element: now_ms, compiler: Any, **_: Any) -> str:
-    return "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
+    sql_on_mysql = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6)) DIV 1000)"
+    sql_on_postgresql = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 
 
 class time_after_waiting_ms(FunctionElement[int]):

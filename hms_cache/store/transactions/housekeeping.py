@@ -12,6 +12,7 @@ from dataclasses import astuple
 
 from sqlalchemy import Connection, and_, case, delete, func, select
 
+from hms_cache.batches import batches
 from hms_cache.clock import stored_s
 from hms_cache.config.quantities import whole_seconds
 from hms_cache.store.engine.text_conditions import ExactText, same_text
@@ -106,8 +107,7 @@ def _clean_txns(connection: Connection, context: TxnContext) -> int:
             .limit(_BATCH_SIZE)
         ).scalars()
     )
-    for start in range(0, len(ids), 1000):
-        batch = ids[start : start + 1000]
+    for batch in batches(ids, 1000):
         for txn_id in context.histories:
             # There may be more than one step deletes; a foreign key would hold the row.
             connection.execute(delete(txn_id.table).where(txn_id.in_(batch)))
@@ -121,8 +121,8 @@ def _clean_histories(connection: Connection, context: TxnContext) -> None:
     for txn_id in context.histories:
         is_open = select(T.TXN_ID).where(T.TXN_ID == txn_id, T.TXN_STATE == TXN_OPEN).exists()
         over = connection.execute(select(txn_id).distinct().where(~is_open).limit(_BATCH_SIZE)).scalars().all()
-        for start in range(0, len(over), 1000):
-            connection.execute(delete(txn_id.table).where(txn_id.in_(over[start : start + 1000])))
+        for some in batches(over, 1000):
+            connection.execute(delete(txn_id.table).where(txn_id.in_(some)))
 
 
 def _clean_write_ids(connection: Connection, context: TxnContext) -> int:

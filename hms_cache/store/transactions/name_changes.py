@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, delete, not_, update
 
+from hms_cache.batches import batches
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.text_conditions import one_of_texts, same_text
@@ -136,8 +137,7 @@ def drop_partitions_from_transaction_tables(
     for columns in (_COMPONENTS, _COMPLETED, _QUEUE, _HISTORY, _METRICS):
         if columns.partition is None or not features.has(columns.database.table):
             continue
-        for start in range(0, len(names), _PARTITIONS_IN_A_STATEMENT):
-            some = names[start : start + _PARTITIONS_IN_A_STATEMENT]
+        for some in batches(names, _PARTITIONS_IN_A_STATEMENT):
             condition = columns.condition(whole) & one_of_texts(columns.partition, some)
             connection.execute(delete(columns.database.table).where(condition))
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
 
+from hms_cache.batches import batches
 from hms_cache.store.schema import COMPACTION_QUEUE
 from hms_cache.store.transactions.codes import READY_FOR_CLEANING
 from hms_cache.store.transactions.names import plain_database, plain_table
@@ -52,8 +53,7 @@ def dropped_tables(connection: Connection, database: str, table: str | None = No
 
 def forget_entries(connection: Connection, entry_ids: Sequence[int]) -> None:
     """Take entries out of the queue, a statement per 1,000 of them."""
-    for start in range(0, len(entry_ids), _ROWS_IN_A_STATEMENT):
-        some = entry_ids[start : start + _ROWS_IN_A_STATEMENT]
+    for some in batches(entry_ids, _ROWS_IN_A_STATEMENT):
         connection.execute(delete(COMPACTION_QUEUE).where(Q.CQ_ID.in_(some)))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy import Column, Connection, Select, select
 
+from hms_cache.batches import batches
 from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import HIVE_LOCKS, TXNS
 
@@ -17,8 +18,7 @@ MOST_IDS = 1000
 def users_of_txns(connection: Connection, txn_ids: Sequence[int]) -> dict[int, str]:
     """Who opened each; those that are over and forgotten are left out. A statement for each thousand."""
     found: dict[int, str] = {}
-    for start in range(0, len(txn_ids), MOST_IDS):
-        some = list(txn_ids[start : start + MOST_IDS])
+    for some in batches(txn_ids, MOST_IDS):
         rows = connection.execute(select(TXNS.c.TXN_ID, TXNS.c.TXN_USER).where(TXNS.c.TXN_ID.in_(some)))
         found.update((txn_id, user) for txn_id, user in rows)
     return found

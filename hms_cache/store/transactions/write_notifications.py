@@ -11,10 +11,11 @@ from typing import Any
 from sqlalchemy import Connection, and_, delete, select
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.batches import batches
 from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.metadata.partition_names import escape_path_name
 from hms_cache.notifications.tjson import write_struct
-from hms_cache.store.engine.bulk_writes import batches, insert_rows, upsert_rows
+from hms_cache.store.engine.bulk_writes import insert_rows, upsert_rows
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.schema import TXN_WRITE_NOTIFICATION_LOG

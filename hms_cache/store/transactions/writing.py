@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection, delete, func, insert, or_, select
 
+from hms_cache.batches import batches
 from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import MIN_HISTORY_WRITE_ID, TXN_COMPONENTS, WRITE_SET
 from hms_cache.store.transactions.codes import INSERT, OPERATION_CODES, ROW_CHANGES, UPDATE
@@ -74,8 +75,7 @@ def add_write_ids_to_min_history(
         rows.append({"MH_TXNID": txn_id, "MH_DATABASE": database, "MH_TABLE": table, "MH_WRITEID": write_id})
     lock_open_txn(connection, txn_id)
     history = MIN_HISTORY_WRITE_ID.c
-    for start in range(0, len(rows), _TABLES_IN_A_STATEMENT):
-        some = rows[start : start + _TABLES_IN_A_STATEMENT]
+    for some in batches(rows, _TABLES_IN_A_STATEMENT):
         names = or_(
             *((history.MH_DATABASE == one["MH_DATABASE"]) & (history.MH_TABLE == one["MH_TABLE"]) for one in some)
         )

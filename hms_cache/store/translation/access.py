@@ -18,15 +18,12 @@ from hms_cache.store.translation.capabilities import (
     CONNECTOR_WRITE,
     EXTERNAL_READ,
     EXTERNAL_WRITE,
-    FULL_ACID,
     FULL_ACID_READ,
     FULL_ACID_WRITE,
     FULL_ACID_WRITES,
-    INSERT_ONLY,
     INSERT_ONLY_READ,
     INSERT_ONLY_WRITE,
     INSERT_ONLY_WRITES,
-    MATERIALIZED_VIEW,
     MATERIALIZED_VIEWS,
     RAW_METADATA,
     SQL,
@@ -40,30 +37,21 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, StorageDescrip
 
 
 class Access(NamedTuple):
-    """What a client may do, what it would have to be able to do for more, and what the table asks for."""
+    """What a client may do, and what it would have to be able to do for more."""
 
     access_type: int | None
-    generated: list[str]
     required_reads: list[str] | None = None
     required_writes: list[str] | None = None
     hides_buckets: bool = False
 
 
-class TranslatedTable(NamedTuple):
-    """A table as a client sees it."""
-
-    table: Table
-    capabilities: list[str]
-    """What `get_tables_ext` answers as the table's."""
-
-
-def translate_table(table: Table, capabilities: Collection[str]) -> TranslatedTable:
+def translate_table(table: Table, capabilities: Collection[str]) -> Table:
     """A copy with access type and required capabilities; without buckets for clients that would get them wrong.
 
     Tables of other catalogs than the default one are left alone.
     """
     if (table.catName or DEFAULT_CATALOG).lower() != DEFAULT_CATALOG:
-        return TranslatedTable(table, [])
+        return table
     listed = (table.parameters or {}).get(TABLE_CAPABILITIES_PARAMETER)
     if listed is None:
         access = _access_by_type(table, capabilities)
@@ -78,7 +66,7 @@ def translate_table(table: Table, capabilities: Collection[str]) -> TranslatedTa
         changed.requiredWriteCapabilities = access.required_writes
     if access.hides_buckets and table.sd is not None and ACCEPTS_UNMODIFIED_METADATA not in capabilities:
         changed.sd = _without_buckets(table.sd)
-    return TranslatedTable(changed, access.generated)
+    return changed
 
 
 def translate_partitions(partitions: list[Partition], table: Table, capabilities: Collection[str]) -> list[Partition]:
@@ -130,91 +118,84 @@ def _access_by_type(table: Table, has: Collection[str]) -> Access:
         return _managed(table, has)
     if table.tableType == "VIRTUAL_VIEW":
         if SQL in has or CONNECTOR_READ in has:
-            return Access(ACCESSTYPE_READONLY, [])
-        return Access(ACCESSTYPE_NONE, [SQL, CONNECTOR_READ], [SQL, CONNECTOR_READ])
+            return Access(ACCESSTYPE_READONLY)
+        return Access(ACCESSTYPE_NONE, [SQL, CONNECTOR_READ])
     if table.tableType == "MATERIALIZED_VIEW":
         if (CONNECTOR_READ in has or FULL_ACID_READ in has) and MATERIALIZED_VIEWS in has:
-            return Access(ACCESSTYPE_READONLY, missing(MATERIALIZED_VIEW, has))
-        return Access(ACCESSTYPE_NONE, list(MATERIALIZED_VIEW), [CONNECTOR_READ, MATERIALIZED_VIEWS])
-    return Access(ACCESSTYPE_NONE, [])
+            return Access(ACCESSTYPE_READONLY)
+        return Access(ACCESSTYPE_NONE, [CONNECTOR_READ, MATERIALIZED_VIEWS])
+    return Access(ACCESSTYPE_NONE)
 
 
 def _external(table: Table, has: Collection[str]) -> Access:
-    generated = [EXTERNAL_READ, EXTERNAL_WRITE]
     if _is_bucketed(table):
-        generated.append(BUCKETS_VERSION_2)
         if BUCKETS_VERSION_2 in has:
-            return Access(ACCESSTYPE_READWRITE, generated)
-        return Access(ACCESSTYPE_READONLY, generated, None, [BUCKETS_VERSION_2], hides_buckets=True)
+            return Access(ACCESSTYPE_READWRITE)
+        return Access(ACCESSTYPE_READONLY, None, [BUCKETS_VERSION_2], hides_buckets=True)
     if EXTERNAL_READ not in has:
-        return Access(ACCESSTYPE_NONE, generated, [EXTERNAL_READ], [EXTERNAL_WRITE])
+        return Access(ACCESSTYPE_NONE, [EXTERNAL_READ], [EXTERNAL_WRITE])
     if EXTERNAL_WRITE not in has:
-        return Access(ACCESSTYPE_READONLY, generated, None, [EXTERNAL_WRITE])
-    return Access(ACCESSTYPE_READWRITE, generated)
+        return Access(ACCESSTYPE_READONLY, None, [EXTERNAL_WRITE])
+    return Access(ACCESSTYPE_READWRITE)
 
 
 def _managed(table: Table, has: Collection[str]) -> Access:
     transactional = (table.parameters or {}).get("transactional")
     if transactional is None or transactional.lower() == "false":
-        return Access(ACCESSTYPE_READWRITE, list(FULL_ACID_WRITES))
+        return Access(ACCESSTYPE_READWRITE)
     if transactional.lower() != "true":
-        return Access(None, [])
-    everything: tuple[str, ...]
+        return Access(None)
     if _is_insert_only(table):
-        write, read, all_writes, everything = INSERT_ONLY_WRITE, INSERT_ONLY_READ, INSERT_ONLY_WRITES, INSERT_ONLY
-        if write not in has and CONNECTOR_WRITE not in has and read not in has and CONNECTOR_READ not in has:
-            everything = (*FULL_ACID, *INSERT_ONLY)
+        write, read, all_writes = INSERT_ONLY_WRITE, INSERT_ONLY_READ, INSERT_ONLY_WRITES
     else:
-        write, read, all_writes, everything = FULL_ACID_WRITE, FULL_ACID_READ, FULL_ACID_WRITES, FULL_ACID
+        write, read, all_writes = FULL_ACID_WRITE, FULL_ACID_READ, FULL_ACID_WRITES
     if write in has or CONNECTOR_WRITE in has:
-        return Access(ACCESSTYPE_READWRITE, [each for each in has if each in all_writes])
+        return Access(ACCESSTYPE_READWRITE)
     if read in has or CONNECTOR_READ in has:
-        known_reads = [each for each in has if each in reads(everything)]
-        return Access(ACCESSTYPE_READONLY, [*all_writes, *known_reads], None, list(all_writes))
-    return Access(ACCESSTYPE_NONE, list(everything), [CONNECTOR_READ, read], list(all_writes))
+        return Access(ACCESSTYPE_READONLY, None, list(all_writes))
+    return Access(ACCESSTYPE_NONE, [CONNECTOR_READ, read], list(all_writes))
 
 
 def _access_by_list(table: Table, required: list[str], has: Collection[str]) -> Access:
     """For a table that lists what it asks for."""
     has_all = not missing(required, has)
     if table.tableType == "EXTERNAL_TABLE":
-        return Access(ACCESSTYPE_READWRITE, required) if has_all else _listed_external(table, required, has)
+        return Access(ACCESSTYPE_READWRITE) if has_all else _listed_external(table, required, has)
     if table.tableType == "MANAGED_TABLE":
-        return Access(ACCESSTYPE_READWRITE, required) if has_all else _listed_managed(table, required, has)
+        return Access(ACCESSTYPE_READWRITE) if has_all else _listed_managed(table, required, has)
     if table.tableType in ("VIRTUAL_VIEW", "MATERIALIZED_VIEW"):
         if has_all:
-            return Access(ACCESSTYPE_READONLY, [])
-        return Access(ACCESSTYPE_NONE, required, missing(reads(required), reads(has)))
-    return Access(ACCESSTYPE_NONE, required, reads(required), writes(required))
+            return Access(ACCESSTYPE_READONLY)
+        return Access(ACCESSTYPE_NONE, missing(reads(required), reads(has)))
+    return Access(ACCESSTYPE_NONE, reads(required), writes(required))
 
 
 def _listed_external(table: Table, required: list[str], has: Collection[str]) -> Access:
     hides_buckets = BUCKETS_VERSION_2 in required and BUCKETS_VERSION_2 not in has
     required_writes = [BUCKETS_VERSION_2] if hides_buckets else []
     if EXTERNAL_WRITE in required and EXTERNAL_WRITE in has and not _is_bucketed(table):
-        return Access(ACCESSTYPE_READWRITE, required, hides_buckets=hides_buckets)
+        return Access(ACCESSTYPE_READWRITE, hides_buckets=hides_buckets)
     if EXTERNAL_READ in required and EXTERNAL_READ in has:
         required_writes.append(EXTERNAL_WRITE)
-        return Access(ACCESSTYPE_READONLY, required, None, required_writes, hides_buckets)
+        return Access(ACCESSTYPE_READONLY, None, required_writes, hides_buckets)
     required_writes += writes(required)
-    return Access(ACCESSTYPE_NONE, required, [EXTERNAL_READ], required_writes, hides_buckets)
+    return Access(ACCESSTYPE_NONE, [EXTERNAL_READ], required_writes, hides_buckets)
 
 
 def _listed_managed(table: Table, required: list[str], has: Collection[str]) -> Access:
     transactional = (table.parameters or {}).get("transactional")
     if transactional is None or transactional.lower() == "false":
         lacking = missing(required, has)
-        return Access(ACCESSTYPE_READONLY, lacking, None, writes(lacking))
+        return Access(ACCESSTYPE_READONLY, None, writes(lacking))
     if transactional.lower() != "true":
-        return Access(None, [])
+        return Access(None)
     lacking_writes = missing(writes(required), writes(has))
     is_insert_only = _is_insert_only(table)
-    if FULL_ACID_WRITE in has or not missing(writes(required), has):
-        return Access(ACCESSTYPE_READWRITE, [] if is_insert_only else [FULL_ACID_WRITE])
-    if CONNECTOR_WRITE in has:
-        return Access(ACCESSTYPE_READWRITE, [CONNECTOR_WRITE, *reads(required)])
-    if is_insert_only and (INSERT_ONLY_READ in has or not missing(reads(required), has)):
-        return Access(ACCESSTYPE_READONLY, [INSERT_ONLY_WRITE, *lacking_writes], None, lacking_writes)
-    if CONNECTOR_READ in has or (FULL_ACID_READ in has and not is_insert_only):
-        return Access(ACCESSTYPE_READONLY, [CONNECTOR_READ, *lacking_writes], None, lacking_writes)
-    return Access(ACCESSTYPE_NONE, required, missing(reads(required), reads(has)), lacking_writes)
+    if FULL_ACID_WRITE in has or CONNECTOR_WRITE in has or not missing(writes(required), has):
+        return Access(ACCESSTYPE_READWRITE)
+    may_read = FULL_ACID_READ in has
+    if is_insert_only:
+        may_read = INSERT_ONLY_READ in has or not missing(reads(required), has)
+    if may_read or CONNECTOR_READ in has:
+        return Access(ACCESSTYPE_READONLY, None, lacking_writes)
+    return Access(ACCESSTYPE_NONE, missing(reads(required), reads(has)), lacking_writes)

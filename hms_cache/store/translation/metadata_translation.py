@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import DatabaseName, database_name
 from hms_cache.store.engine.context import StoreContext
-from hms_cache.store.translation.access import TranslatedTable, translate_partitions, translate_table
+from hms_cache.store.translation.access import translate_partitions, translate_table
 from hms_cache.store.translation.capabilities import (
     FULL_ACID_WRITE,
     FULL_ACID_WRITES,
@@ -40,12 +40,6 @@ class MetadataTranslation:
         """The table as this client sees it."""
         if not self.is_on or wants_raw_metadata(capabilities):
             return table
-        return translate_table(table, capabilities or ()).table
-
-    def extended_table(self, table: Table, capabilities: Collection[str] | None) -> TranslatedTable:
-        """The same with the capabilities that the table asks for."""
-        if not self.is_on or wants_raw_metadata(capabilities):
-            return TranslatedTable(table, [])
         return translate_table(table, capabilities or ())
 
     def partitions(

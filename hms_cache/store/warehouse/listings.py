@@ -15,6 +15,7 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, TypedDict
 
+from hms_cache.batches import batches
 from hms_cache.metrics import TallyFamily
 from hms_cache.store.warehouse import local_files, remote_files
 from hms_cache.store.warehouse.allowed import AllowedLocation
@@ -99,8 +100,7 @@ class Listings:
             by_system.setdefault(file_system_of(location), []).append(index)
         found: list[list[str]] = [[]] * len(locations)
         for file_system, indexes in by_system.items():
-            for start in range(0, len(indexes), DIRECTORIES_AT_ONCE):
-                some = indexes[start : start + DIRECTORIES_AT_ONCE]
+            for some in batches(indexes, DIRECTORIES_AT_ONCE):
                 wanted = [locations[index] for index in some]
                 answers = self._warehouse.ask(
                     file_system,

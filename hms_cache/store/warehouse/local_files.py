@@ -93,12 +93,7 @@ def is_vacant(path: str, roots: Sequence[str]) -> bool:
 
 def exists(path: str, roots: Sequence[str]) -> bool:
     """Whether there is anything of that name, a link that leads nowhere included."""
-    try:
-        with _parent(path, roots) as (parent, name):
-            os.stat(name, dir_fd=parent, follow_symlinks=False)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    return True
+    return _status(path, roots) is not None
 
 
 def make_directory(path: str, roots: Sequence[str]) -> bool:
@@ -410,18 +405,21 @@ def owner_id(path: str, roots: Sequence[str]) -> int | None:
 
 def modified_s(path: str, roots: Sequence[str]) -> float | None:
     """When the file or directory itself was last changed (epoch); None when nothing is there."""
-    try:
-        with _parent(path, roots) as (parent, name):
-            return os.stat(name, dir_fd=parent, follow_symlinks=False).st_mtime
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+    found = _status(path, roots)
+    return None if found is None else found.st_mtime
 
 
 def inode(path: str, roots: Sequence[str]) -> int | None:
     """The number of the file or directory on its file system; None when nothing is there."""
+    found = _status(path, roots)
+    return None if found is None else found.st_ino
+
+
+def _status(path: str, roots: Sequence[str]) -> os.stat_result | None:
+    """Of the file or directory itself, even if it is a link."""
     try:
         with _parent(path, roots) as (parent, name):
-            return os.stat(name, dir_fd=parent, follow_symlinks=False).st_ino
+            return os.stat(name, dir_fd=parent, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
         return None
 

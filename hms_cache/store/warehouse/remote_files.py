@@ -22,6 +22,7 @@ from typing import Any, Protocol
 
 from fsspec.core import has_magic
 
+from hms_cache.batches import batches
 from hms_cache.store.warehouse.key_stores import key_store_of
 from hms_cache.store.warehouse.keys import KeyStore, StoredObject, bucket_and_key
 from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
@@ -363,8 +364,7 @@ def copy_objects(file_system: Any, source: str, destination: str, objects: Seque
 def delete_objects(file_system: Any, path: str, suffixes: Sequence[str]) -> None:
     """Deletes these objects of a directory, in order; one that is not there is fine. Raises OSError."""
     bucket, key = bucket_and_key(path)
-    for start in range(0, len(suffixes), _KEYS_AT_ONCE):
-        some = suffixes[start : start + _KEYS_AT_ONCE]
+    for some in batches(suffixes, _KEYS_AT_ONCE):
         errors = _store(file_system).delete(bucket, [key + suffix for suffix in some])
         for first, error in errors.items():
             raise OSError(f"{len(errors)} objects cannot be deleted, the first {first}: {error}") from error

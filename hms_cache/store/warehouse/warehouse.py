@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
+from hms_cache.batches import batches
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.registry import WarehouseMetrics
@@ -207,8 +208,7 @@ class Warehouse(WarehouseLayout):
         for index, location in enumerate(locations):
             by_file_system.setdefault(file_system_of(location), []).append(index)
         for file_system, indexes in by_file_system.items():
-            for start in range(0, len(indexes), DIRECTORIES_AT_ONCE):
-                some = indexes[start : start + DIRECTORIES_AT_ONCE]
+            for some in batches(indexes, DIRECTORIES_AT_ONCE):
                 answers: Sequence[bool | Exception]
                 try:
                     answers = self._make_some(file_system, [locations[index] for index in some])

@@ -27,6 +27,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.batches import batches
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store.engine.dialects import take_from_counter
 from hms_cache.store.engine.direct_statements import (
@@ -524,8 +525,7 @@ def repl_tbl_writeid_state(
         # Each becomes a transaction here.
         told = exceeded("request_transactions")
         raise MetaException(f"the list has {len(invalid)} open or aborted write ids, and may have {most} ({told})")
-    for start in range(0, len(invalid), context.transactions.max_open_batch):
-        batch = invalid[start : start + context.transactions.max_open_batch]
+    for batch in batches(invalid, context.transactions.max_open_batch):
         opening = OpenTxnRequest(num_txns=len(batch), user=request.user, hostname=request.hostName)
         txn_ids = open_txns(transaction, context, opening)
         _insert(connection, database, table, dict(zip(txn_ids, batch, strict=True)))

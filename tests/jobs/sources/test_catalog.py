@@ -11,6 +11,7 @@ from sqlalchemy import create_engine, text
 from hms_cache.jobs.sources import register
 from hms_cache.jobs.sources.catalog import HmsCatalogReader, PartitionSlice, TableSlice
 from hms_cache.jobs.sources.catalog_schemas import TABLES
+from hms_cache.jobs.sources.options import SliceSize
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import TableScope
 from tests.clients.spark.session import SparkProcess
@@ -139,7 +140,7 @@ def test_what_is_dropped_after_planning_is_left_out(start_server: ServerStarter,
     server = start_server("sqlite")
     fill(server.uri)
     origin = Origin(metastore=server.uri) if through == "metastore" else Origin(database=server.database_url)
-    reader = HmsCatalogReader("partitions", origin, TableScope.of_text("sales.*"), partitions_per_slice=100)
+    reader = HmsCatalogReader("partitions", origin, TableScope.of_text("sales.*"), slice_size=SliceSize(500, 100))
     slices = list(reader.partitions())
     assert [len(part.ranges) for part in slices if isinstance(part, PartitionSlice)] == [1, 1, 1, 1]
     with closing(Catalog(server.uri)) as catalog:
@@ -155,7 +156,7 @@ def test_patterns_and_slices_of_tables(start_server: ServerStarter) -> None:
         "tables",
         Origin(metastore=server.uri),
         TableScope.of_text("sales.p*, hive.sales.big, no*.x"),
-        tables_per_slice=1,
+        slice_size=SliceSize(tables=1, partitions=20_000),
     )
     slices = list(reader.partitions())
     assert [part.tables for part in slices if isinstance(part, TableSlice)] == [("big",), ("plain",)]

@@ -15,6 +15,7 @@ from hms_cache.jobs.sources.catalog import HmsCatalogReader, HmsCatalogSource
 from hms_cache.jobs.sources.catalog_schemas import SCHEMAS
 from hms_cache.jobs.sources.events import SCHEMA as EVENTS
 from hms_cache.jobs.sources.events import EventOptions, HmsEventsReader, HmsEventsSource
+from hms_cache.jobs.sources.options import SliceSize
 from hms_cache.jobs.sources.origin import Origin
 from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.store.engine.database import Database
@@ -86,13 +87,13 @@ def test_the_answer_is_that_of_reading_all(start_server: ServerStarter, filters:
     for origin in (Origin(metastore=server.uri), Origin(database=server.database_url)):
         for kind, size in zip(SCHEMAS, itertools.cycle((1_000, 10)), strict=False):
             schema = SCHEMAS[kind].names
-            read = HmsCatalogReader(kind, origin, TableScope(), partitions_per_slice=size)
+            read = HmsCatalogReader(kind, origin, TableScope(), slice_size=SliceSize(500, size))
             everything = rows_of(read)
             assert len(everything) >= 3
             chosen = [(one, meaning) for one, meaning in filters if _column(one) in schema]
             for names, wanted in zip(some_columns(kind), _combinations(chosen), strict=False):
                 reader = HmsCatalogReader(
-                    kind, origin, TableScope(), partitions_per_slice=size, columns=columns_of(kind, names)
+                    kind, origin, TableScope(), slice_size=SliceSize(500, size), columns=columns_of(kind, names)
                 )
                 left = list(reader.pushFilters([one for one, _ in wanted]))
                 pushed += len(wanted) - len(left)

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName, packed
+from hms_cache.jobs.sources.options import SliceSize
 
 _RANGES = st.lists(
     st.builds(
@@ -22,7 +23,7 @@ _RANGES = st.lists(
 def test_each_range_is_in_one_slice_and_none_is_too_large(
     ranges: list[PartitionRange], partitions: int, tables: int
 ) -> None:
-    slices = list(packed(ranges, partitions, tables))
+    slices = list(packed(ranges, SliceSize(tables, partitions)))
     assert sorted((one for part in slices for one in part), key=str) == sorted(ranges, key=str)
     for part in slices:
         assert len(part) == 1 or all(one.is_whole for one in part)
@@ -31,6 +32,6 @@ def test_each_range_is_in_one_slice_and_none_is_too_large(
 
 def test_tables_of_middling_size_are_read_in_parallel() -> None:
     ranges = [PartitionRange(TableName("hive", "d", f"t{number}"), count=10_000) for number in range(10)]
-    assert [len(part) for part in packed(ranges, 20_000, 500)] == [2, 2, 2, 2, 2]
+    assert [len(part) for part in packed(ranges, SliceSize(500, 20_000))] == [2, 2, 2, 2, 2]
     small = [PartitionRange(TableName("hive", "d", f"t{number}"), count=3) for number in range(10)]
-    assert [len(part) for part in packed(small, 20_000, 4)] == [4, 4, 2]
+    assert [len(part) for part in packed(small, SliceSize(4, 20_000))] == [4, 4, 2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.sources.options import SliceSize
 from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.jobs.verify.comparison import Recheck
 from hms_cache.jobs.verify.objects import Unit
@@ -33,7 +34,7 @@ def test_the_parts_of_all_turns_are_everything(start_server: ServerStarter) -> N
             TableScope(("d.*",)),
             Recheck(1, 0),
             Sample.of_rate(rate, turn),
-            partitions_per_slice=4,
+            slice_size=SliceSize(100, 4),
         )
         units = [unit for unit in reader.partitions() if isinstance(unit, Unit)]
         tables = [(name,) for unit in units for name in unit.tables]

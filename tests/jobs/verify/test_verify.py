@@ -14,6 +14,7 @@ from sqlalchemy import create_engine, delete, select, update
 
 from hms_cache.jobs.frame import JobResult
 from hms_cache.jobs.registry import JOBS
+from hms_cache.jobs.sources.options import SliceSize
 from hms_cache.jobs.sources.scope import TableScope
 from hms_cache.jobs.verify.comparison import Recheck
 from hms_cache.jobs.verify.source import SCHEMA, HmsDifferencesReader
@@ -142,7 +143,7 @@ def live_writes(uri: str) -> Iterator[None]:
 def compare(servers: list[str], url: str, tables: str = "") -> tuple[set[tuple[Any, ...]], int]:
     """(kind, database, table, partition, field) of what differs, and how many objects were compared; no Spark."""
     reader = HmsDifferencesReader(
-        servers, url, TableScope.of_text(tables), Recheck(2, 0.05), tables_per_slice=3, partitions_per_slice=8
+        servers, url, TableScope.of_text(tables), Recheck(2, 0.05), slice_size=SliceSize(tables=3, partitions=8)
     )
     rows = [dict(zip(SCHEMA.names, row, strict=True)) for part in reader.partitions() for row in reader.read(part)]
     different = {

@@ -31,8 +31,6 @@ def test_runtime_statistics(world: World) -> None:
     assert statistics.get(8, 0) == everything[:2]
     assert statistics.get(7, 0) == everything[:1]
     assert statistics.get(-1, now_s - 10) == everything[1:]
-    assert statistics.remove_before(now_s - 20) == 2
-    assert statistics.get(-1, 0) == everything[:1]
     for incomplete in (RuntimeStat(None, None, b""), RuntimeStat(None, 1, None)):
         with pytest.raises(ttypes.MetaException, match="need a weight and a payload"):
             statistics.add(incomplete)

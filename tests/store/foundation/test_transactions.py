@@ -401,7 +401,7 @@ def test_a_counter_whose_row_id_the_database_computes(empty_database: Database) 
             )
         )
         connection.commit()
-    assert empty_database.features.has_generated_notification_row_id
+    assert ("NOTIFICATION_SEQUENCE", "NNI_ID") in empty_database.features.generated_columns
     for _ in range(2):
         run_write(empty_database, lambda write: write.append_event(an_event()))
     assert event_ids(empty_database) == [1, 2]

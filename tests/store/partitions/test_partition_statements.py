@@ -21,10 +21,11 @@ from hms_cache.store.contract.partitions import (
 )
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import DirectQuery
+from hms_cache.store.engine.read_plans import carry_out
 from hms_cache.store.partitions import joined_names
 from hms_cache.store.partitions import reads as partition_reads
 from hms_cache.store.partitions import selection as partition_selection
-from hms_cache.store.partitions.joined_names import names_of_all
+from hms_cache.store.partitions.joined_names import names_of_all_plan
 from hms_cache.store.partitions.partitioned_tables import find_partitioned_table
 from hms_cache.store.schema import PARTITIONS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -184,7 +185,7 @@ def test_a_server_that_cuts_lists_short(unmanaged: PartitionCatalog) -> None:
             rows = partition_reads.read_partition_rows(
                 connection, header, partition_selection.SelectedPartitions(None, None)
             )
-            names = names_of_all(connection, header)
+            names = carry_out(connection, names_of_all_plan(connection, header))
             connection.exec_driver_sql("SET SESSION group_concat_max_len=16777216")
         assert partition_reads.partitions_of_rows(rows) == expected
         assert names == rows.names
@@ -197,7 +198,7 @@ def test_all_names_come_as_one_text_unless_it_does_not_add_up(unmanaged: Partiti
     catalog.create_table()
     with catalog.database.loading() as connection:
         header = find_partitioned_table(connection, TableName(*T))
-        assert names_of_all(connection, header) == []
+        assert carry_out(connection, names_of_all_plan(connection, header)) == []
     values = ["a ", "a", "A", "\x01", "\x02", "a,b", "\t", "%", "é"]
     catalog.writes.add_partitions(TableName(*T), [partition(value, "1") for value in values])
     for has_separator in (False, True):
@@ -206,7 +207,7 @@ def test_all_names_come_as_one_text_unless_it_does_not_add_up(unmanaged: Partiti
                 change = update(PARTITIONS).where(PARTITIONS.c.PART_NAME == "dt=a,b/hr=1")
                 connection.execute(change.values(PART_NAME="dt=a\x01b/hr=1"))
         with catalog.database.loading() as connection, count_statements(catalog.database) as seen:
-            names = names_of_all(connection, header)
+            names = carry_out(connection, names_of_all_plan(connection, header))
             assert names == sorted(name for _, name in partition_selection.all_names(connection, header))
             assert len(names) == len(values)
             assert any("\x01" in name for name in names) == has_separator
@@ -227,7 +228,8 @@ def test_names_that_are_too_long_for_one_text_come_in_several(
     with catalog.database.loading() as connection:
         header = find_partitioned_table(connection, TableName(*T))
         with count_statements(catalog.database) as seen:
-            assert names_of_all(connection, header) == sorted(f"dt={number}/hr=1" for number in range(23))
+            names = carry_out(connection, names_of_all_plan(connection, header))
+            assert names == sorted(f"dt={number}/hr=1" for number in range(23))
         assert seen.count == 2
 
 

@@ -184,10 +184,10 @@ def test_a_database_of_hive_3_is_opened_as_it_is(new_database: Callable[[], str]
         features = database.features
         assert features.version == "3.1.0"
         assert not features.has_write_ids_of_tables
-        assert not features.has_statistics_engine
+        assert not features.has(schema.TAB_COL_STATS.c.ENGINE)
         assert not features.has_min_history_write_id
         assert not features.has_transaction_lock_table
-        assert features.has_names_in_statistics
+        assert features.has(schema.TAB_COL_STATS.c.DB_NAME)
         assert ("TXNS" in features.folded_tables) == (database.dialect == "postgresql")
         differences = {str(difference) for difference in check_schema(database)}
         assert "column TBLS.WRITE_ID: expected bigint, found none" in differences

@@ -171,7 +171,6 @@ def test_features_of_a_database_of_hive_4_1(empty_database: Database) -> None:
     empty_database.forget_features()
     features = empty_database.features
     assert features.version == "4.1.0"
-    assert not features.has_names_in_statistics
     assert features.has(schema.TAB_COL_STATS.c.COLUMN_NAME) and not features.has(schema.TAB_COL_STATS.c.DB_NAME)
     values = {"CS_ID": 1, "DB_NAME": "d", "COLUMN_NAME": "c"}
     assert features.writable(schema.TAB_COL_STATS, values) == {"CS_ID": 1, "COLUMN_NAME": "c"}

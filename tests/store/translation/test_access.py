@@ -92,16 +92,16 @@ def test_access(
     given: ttypes.Table, has: list[str], access: int | None, reads: list[str] | None, writes: list[str] | None
 ) -> None:
     before = copy.deepcopy(given)
-    seen = translate_table(given, has).table
+    seen = translate_table(given, has)
     assert (seen.accessType, seen.requiredReadCapabilities, seen.requiredWriteCapabilities) == (access, reads, writes)
     assert given == before, "what others may hold has been changed"
 
 
 def test_buckets_are_hidden_from_clients_that_do_not_know_them() -> None:
     given = table("EXTERNAL_TABLE", 4)
-    assert translate_table(given, ["EXTREAD"]).table.sd.numBuckets == -1
-    assert translate_table(given, ["HIVEBUCKET2"]).table.sd.numBuckets == 4
-    assert translate_table(given, ["ACCEPTS_UNMODIFIED_METADATA"]).table.sd.numBuckets == 4
+    assert translate_table(given, ["EXTREAD"]).sd.numBuckets == -1
+    assert translate_table(given, ["HIVEBUCKET2"]).sd.numBuckets == 4
+    assert translate_table(given, ["ACCEPTS_UNMODIFIED_METADATA"]).sd.numBuckets == 4
     assert given.sd.numBuckets == 4
 
 
@@ -129,6 +129,6 @@ def test_buckets_of_partitions(of: ttypes.Table, has: list[str], buckets: int) -
 def test_other_catalogs_are_left_alone() -> None:
     given = table("EXTERNAL_TABLE", 4)
     given.catName = "other"
-    assert translate_table(given, ["X"]).table is given
+    assert translate_table(given, ["X"]) is given
     partition = ttypes.Partition(["1"], "d", "t", sd=ttypes.StorageDescriptor(numBuckets=4))
     assert translate_partitions([partition], given, ["X"]) == [partition]

@@ -1,0 +1,43 @@
+"""What is held of databases: of one, or of several of a catalog. Under the cache's lock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.reads.reading import Bypass, Need
+from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.metadata.object_names import DatabaseName
+
+MOST_LOADED_TOGETHER = 20
+"""Databases of which one read loads what is missing, a statement each: above it the store answers in one statement, and
+the next question of one of them loads it."""
+
+
+def database_names(cache: SharedCache, catalog: str) -> list[str] | Need:
+    """The names of all databases of the catalog."""
+    entry = cache.catalogs.get(catalog)
+    if entry is None or Facet.DATABASE_NAMES not in entry.facets:
+        return Need((Wanted(catalog, Facet.DATABASE_NAMES),))
+    names: list[str] = entry.facets[Facet.DATABASE_NAMES]
+    return names
+
+
+def of_database(cache: SharedCache, database: DatabaseName, facet: Facet) -> Any | Need:
+    """A facet of a database."""
+    entry = cache.databases.get(database)
+    if entry is None or facet not in entry.facets:
+        return Need((Wanted(database, facet),))
+    return entry.facets[facet]
+
+
+def of_each_database(cache: SharedCache, catalog: str, names: Sequence[str], facet: Facet) -> list[Any] | Need | Bypass:
+    """A facet of each of these databases."""
+    found = [of_database(cache, DatabaseName(catalog, name), facet) for name in names]
+    missing = [wanted for one in found if isinstance(one, Need) for wanted in one.wanted]
+    if len(missing) > MOST_LOADED_TOGETHER:
+        return Bypass(Reason.INCOMPLETE)
+    return Need(tuple(missing)) if missing else found
