@@ -47,8 +47,9 @@ async fn namespaces(catalog: &HmsCatalog, directory: &str) -> Done {
     let name = NamespaceIdent::new("rust".into());
     assert_eq!(kind(catalog.get_namespace(&name).await), Some(ErrorKind::NamespaceNotFound));
     assert!(!catalog.namespace_exists(&name).await?);
-    let location = format!("file:{directory}/rust.db");
-    let given = texts(&[("comment", "of Rust"), ("location", &location), ("a", "ü")]);
+    let path = format!("{directory}/rust.db"); // of anything else it makes a path
+    let location = format!("file:{path}");
+    let given = texts(&[("comment", "of Rust"), ("location", &path), ("a", "ü")]);
     catalog.create_namespace(&name, given.clone()).await?;
     assert_eq!(kind(catalog.create_namespace(&name, given).await), Some(ErrorKind::NamespaceAlreadyExists));
     let found = catalog.get_namespace(&name).await?;
