@@ -1,4 +1,4 @@
-"""Rust: the `hive_metastore` crate over both of its transports, and the catalog of iceberg-rust, which is built on it."""
+"""Rust: the `hive_metastore` crate over both of its transports, and the catalog of iceberg-rust, built on it."""
 
 from __future__ import annotations
 
