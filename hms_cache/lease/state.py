@@ -12,13 +12,14 @@
 | `written`, `abandoned`| its end; the floor, of its tables or of everything, rises to its event                    |
 | `over`                | the same, told again on a new connection                                                  |
 | `tended`              | its end was not heard, its writer was fenced and the position read                        |
+| `exempt`              | memory comes to events that nobody announces, since they change no answer                 |
 | `alarm`               | an event that no member announced: no lease any more                                      |
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -223,6 +224,12 @@ class LeaseState:
         return self.now_s() < deadline_s and table_number(table) not in busy
 
     # ---- memory ----
+
+    def exempt(self, event_ids: Iterable[int]) -> None:
+        """These are about transactions alone (`scopes`), so that no member announces them. Before memory has them."""
+        with self._lock:
+            for event_id in event_ids:
+                self._account(event_id, event_id)
 
     def moved(self) -> None:
         """Memory has come to another position."""
