@@ -75,6 +75,12 @@ class Lease(Protocol):
     now_s: Callable[[], float]
     """The clock of the deadline."""
 
+    is_read: bool
+    """Set by reads: memory is followed more closely."""
+
+    def moved(self) -> None:
+        """Memory has come to another position, so that the lease may count again."""
+
     def answers_table(self, table: TableName) -> bool:
         """Whether memory shows every event that is committed and may change an answer from the struct, the partitions
         or the statistics of this table."""
@@ -241,6 +247,8 @@ class Freshness:
         if self._cache.position < needed and not self._follower.ensure_applied(needed, self.apply_timeout_s):
             return False
         self.found_current(result.sent_s, generation)
+        if self.lease is not None:
+            self.lease.moved()
         return self.may_serve()
 
     def holds_lease(self, table: TableName | None = None) -> bool:
@@ -253,6 +261,7 @@ class Freshness:
         lease = self.lease
         if lease is None or not self.may_serve():
             return False
+        lease.is_read = True
         return lease.now_s() < lease.deadline_s or (table is not None and lease.answers_table(table))
 
     def is_proven(self, history: History) -> bool:
@@ -291,6 +300,8 @@ class Freshness:
             if cache.generation != self._generation:
                 return False
             self._current_at_s = max(self._current_at_s, result.sent_s)
+        if self.lease is not None:
+            self.lease.moved()
         return True
 
     def is_recent(self) -> bool:

@@ -75,6 +75,8 @@ class LeaseState:
         """The one number that a read compares: no answer by lease from then on."""
         self._of_tables: tuple[float, frozenset[int]] = (NEVER, frozenset())
         """The same for reads of one table alone, and the tables of which none is answered. Replaced as a whole."""
+        self.is_read = False
+        """Whether anybody has asked for the lease since memory was last brought up to a write (`follows_reads`)."""
         self.changed = threading.Event()
         """There is something for the membership's thread to do."""
         self._position = position
@@ -177,14 +179,14 @@ class LeaseState:
             self._raise_floor(last, write.scope if write is not None else EVERYTHING)
             self._account(first, last)
             self._decide()
-        self.changed.set()
+        self._wake_for_reads()
 
     def abandoned(self, intent: Intent) -> None:
         """It was rolled back."""
         with self._lock:
             self._intents.pop(intent, None)
             self._decide()
-        self.changed.set()
+        self._wake_for_reads()
 
     def over(self, member: str, below: int, position: int) -> None:
         """All writes of this member with lower numbers have ended; those that were committed, not after `position`."""
@@ -196,7 +198,18 @@ class LeaseState:
                 for intent in ended:
                     del self._intents[intent]
                 self._decide()
-        self.changed.set()
+        self._wake_for_reads()
+
+    def _wake_for_reads(self) -> None:
+        """Memory follows a write at once where it is read. Elsewhere the first read brings it up, or the next renewal:
+        to follow each write costs its servers as much as the write's own statements under the lock."""
+        if self.is_read:
+            self.changed.set()
+
+    def follows_reads(self) -> bool:
+        """Whether memory is to be brought up now, since it was read; the next time only if it was read again."""
+        was_read, self.is_read = self.is_read, False
+        return was_read
 
     def unheard(self, patience_s: float) -> list[Intent]:
         """Writes of other members of which nothing was heard for so long."""

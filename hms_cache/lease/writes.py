@@ -99,6 +99,8 @@ class LeaseWrites:
         self._open: dict[int, Write] = {}
         self._doubtful: list[Write] = []
         self._others: tuple[str, ...] = ()
+        self._met: dict[str, str] | None = None
+        """The other members' addresses as the links have them."""
         self._longest_s = state.length_s
         """The longest lease that was seen."""
         self.revocations = Revocations(database, state.now_s, self.lock)
@@ -121,7 +123,9 @@ class LeaseWrites:
         with self.lock:
             self._others = tuple(others)
             self._longest_s = max([self._longest_s, *(row.lease_ms / 1000 for row in rows)])
-        self._links.meet(others)
+            if others != self._met:
+                self._met = others
+                self._links.meet(others)
 
     # ---- the writing thread ----
 
