@@ -35,7 +35,7 @@ GUARDS_OF_A_TABLE = ("a table not told", "written without the table's floor")
 
 GUARD_OF_QUIET_WRITES = "a quiet write that changes answers"
 
-pytestmark = [pytest.mark.soak, pytest.mark.long, pytest.mark.java]
+pytestmark = [pytest.mark.soak, pytest.mark.long, pytest.mark.java, pytest.mark.timeout(LIMIT_S + 60)]
 
 
 @pytest.fixture(scope="module")
