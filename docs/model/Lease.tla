@@ -10,6 +10,8 @@
 (* A write says what it may change: anything, or single tables. Here it    *)
 (* touches a table or does not. A read of that table alone is answered     *)
 (* while HasLeaseOfTable holds: writes that do not touch it do not matter. *)
+(* A quiet write changes no answer at all: a transaction that begins or    *)
+(* ends. Nobody is told of it, and it waits for nobody but the lock.       *)
 (*                                                                         *)
 (* Time passes in steps. In a step each clock moves by Slow or Fast units, *)
 (* whichever it likes: clocks drift, and no two are compared. A process    *)
@@ -21,6 +23,7 @@ EXTENDS Integers, FiniteSets
 CONSTANTS
     Servers,        \* the servers that may join
     MaxWrites,      \* writes that are begun in one behavior
+    MaxQuiet,       \* quiet writes in one behavior
     MaxEpoch,       \* joins of one server
     MaxCrashes,     \* crashes in one behavior
     Broken          \* the guard that is left out; "none" for the rule itself
@@ -33,6 +36,7 @@ NoServer == "nobody"
 
 VARIABLES
     position,   \* committed events
+    changed,    \* the last event that changed an answer
     lock,       \* who holds the lock of NOTIFICATION_SEQUENCE
     row,        \* HMS_CACHE_MEMBERS: epoch, whether there may be a lease, whether it was revoked, whether its writes were
                 \* fenced, and whether the row is there at all
@@ -48,10 +52,11 @@ VARIABLES
     seen,       \* rows that it has seen revoked, and for how many units
     messages,   \* on the way
     begun,      \* writes begun so far
+    quiet,      \* quiet writes so far
     crashes
 
-vars == <<position, touched, lock, row, epoch, lease, renewal, applied, floor, tableFloor, intents, write, seen, messages, begun, crashes>>
-database == <<position, touched, lock, row>>
+vars == <<position, changed, touched, lock, row, epoch, lease, renewal, applied, floor, tableFloor, intents, write, seen, messages, begun, quiet, crashes>>
+database == <<position, changed, touched, lock, row, quiet>>
 floors == <<floor, tableFloor>>
 
 Min(a, b) == IF a < b THEN a ELSE b
@@ -73,12 +78,14 @@ Init ==
     /\ applied = [s \in Servers |-> 0]
     /\ floor = [s \in Servers |-> 0]
     /\ tableFloor = [s \in Servers |-> 0]
+    /\ changed = 0
     /\ touched = 0
     /\ intents = [s \in Servers |-> {}]
     /\ write = [s \in Servers |-> NoWrite]
     /\ seen = [s \in Servers |-> [m \in Servers |-> Unseen]]
     /\ messages = {}
     /\ begun = 0
+    /\ quiet = 0
     /\ crashes = 0
 
 HasLease(s) == /\ epoch[s] # 0
@@ -104,7 +111,7 @@ Join(s) ==
     /\ epoch' = [epoch EXCEPT ![s] = row[s].epoch + 1]
     /\ floor' = [floor EXCEPT ![s] = Max(@, position)]
     /\ tableFloor' = [tableFloor EXCEPT ![s] = Max(@, position)]
-    /\ UNCHANGED <<position, touched, lock, lease, renewal, applied, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, lock, lease, renewal, applied, intents, write, seen, messages, begun, crashes>>
 
 (* The statement is sent and the database reads the row; the answer comes later. *)
 Renew(s) ==
@@ -181,7 +188,7 @@ Locked(s) ==
            late == {m \in Servers : need[m] > 0} \ write[s].told
        IN /\ write' = [write EXCEPT ![s].phase = "gathering", ![s].need = need, ![s].told = @ \cup late]
           /\ messages' = messages \cup Writing(s, write[s].key, Announced(write[s].touches), late)
-    /\ UNCHANGED <<position, touched, row, epoch, lease, renewal, applied, floors, intents, seen, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, row, epoch, lease, renewal, applied, floors, intents, seen, begun, crashes>>
 
 IsOut(s, m) == /\ seen[s][m].epoch = write[s].need[m]
                /\ seen[s][m].waited >= WaitUnits \/ Broken = "no wait after revoking"
@@ -196,19 +203,31 @@ Revoke(s, m) ==
     /\ seen[s][m].epoch # write[s].need[m]
     /\ row' = [row EXCEPT ![m].revoked = (row[m].epoch = write[s].need[m]) \/ row[m].revoked]
     /\ seen' = [seen EXCEPT ![s][m] = [epoch |-> write[s].need[m], waited |-> 0]]
-    /\ UNCHANGED <<position, touched, lock, epoch, lease, renewal, applied, floors, intents, write, messages, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, lock, epoch, lease, renewal, applied, floors, intents, write, messages, begun, crashes>>
 
 (* Leases that are over for good are marked with the commit: no other writer has to wait for them. *)
 Commit(s) ==
     /\ write[s].phase = "gathering"
     /\ \A m \in Servers : ~IsMissing(s, m)
     /\ position' = position + 1
+    /\ changed' = position + 1
     /\ touched' = IF write[s].touches THEN position + 1 ELSE touched
     /\ lock' = NoServer
     /\ write' = [write EXCEPT ![s].phase = "committed", ![s].at = position + 1]
     /\ row' = [m \in Servers |-> IF write[s].need[m] > 0 /\ IsOut(s, m) /\ row[m].epoch = write[s].need[m] /\ row[m].revoked
                                    THEN [row[m] EXCEPT !.lease = FALSE] ELSE row[m]]
-    /\ UNCHANGED <<epoch, lease, renewal, applied, floors, intents, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<epoch, lease, renewal, applied, floors, intents, seen, messages, begun, quiet, crashes>>
+
+(* One step: what is done under the lock waits for nobody. It need not be a member's. *)
+QuietWrite ==
+    /\ lock = NoServer
+    /\ quiet < MaxQuiet
+    /\ quiet' = quiet + 1
+    /\ position' = position + 1
+    /\ IF Broken = "a quiet write that changes answers"
+         THEN changed' = position + 1 /\ touched' = position + 1
+         ELSE UNCHANGED <<changed, touched>>
+    /\ UNCHANGED <<lock, row, epoch, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes>>
 
 (* The answer to COMMIT has come. *)
 Told(s) ==
@@ -226,7 +245,7 @@ Rollback(s) ==
     /\ intents' = [intents EXCEPT ![s] = @ \ Of(s, s, write[s].key)]
     /\ messages' = messages \cup Over(s, "abandoned", 0)
     /\ write' = [write EXCEPT ![s] = NoWrite]
-    /\ UNCHANGED <<position, touched, row, epoch, lease, renewal, applied, floors, seen, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, row, epoch, lease, renewal, applied, floors, seen, begun, crashes>>
 
 (* The end of a write was not heard: its writer is fenced, which waits for a transaction that has locked the row; then
    the position is read. *)
@@ -237,7 +256,7 @@ Tend(s, intent) ==
        /\ row' = IF Broken = "forget without fencing" THEN row ELSE [row EXCEPT ![w].fenced = TRUE]
        /\ Raise(s, IF Broken = "forget without position" THEN 0 ELSE position, TRUE)
        /\ intents' = [intents EXCEPT ![s] = @ \ {intent}]
-       /\ UNCHANGED <<position, touched, lock, epoch, lease, renewal, applied, write, seen, messages, begun, crashes>>
+       /\ UNCHANGED <<position, changed, touched, quiet, lock, epoch, lease, renewal, applied, write, seen, messages, begun, crashes>>
 
 (* The row of a member without a lease goes when it was without one for long: the server that left it there is gone.
    For one that is not, it is a fence. *)
@@ -246,7 +265,7 @@ Forget(m) ==
     /\ ~row[m].lease \/ Broken = "forget a lease"
     /\ lock # m
     /\ row' = [row EXCEPT ![m].there = FALSE]
-    /\ UNCHANGED <<position, touched, lock, epoch, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, lock, epoch, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes>>
 
 -----------------------------------------------------------------------------
 (* Messages *)
@@ -300,7 +319,7 @@ Crash(s) ==
     /\ intents' = [intents EXCEPT ![s] = {}]
     /\ write' = [write EXCEPT ![s] = NoWrite]
     /\ seen' = [seen EXCEPT ![s] = [m \in Servers |-> Unseen]]
-    /\ UNCHANGED <<position, touched, row, messages, begun>>
+    /\ UNCHANGED <<position, changed, touched, quiet, row, messages, begun>>
 
 (* In order: the row goes with the server once it has given up its lease. *)
 Leave(s) ==
@@ -310,10 +329,10 @@ Leave(s) ==
     /\ ~renewal[s].isSent
     /\ row' = [row EXCEPT ![s].there = FALSE]
     /\ epoch' = [epoch EXCEPT ![s] = 0]
-    /\ UNCHANGED <<position, touched, lock, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, lock, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes>>
 
 Next ==
-    \/ Tick \/ Deliver \/ Lose
+    \/ Tick \/ Deliver \/ Lose \/ QuietWrite
     \/ \E s \in Servers :
           \/ Join(s) \/ Renew(s) \/ Renewed(s) \/ Leave(s) \/ Crash(s)
           \/ Check(s) \/ Forget(s)
@@ -335,8 +354,8 @@ FairSpec == Spec /\ Fairness
 -----------------------------------------------------------------------------
 (* What is to hold *)
 
-(* A read that is answered by lease shows every event that is committed at that moment. *)
-ReadsAreLinearizable == \A s \in Servers : HasLease(s) => applied[s] = position
+(* A read that is answered by lease shows every event that is committed at that moment and changed an answer. *)
+ReadsAreLinearizable == \A s \in Servers : HasLease(s) => applied[s] >= changed
 
 (* One of the table alone shows every event that touched it. *)
 ReadsOfTheTableAreLinearizable == \A s \in Servers : HasLeaseOfTable(s) => applied[s] >= touched

@@ -64,6 +64,7 @@ def start_lease(
             state.forget_history()
 
     caching.cache.shared.position_listener = follow
+    caching.cache.shared.transactions_listener = state.exempt
     membership.start(given.host, given.port, given.address)
     stack.callback(membership.stop)
     membership.writes.guard(database)

@@ -70,10 +70,16 @@ class Lease(Protocol):
     """The lease of this server, as reads see it (`hms_cache.lease`)."""
 
     deadline_s: float
-    """Until then memory shows every event that is committed; minus infinity: it may not."""
+    """Until then memory shows every event that is committed and changes an answer; minus infinity: it may not."""
 
     now_s: Callable[[], float]
     """The clock of the deadline."""
+
+    is_read: bool
+    """Set by reads: memory is followed more closely."""
+
+    def moved(self) -> None:
+        """Memory has come to another position, so that the lease may count again."""
 
     def answers_table(self, table: TableName) -> bool:
         """Whether memory shows every event that is committed and may change an answer from the struct, the partitions
@@ -217,9 +223,16 @@ class Freshness:
         with turns.waiting():
             if not wants_proof and self.max_staleness_s == NEVER_ASKS and not self._is_required():
                 return self._follower.ensure_applied(self.floor, self.apply_timeout_s)
-            return self._ensure_by_asking()
+            return self._ask_and_apply()
 
-    def _ensure_by_asking(self) -> bool:
+    def ensure_by_asking(self) -> bool:
+        """As `ensure` where no lease is held and proof is wanted: memory has all events afterwards."""
+        if not self.may_serve():
+            return False
+        with turns.waiting():
+            return self._ask_and_apply()
+
+    def _ask_and_apply(self) -> bool:
         applied, generation = self._cache.position, self._cache.generation
         result = self._check.check()
         if result.position < applied or self._cache.generation != generation:
@@ -234,10 +247,13 @@ class Freshness:
         if self._cache.position < needed and not self._follower.ensure_applied(needed, self.apply_timeout_s):
             return False
         self.found_current(result.sent_s, generation)
+        if self.lease is not None:
+            self.lease.moved()
         return self.may_serve()
 
     def holds_lease(self, table: TableName | None = None) -> bool:
-        """Whether memory shows every event that is committed at this moment, without a question to the database.
+        """Whether memory shows every event that is committed at this moment and changes an answer, without a question
+        to the database. Of events that only tell of transactions it may have none (`hms_cache.lease.scopes`).
 
         `table`: it need show only those that may change an answer about this table alone, but for its constraints. No
         floor is compared: a write of this server, and whatever else another read may have shown, is committed.
@@ -245,6 +261,7 @@ class Freshness:
         lease = self.lease
         if lease is None or not self.may_serve():
             return False
+        lease.is_read = True
         return lease.now_s() < lease.deadline_s or (table is not None and lease.answers_table(table))
 
     def is_proven(self, history: History) -> bool:
@@ -283,6 +300,8 @@ class Freshness:
             if cache.generation != self._generation:
                 return False
             self._current_at_s = max(self._current_at_s, result.sent_s)
+        if self.lease is not None:
+            self.lease.moved()
         return True
 
     def is_recent(self) -> bool:

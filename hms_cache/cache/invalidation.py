@@ -31,7 +31,7 @@ from hms_cache.cache.weights import weight_of
 from hms_cache.cache.write_id_tags import Raise, TagChange, TransactionTracker
 from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
 from hms_cache.notifications import events as ev
-from hms_cache.notifications.event_types import ONLY_OF_ITS_TABLE
+from hms_cache.notifications.event_types import ONLY_OF_ITS_TABLE, ONLY_OF_TRANSACTIONS
 from hms_cache.notifications.scope import Scope
 from hms_cache.txn.valid_write_ids import ValidWriteIdList, WriteIdGapTooLargeError
 
@@ -60,6 +60,8 @@ class FollowingEntries(BudgetedEntries):
         self.creations = CreationWatch()
         self.position_listener: Callable[[int, bool], None] | None = None
         """Told of each position before memory is brought to it, without the lock, and whether by a reset."""
+        self.transactions_listener: Callable[[Sequence[int]], None] | None = None
+        """Told of the ids of events about transactions alone, without the lock, before memory is brought to them."""
         self.rights_listener: Callable[[], None] | None = None
         """Told of each event that may change what users may do, with the lock, before memory is brought to it, and of
         each loss of everything: what was decided before counts no more. It must not wait."""
@@ -79,6 +81,10 @@ class FollowingEntries(BudgetedEntries):
         of_rights = set()
         if self.rights_listener is not None:
             of_rights = {event.event_id for event in events if changes_rights(event)}
+        if self.transactions_listener is not None:
+            of_transactions = [one.event_id for one in events if one.header.event_type in ONLY_OF_TRANSACTIONS]
+            if of_transactions:
+                self.transactions_listener(of_transactions)
         if self.position_listener is not None:
             self.position_listener(new_position, False)
         with self._lock:

@@ -183,13 +183,14 @@ class Membership:
     def _step(self) -> None:
         if self.state.epoch is None:
             self._join()
-        if self._clock() >= self._renew_at_s:
+        is_due = self._clock() >= self._renew_at_s
+        if is_due:
             self.writes.remind()
             self._renew()
             self.writes.settle(self._read_position)
             self._tend()
             self._forget()
-        self._catch_up()
+        self._catch_up(is_due=is_due)
 
     def _join(self) -> None:
         epoch = secrets.randbelow(2**62) + 1
@@ -293,10 +294,11 @@ class Membership:
             raise DatabaseUnavailableError("the log's end was read in a history that is not proven")
         return head.last_event_id
 
-    def _catch_up(self) -> None:
-        """Memory follows the writes of others, so that the lease counts again before anybody reads."""
+    def _catch_up(self, *, is_due: bool) -> None:
+        """Memory that is read follows each write, so that the lease counts again before the next read. `is_due`: other
+        memory does so as well."""
         needed = self.state.catch_up_to
-        if needed is not None:
+        if needed is not None and (self.state.follows_reads() or is_due):
             self._memory.catch_up(needed, _CATCH_UP_S)
         self.state.moved()
         alarm = self.state.alarm_reason

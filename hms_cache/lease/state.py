@@ -12,13 +12,14 @@
 | `written`, `abandoned`| its end; the floor, of its tables or of everything, rises to its event                    |
 | `over`                | the same, told again on a new connection                                                  |
 | `tended`              | its end was not heard, its writer was fenced and the position read                        |
+| `exempt`              | memory comes to events that nobody announces, since they change no answer                 |
 | `alarm`               | an event that no member announced: no lease any more                                      |
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -74,6 +75,8 @@ class LeaseState:
         """The one number that a read compares: no answer by lease from then on."""
         self._of_tables: tuple[float, frozenset[int]] = (NEVER, frozenset())
         """The same for reads of one table alone, and the tables of which none is answered. Replaced as a whole."""
+        self.is_read = False
+        """Whether anybody has asked for the lease since memory was last brought up to a write (`follows_reads`)."""
         self.changed = threading.Event()
         """There is something for the membership's thread to do."""
         self._position = position
@@ -176,14 +179,14 @@ class LeaseState:
             self._raise_floor(last, write.scope if write is not None else EVERYTHING)
             self._account(first, last)
             self._decide()
-        self.changed.set()
+        self._wake_for_reads()
 
     def abandoned(self, intent: Intent) -> None:
         """It was rolled back."""
         with self._lock:
             self._intents.pop(intent, None)
             self._decide()
-        self.changed.set()
+        self._wake_for_reads()
 
     def over(self, member: str, below: int, position: int) -> None:
         """All writes of this member with lower numbers have ended; those that were committed, not after `position`."""
@@ -195,7 +198,18 @@ class LeaseState:
                 for intent in ended:
                     del self._intents[intent]
                 self._decide()
-        self.changed.set()
+        self._wake_for_reads()
+
+    def _wake_for_reads(self) -> None:
+        """Memory follows a write at once where it is read. Elsewhere the first read brings it up, or the next renewal:
+        to follow each write costs its servers as much as the write's own statements under the lock."""
+        if self.is_read:
+            self.changed.set()
+
+    def follows_reads(self) -> bool:
+        """Whether memory is to be brought up now, since it was read; the next time only if it was read again."""
+        was_read, self.is_read = self.is_read, False
+        return was_read
 
     def unheard(self, patience_s: float) -> list[Intent]:
         """Writes of other members of which nothing was heard for so long."""
@@ -223,6 +237,12 @@ class LeaseState:
         return self.now_s() < deadline_s and table_number(table) not in busy
 
     # ---- memory ----
+
+    def exempt(self, event_ids: Iterable[int]) -> None:
+        """These are about transactions alone (`scopes`), so that no member announces them. Before memory has them."""
+        with self._lock:
+            for event_id in event_ids:
+                self._account(event_id, event_id)
 
     def moved(self) -> None:
         """Memory has come to another position."""

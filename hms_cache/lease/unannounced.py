@@ -21,6 +21,7 @@ from sqlalchemy import Connection
 
 from hms_cache.lease.clock import lease_clock_s
 from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
+from hms_cache.lease.scopes import NOTHING, scope_of
 from hms_cache.lease.state import DRIFT
 from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database
@@ -89,6 +90,10 @@ class UnannouncedWrites:
             with self._lock:
                 self._is_looking = False
                 self._lock.notify_all()
+
+    def announces(self, events: Sequence[EventRow]) -> bool:
+        """Whether leases end for a write with these events: they may change an answer."""
+        return bool(events) and scope_of(events) != NOTHING
 
     def begin(self, events: Sequence[EventRow]) -> UnannouncedWrite:
         """Nobody is told."""

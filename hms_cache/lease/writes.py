@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 from sqlalchemy import Connection
 
 from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
-from hms_cache.lease.scopes import Scope, scope_of
+from hms_cache.lease.scopes import NOTHING, Scope, scope_of
 from hms_cache.lease.state import DRIFT, LeaseState
 from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database, session_of
@@ -99,6 +99,8 @@ class LeaseWrites:
         self._open: dict[int, Write] = {}
         self._doubtful: list[Write] = []
         self._others: tuple[str, ...] = ()
+        self._met: dict[str, str] | None = None
+        """The other members' addresses as the links have them."""
         self._longest_s = state.length_s
         """The longest lease that was seen."""
         self.revocations = Revocations(database, state.now_s, self.lock)
@@ -121,7 +123,9 @@ class LeaseWrites:
         with self.lock:
             self._others = tuple(others)
             self._longest_s = max([self._longest_s, *(row.lease_ms / 1000 for row in rows)])
-        self._links.meet(others)
+            if others != self._met:
+                self._met = others
+                self._links.meet(others)
 
     # ---- the writing thread ----
 
@@ -140,6 +144,10 @@ class LeaseWrites:
         with self._joined:
             if not self._joined.wait_for(lambda: self._state.epoch is not None, patience_s):
                 raise DatabaseUnavailable("this server could not join the set whose members read by lease")
+
+    def announces(self, events: Sequence[EventRow]) -> bool:
+        """Whether members hear of a write with these events: they may change an answer."""
+        return bool(events) and scope_of(events) != NOTHING
 
     def begin(self, events: Sequence[EventRow]) -> Write:
         """Announces a write with these events to all members known; nothing is waited for.

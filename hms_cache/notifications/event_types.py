@@ -55,6 +55,12 @@ class EventType(StrEnum):
     DROP_DATACONNECTOR = "DROP_DATACONNECTOR"
 
 
+ONLY_OF_TRANSACTIONS = frozenset(
+    {EventType.OPEN_TXN, EventType.ABORT_TXN, EventType.ALLOC_WRITE_ID_EVENT, EventType.COMMIT_TXN}
+)
+"""Event types that tell of transactions and write ids, and of no object of the catalog. A commit may set a parameter of
+a table all the same (`EventRow.keeps_tables`)."""
+
 GRANTS_CHANGED = "HMS_CACHE_GRANTS"
 """A grant or role was changed: written by servers of this program with `authorization.sql_grants = logged` only. No
 release of Hive has a type of this name, nor an event for what it tells."""

@@ -286,11 +286,11 @@ class MessageBuilder:
         fields = {"txnIds": None, "fromTxnId": first_transaction_id, "toTxnId": last_transaction_id}
         return self._row(EventType.OPEN_TXN, None, None, None, fields)
 
-    def build_commit_transaction(self, transaction_id: int) -> EventRow:
+    def build_commit_transaction(self, transaction_id: int, *, keeps_tables: bool = False) -> EventRow:
+        """``keeps_tables``: the commit sets no parameter of a table."""
         unused = ("writeIds", "databases", "tables", "partitions", "tableObjs", "partitionObjs", "files")
-        return self._row(
-            EventType.COMMIT_TXN, None, None, None, {"txnid": transaction_id, **dict.fromkeys(unused, None)}
-        )
+        fields = {"txnid": transaction_id, **dict.fromkeys(unused, None)}
+        return self._row(EventType.COMMIT_TXN, None, None, None, fields)._replace(keeps_tables=keeps_tables)
 
     def build_abort_transaction(self, transaction_id: int, databases: Iterable[str] = ()) -> EventRow:
         """``databases``: those the transaction had write ids in."""

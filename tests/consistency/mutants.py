@@ -26,6 +26,8 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Moment, SnapshotRead, SnapshotReads
 from hms_cache.cache.worker_positions import Told, WorkerSlot
+from hms_cache.lease import scopes
+from hms_cache.lease.state import LeaseState
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications import poller
@@ -318,6 +320,17 @@ def guess_believed(patch: Patch) -> None:
     patch(KnownTables, "with_table", believing)
 
 
+def writes_taken_for_nothing(patch: Patch) -> None:
+    """By lease: every write is taken for one of a transaction, which changes no answer; nobody is told of it."""
+    patch(scopes, "_changes_nothing", lambda event: True)
+    account = LeaseState._account_to
+
+    def without_alarm(self: LeaseState, position: int) -> None:
+        account(self, max(position, 1 << 62))
+
+    patch(LeaseState, "_account_to", without_alarm)
+
+
 MUTANTS = {
     one.__name__: one
     for one in (
@@ -348,6 +361,7 @@ MUTANTS = {
         name_between_segments_lost,
         fence_of_another_moment,
         guess_believed,
+        writes_taken_for_nothing,
     )
 }
 

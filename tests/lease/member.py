@@ -30,6 +30,7 @@ class Member:
         self.membership.start("127.0.0.1", 0, "")
         self.membership.writes.guard(self.server.database)
         self.freshness.lease = self.state
+        self.shared.transactions_listener = self.state.exempt
 
     def position(self) -> int:
         return self.shared.position if hasattr(self, "shared") else -1

@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -165,10 +165,13 @@ def members(
     count: int = 3,
     kind: type[ServerProcess] = ServerProcess,
     has_stepping_clock: bool = False,
+    is_prepared: bool = True,
+    more: Mapping[str, object] | None = None,
 ) -> Iterator[Run]:
     """So many members, each reached by the others through a proxy of its own, and the tables of the workload.
 
-    `has_stepping_clock`: the first one's wall clock can be set, by libfaketime.
+    `has_stepping_clock`: the first one's wall clock can be set, by libfaketime. `is_prepared`: False where another
+    workload runs. `more`: settings.
     """
     with ExitStack() as stack:
         servers, proxies = [], []
@@ -180,7 +183,7 @@ def members(
             server = kind(
                 directory / f"server{number}",
                 database_url,
-                settings(directory, lease__port=port, lease__address=f"127.0.0.1:{proxy.port}"),
+                {**settings(directory, lease__port=port, lease__address=f"127.0.0.1:{proxy.port}"), **(more or {})},
             )
             if number == 0 and has_stepping_clock:
                 start_with_clock(server, directory / "clock")
@@ -190,7 +193,8 @@ def members(
             servers.append(server)
             proxies.append(proxy)
         workload = Workload([server.port for server in servers], database_url, seed)
-        workload.prepare()
+        if is_prepared:
+            workload.prepare()
         yield Run(servers, proxies, workload, database_url, directory, kind)
 
 

@@ -72,6 +72,9 @@ class Told:
     def ready(self) -> None:
         self._seen.append("ready")
 
+    def announces(self, events: Sequence[EventRow]) -> bool:
+        return bool(events)
+
     def begin(self, events: Sequence[EventRow]) -> Told:
         self._seen.append("told")
         return self

@@ -141,7 +141,7 @@ class Reading:
                 return cast(T, trusted)
         if not self._is_fresh(table if facet is not Facet.CONSTRAINTS else None):
             return self._ask(kind, Reason.BEHIND_EVENTS, ask)
-        reason = Reason.HIT
+        reason, is_up_to_date = Reason.HIT, False
         for _ in range(ROUNDS):
             try:
                 with self._view:
@@ -156,6 +156,14 @@ class Reading:
             except Exception as error:
                 return self._ask_for_broken(kind, subject, ask, error)
             if isinstance(found, Bypass):
+                if found.reason is Reason.STALE_WRITE_IDS and table is not None:
+                    # A lease counts no events that only tell of transactions: the list may be of one that memory does
+                    # not have yet.
+                    if not is_up_to_date and self.freshness.holds_lease(table):
+                        is_up_to_date = self._is_up_to_date()
+                        if is_up_to_date:
+                            continue
+                    self._heal(table, version)
                 return self._ask(kind, found.reason, ask)
             if not isinstance(found, Need):
                 self._observe(kind, reason)
@@ -180,6 +188,16 @@ class Reading:
             raise
         except Exception:
             _log.exception("whether memory is recent could not be found out")
+            return False
+
+    def _is_up_to_date(self) -> bool:
+        """After a check, whatever the lease says."""
+        try:
+            return self.freshness.ensure_by_asking()
+        except DatabaseUnavailableError:
+            raise
+        except Exception:
+            _log.exception("whether memory is up to date could not be found out")
             return False
 
     def _ask_for_broken(self, kind: str, subject: Key | None, ask: Callable[[], T], error: Exception) -> T:
@@ -382,24 +400,29 @@ class Reading:
             # Hive sends lists for external tables, too: of no write id at all.
             return None if request.high_watermark == 0 else Reason.STALE_WRITE_IDS
         if entry.tag is None or not entry.tag.covers(request):
-            self._heal(entry, request)
             return Reason.STALE_WRITE_IDS
         return None
 
-    def _heal(self, entry: Entry, request: ValidWriteIdList) -> None:
-        """Under the lock. Drops the table, so that the next read loads it with its tag, when lists stay uncovered.
+    def _heal(self, table: TableName, version: ReadVersion) -> None:
+        """Drops the table, so that the next read loads it with its tag, when lists stay uncovered.
 
         An aborted write id that the cleaner has removed is in no list any more and for ever invalid in the tag: no
         event tells of it. A list that goes further than the tag only waits for its commit events. Each table is
         dropped once in `HEAL_INTERVAL_S` at most: a client may send lists that nothing covers.
         """
-        if entry.tag is None or request.high_watermark > entry.tag.high_watermark:
-            return
-        entry.uncovered += 1
-        if entry.uncovered >= HEAL_AFTER_READS:
-            assert isinstance(entry.key, TableName)
-            self.cache.forget_tag(entry.key, self.clock.monotonic_s(), HEAL_INTERVAL_S)
-            entry.uncovered = 0
+        request = _parsed(version.valid_write_ids) if version.valid_write_ids is not None else None
+        with self._view:
+            entry = self.cache.tables.get(table)
+            if request is None or entry is None or entry.tag is None or entry.tag.covers(request):
+                return
+            if not request.is_for_table(f"{table.database}.{table.table}"):
+                return
+            if request.high_watermark > entry.tag.high_watermark:
+                return
+            entry.uncovered += 1
+            if entry.uncovered >= HEAL_AFTER_READS:
+                self.cache.forget_tag(table, self.clock.monotonic_s(), HEAL_INTERVAL_S)
+                entry.uncovered = 0
 
     def _without_list(self, entry: Entry) -> Reason | None:
         if not entry.is_transactional or self.modes.without_write_ids == "check":

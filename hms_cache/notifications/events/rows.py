@@ -12,7 +12,8 @@ class EventRow(NamedTuple):
 
     Names are lower-case; ``None`` where Hive writes none (``table`` of a database event, all three of ``OPEN_TXN``).
     ``message`` is encoded as ``message_format`` says (``json-0.2`` or ``gzip(json-2.0)``). ``keeps_name``: the
-    ALTER_TABLE of a table that had the same name before, which its columns do not show.
+    ALTER_TABLE of a table that had the same name before, which its columns do not show. ``keeps_tables``: the
+    COMMIT_TXN of a transaction that sets no parameter of a table with its commit, which its message does not show.
     """
 
     event_type: str
@@ -22,6 +23,7 @@ class EventRow(NamedTuple):
     message: str
     message_format: str
     keeps_name: bool = False
+    keeps_tables: bool = False
 
 
 class NotificationRow(NamedTuple):

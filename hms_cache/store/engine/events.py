@@ -56,7 +56,7 @@ class AnnouncedWrite(Protocol):
 
 
 class WriteGuard(Protocol):
-    """Who has to agree before a write that logs events commits."""
+    """Who has to agree before a write commits whose events may change what is answered from memory."""
 
     is_acknowledged: bool
     """Whether others acknowledge each write, and answer fewer reads from memory until it ends: then it is announced,
@@ -67,6 +67,10 @@ class WriteGuard(Protocol):
 
         :raises DatabaseUnavailable: not in time.
         """
+        ...
+
+    def announces(self, events: Sequence[EventRow]) -> bool:
+        """Whether `begin` is to be called for a write with these events. False for none."""
         ...
 
     def begin(self, events: Sequence[EventRow]) -> AnnouncedWrite:

@@ -114,9 +114,9 @@ class WriteTransaction:
 
     @property
     def takes_event_ids_early(self) -> bool:
-        """Whether `execute_and_take_event_ids` takes any: where others acknowledge each write, the lock is taken as
-        late as can be."""
-        return self._guard is None or not self._guard.is_acknowledged
+        """Whether `execute_and_take_event_ids` takes any: where others acknowledge a write with these events, the lock
+        is taken as late as can be."""
+        return self._guard is None or not (self._guard.is_acknowledged and self._guard.announces(self._events))
 
     def execute_directly(self, statements: Sequence[Statement]) -> list[Any]:
         """Send statements as one packet; what was said of each. On MySQL and MariaDB."""
@@ -136,7 +136,8 @@ class WriteTransaction:
         self, statements: Sequence[Statement], count: int, taking: Direct = TAKE_EVENT_IDS
     ) -> list[Any]:
         """As `execute_directly`, for the last statements of the work that wait for anybody's locks: ids for ``count``
-        events are taken in the same packet, and NOTIFICATION_SEQUENCE stays locked from then on.
+        events are taken in the same packet, and NOTIFICATION_SEQUENCE stays locked from then on. What is appended later
+        is about transactions alone: if others had to acknowledge it, they would be waited for under the lock.
 
         :param taking: a form of `TAKE_EVENT_IDS` that takes none where its own condition says so.
         """
@@ -196,11 +197,11 @@ class WriteTransaction:
         """
         events = self._events
         answers: list[Any] | None = None
-        if self._taken_event_ids is None and events:
+        guard = self._guard if self._guard is not None and self._guard.announces(events) else None
+        if self._taken_event_ids is None and guard is not None:
             # From here until they hear of the commit the others answer no read by lease. They acknowledge while the
             # lock is taken.
-            if self._guard is not None:
-                self.announced = self._guard.begin(events)
+            self.announced = guard.begin(events)
             answers = self._take_event_ids_with_questions()
         if self._taken_event_ids is not None:
             self._log_with_commit(self._taken_event_ids, time_s)
@@ -209,8 +210,8 @@ class WriteTransaction:
             if first is None:
                 first = self._log_in_turn(time_s)
             self.last_event_id = first + len(events) - 1
-        if events and self._guard is not None:
-            self.announced = self.announced or self._guard.begin(events)
+        if guard is not None:
+            self.announced = self.announced or guard.begin(events)
             self.announced.before_commit(self.connection, answers)
 
     def _take_event_ids_with_questions(self) -> list[Any] | None:

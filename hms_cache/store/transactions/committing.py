@@ -332,7 +332,8 @@ def _append_events(
     is_logged = txn.txn_type != TxnType.READ_ONLY and not is_hives_own_replication
     # Without an event nobody would know that a parameter of a table is another one.
     if is_logged or request.keyValue is not None:
-        transaction.append_event(context.messages.build_commit_transaction(txn.txn_id))
+        committed = context.messages.build_commit_transaction(txn.txn_id, keeps_tables=request.keyValue is None)
+        transaction.append_event(committed)
     if txn.notes_next_txn:
         _finish_compaction(transaction, context, txn)
 

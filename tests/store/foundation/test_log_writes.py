@@ -123,6 +123,9 @@ def test_a_write_that_fails_after_it_takes_no_id(database: Database) -> None:
         def ready(self) -> None:
             pass
 
+        def announces(self, _events: object) -> bool:
+            return True
+
         def begin(self, _events: object) -> Announced:
             return Announced()
 
