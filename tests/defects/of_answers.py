@@ -62,8 +62,8 @@ FIXES = (
         "tag_never_covered_again",
         "An aborted write id that was cleaned away makes every read bypass memory for good.",
         "hms_cache/cache/reads/reading.py",
-        "            self.cache.forget_tag(entry.key, self.clock.monotonic_s(), HEAL_INTERVAL_S)\n",
-        "            pass\n",
+        "                self.cache.forget_tag(table, self.clock.monotonic_s(), HEAL_INTERVAL_S)\n",
+        "                pass\n",
         ("tests/cache/test_write_ids.py",),
     ),
     Fix(

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from sqlalchemy import delete
 
 from hms_cache.config import Settings
 from hms_cache.config.sections import WarehouseSettings
@@ -22,6 +23,7 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.installation.init import ensure_default_database
 from hms_cache.store.object_store import ObjectStore
+from hms_cache.store.schema import NEXT_WRITE_ID
 from hms_cache.store.warehouse import Warehouse
 from tests.conftest import ServerLookup
 from tests.manual_clock import ManualClock
@@ -122,6 +124,8 @@ def under_test(
             before = under_test.counts()
             yield under_test
         _drop_all(ObjectStore(context))
+        with database.write_engine.begin() as connection:  # the files stay, and so do the write ids of their tables
+            connection.execute(delete(NEXT_WRITE_ID))
         assert under_test.counts() == before, "a test's objects left rows behind when they were dropped"
         is_clean = True
     finally:
