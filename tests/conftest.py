@@ -23,6 +23,7 @@ from tests.done_once import done_once
 from tests.protocol.releases import ICEBERG_FOR_SPARK, jar
 from tests.servers import ServerProcess, server_process
 from tests.store.schema.distribution import load_hive_schema
+from tests.time_limits import ended_after_limit, note_errors, refuse_too_long
 
 # Continuous integration judges a change by the same examples as the one before it; elsewhere new ones are looked for.
 # How long an example takes is no result: on a busy machine the first one may take a second.
@@ -50,8 +51,18 @@ ServerLookup = Callable[[str], SqliteFiles | DatabaseServer]
 ServerStarter = Callable[..., ServerProcess]
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    note_errors(config)
+
+
 def pytest_sessionstart() -> None:
     keep_in_memory()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    with ended_after_limit(item):
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -81,6 +92,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None]:
 
     Where a test is run on MariaDB, too, PostgreSQL has its turn in the short soaks.
     """
+    refuse_too_long(items)
     on_mariadb = {item.nodeid.partition("[")[0] for item in items if "mariadb" in _parameters_of(item)}
     for item in items:
         if "postgresql" in _parameters_of(item) and item.nodeid.partition("[")[0] in on_mariadb:

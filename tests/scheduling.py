@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
+from xdist.workermanage import WorkerController
 
 SPARK = "tests with Spark"
 
@@ -21,7 +22,7 @@ def group_of(file: str, root: Path) -> str:
 
 
 class FilesScheduling(LoadFileScheduling):
-    """As ``--dist loadfile``, but for Spark."""
+    """As ``--dist loadfile``, but for Spark, and a test that ends its process is not run again by the next one."""
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:
         super().__init__(config, log)
@@ -29,3 +30,13 @@ class FilesScheduling(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(super()._split_scope(nodeid), self._root)
+
+    def remove_node(self, node: WorkerController) -> str | None:
+        pending = (
+            (unit, test) for unit in self.assigned_work[node].values() for test, is_done in unit.items() if not is_done
+        )
+        unit, ended = next(pending, ({}, None))
+        if ended is not None:
+            unit[ended] = True
+        super().remove_node(node)
+        return ended

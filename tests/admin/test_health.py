@@ -56,7 +56,7 @@ def test_many_who_ask_at_once_share_one_probe() -> None:
         return 3
 
     probe = DatabaseProbe(ask, clock, at_once)
-    started = threading.Barrier(5)
+    started = threading.Barrier(5, timeout=60)
 
     def client() -> None:
         started.wait(30)

@@ -18,7 +18,7 @@ from hms_cache.metrics.sharded import DURATION_BOUNDS_S
 def test_counts_of_many_threads_are_exact() -> None:
     tally = TallyFamily("x_total", "", ("a",))
     durations = DurationFamily("x_seconds", "", ("a",))
-    start = threading.Barrier(8)
+    start = threading.Barrier(8, timeout=60)
 
     def work() -> None:
         start.wait(30)

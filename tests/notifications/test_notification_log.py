@@ -298,7 +298,7 @@ def test_cleaners_of_several_servers(initialized_database_url: str) -> None:
         writer.create_tables(200)
         writer.set_time(NOW_S - 100, *range(1, 151))
         writer.set_time(NOW_S, *range(151, 201))
-        start = Barrier(4)
+        start = Barrier(4, timeout=60)
 
         def clean(_: int) -> int:
             with closing(Database(initialized_database_url)) as own:

@@ -34,7 +34,7 @@ def _take(ready: multiprocessing.synchronize.Barrier, found: multiprocessing.que
 
 def test_of_processes_that_ask_at_the_same_moment_one_fetches(cache: Path) -> None:
     context = multiprocessing.get_context("spawn")
-    ready, found = context.Barrier(PROCESSES), context.Queue()
+    ready, found = context.Barrier(PROCESSES, timeout=60), context.Queue()
     processes = [context.Process(target=_take, args=(ready, found)) for _ in range(PROCESSES)]
     for process in processes:
         process.start()

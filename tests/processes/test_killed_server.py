@@ -47,8 +47,9 @@ def server(tmp_path: Path, kind: str, database_servers: ServerLookup) -> Iterato
     databases.give_back(url)
 
 
-@pytest.mark.timeout(3600)
-@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=[pytest.mark.soak, pytest.mark.long])])
+@pytest.mark.parametrize(
+    "kills", [5, pytest.param(50, marks=[pytest.mark.soak, pytest.mark.long, pytest.mark.timeout(3600)])]
+)
 @pytest.mark.parametrize(
     "kind",
     [

@@ -552,7 +552,7 @@ def test_one_that_fails_among_all_kinds_fails_alone(client: TxnClient) -> None:
 
 def test_calls_of_many_clients_at_once(client: TxnClient) -> None:
     """Heartbeats, write ids and commits of twenty clients, one of which is gone: each hears of its own transaction."""
-    barrier = threading.Barrier(20)
+    barrier = threading.Barrier(20, timeout=60)
 
     def cycle(number: int) -> str:
         barrier.wait(LIMIT_S)

@@ -32,7 +32,7 @@ def write_many(url: str, clients: int, rounds: int, tables: Sequence[str]) -> li
     store = TxnStore(database, MessageBuilder(), clock=ManualClock())
     writes: list[Write] = []
     errors: list[BaseException] = []
-    start = threading.Barrier(clients)
+    start = threading.Barrier(clients, timeout=60)
 
     def run(number: int) -> None:
         try:

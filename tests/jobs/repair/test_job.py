@@ -434,7 +434,7 @@ def test_runs_at_once_report_what_each_did_itself(start_server: ServerStarter, t
         lake.partition(str(day), "gone", f"day={day}/region=gone")
     shutil.rmtree(lake.directory("t"))
     lake.make(*(f"day={day}/region=new" for day in range(count)))
-    planned = threading.Barrier(runs)
+    planned = threading.Barrier(runs, timeout=60)
 
     class Together(Progress):
         def _begun(self) -> None:

@@ -156,7 +156,7 @@ def test_files_stay_when_the_outcome_is_unknown(catalog: StoreUnderTest) -> None
 
 def _together(number: int, work: Callable[[int], None]) -> list[BaseException]:
     """Runs work in so many threads at once; the errors."""
-    barrier = threading.Barrier(number)
+    barrier = threading.Barrier(number, timeout=60)
     errors: list[BaseException] = []
 
     def run(index: int) -> None:

@@ -438,7 +438,7 @@ def test_directories_of_many_partitions_are_made_at_the_same_time(
     catalog: StoreUnderTest, lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each takes several requests: a thousand, one after another, would hold the table for most of a minute."""
-    make, together = remote_files.make_directory, threading.Barrier(8)
+    make, together = remote_files.make_directory, threading.Barrier(8, timeout=60)
 
     def make_with_others(file_system: Any, path: str) -> bool:
         if "/k=" in path:

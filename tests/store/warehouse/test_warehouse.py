@@ -183,7 +183,7 @@ class TestFileOperations:
         for name in names:
             warehouse.make_directory(root.child(name))
             warehouse.write_file(root.child(name, name), b"1")
-        barrier = threading.Barrier(len(names))
+        barrier = threading.Barrier(len(names), timeout=60)
 
         def rename(name: str) -> bool:
             barrier.wait(30)
@@ -365,7 +365,7 @@ def test_deletions_inside_of_each_other(tmp_path: Path) -> None:
         warehouse.make_directory(place)
         for number in range(20):
             warehouse.write_file(place.child(f"f{number}"), b"1")
-    barrier = threading.Barrier(len(places))
+    barrier = threading.Barrier(len(places), timeout=60)
 
     def delete(place: Location) -> None:
         barrier.wait(30)

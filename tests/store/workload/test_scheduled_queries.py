@@ -77,7 +77,7 @@ def test_one_of_many_pollers_gets_a_query(workload: Workload) -> None:
     queries = workload.stores().scheduled_queries
     queries.create(query())
     workload.clock.advance(60)
-    ready, answers = threading.Barrier(4), list[ttypes.ScheduledQueryPollResponse]()
+    ready, answers = threading.Barrier(4, timeout=60), list[ttypes.ScheduledQueryPollResponse]()
 
     def poll() -> None:
         ready.wait()

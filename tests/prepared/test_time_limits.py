@@ -1,0 +1,79 @@
+"""A test that never ends is named with the stacks of its threads, and ends nobody's run but its own process."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.servers import PATIENCE_S
+from tests.time_limits import LONGEST_S, refuse_too_long
+
+CONFTEST = """
+import pytest
+from tests.scheduling import FilesScheduling
+from tests.time_limits import ended_after_limit, note_errors
+
+def pytest_configure(config):
+    note_errors(config)
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item):
+    with ended_after_limit(item, grace_s=1):
+        return (yield)
+
+def pytest_xdist_make_scheduler(config, log):
+    return FilesScheduling(config, log)
+"""
+
+TESTS = """
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+def test_stuck():
+    with ThreadPoolExecutor() as pool:
+        pool.submit(threading.Event().wait).result()
+
+def test_after_it():
+    pass
+"""
+
+
+@pytest.mark.timeout(4 * PATIENCE_S)
+def test_a_test_that_catches_its_time_out_ends_its_process(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_threads.py").write_text(TESTS)
+    command = [sys.executable, "-m", "pytest", "-p", "no:randomly", "-p", "no:cacheprovider", "--timeout=1"]
+    run = subprocess.run(
+        [
+            *command,
+            "-n",
+            "2",
+            "--dist",
+            "loadfile",
+            f"--rootdir={tmp_path}",
+            "--confcutdir",
+            str(tmp_path),
+            str(tmp_path),
+        ],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        timeout=3 * PATIENCE_S,
+    )
+    assert run.returncode == 1, run.stdout + run.stderr
+    assert "crashed while running 'test_threads.py::test_stuck'" in run.stdout
+    assert "1 failed, 1 passed" in run.stdout
+    assert "Timeout (0:00:02)!" in run.stderr and "in test_stuck" in run.stderr
+
+
+def test_limits_of_every_day(request: pytest.FixtureRequest) -> None:
+    item = request.node
+    item.add_marker(pytest.mark.timeout(LONGEST_S + 1))
+    with pytest.raises(pytest.UsageError, match="mark it long"):
+        refuse_too_long([item])
+    item.add_marker(pytest.mark.soak)
+    item.add_marker(pytest.mark.long)
+    refuse_too_long([item])

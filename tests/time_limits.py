@@ -1,0 +1,52 @@
+"""No test goes on for ever: it fails at its limit, and its process ends if the test does not let go of it even then."""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+GRACE_S = 120.0
+"""For what a test at its limit still does: fixtures stop servers, which have 90 s."""
+
+LONGEST_S = 1200.0
+"""Limit of a test that is not ``long``: all of them together have less than an hour and a half."""
+
+_errors = pytest.StashKey[int]()
+
+
+def note_errors(config: pytest.Config) -> None:
+    """Keep standard error as it is now, where nobody captures it."""
+    config.stash[_errors] = os.dup(2)
+
+
+def limit_of(item: pytest.Item) -> float:
+    """Seconds: of its mark, of the command line, of the settings, in this order, as pytest-timeout has them."""
+    mark = item.get_closest_marker("timeout")
+    given = mark.args[0] if mark is not None else item.config.getoption("timeout")
+    return float(item.config.getini("timeout") if given is None else given)
+
+
+def refuse_too_long(items: list[pytest.Item]) -> None:
+    """Raises `pytest.UsageError` where a mark gives more than a test of every day may take."""
+    for item in items:
+        mark, is_long = item.get_closest_marker("timeout"), item.get_closest_marker("long") is not None
+        if mark is not None and mark.args[0] > LONGEST_S and not (is_long and item.get_closest_marker("soak")):
+            raise pytest.UsageError(f"{item.nodeid} may take {mark.args[0]} s: at most {LONGEST_S:g}, or mark it long")
+
+
+@contextmanager
+def ended_after_limit(item: pytest.Item, grace_s: float = GRACE_S) -> Iterator[None]:
+    """End this process, with the stacks of its threads on standard error, if the test runs so long after its limit.
+
+    pytest-timeout raises an exception in the main thread, once. Who catches it to wait for a thread that never ends, as
+    the end of a `with ThreadPoolExecutor()` does, waited for ever.
+    """
+    faulthandler.dump_traceback_later(limit_of(item) + grace_s, exit=True, file=item.config.stash[_errors])
+    try:
+        yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
