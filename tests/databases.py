@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import DBAPIError
@@ -141,7 +142,7 @@ class DatabaseServer:
         self._url = url
         self._stop_server = stop
         self.process_id = process_id
-        self._admin: Engine = create_engine(url, isolation_level="AUTOCOMMIT", pool_size=1)
+        self._admin: Engine = _impatient_engine(url, isolation_level="AUTOCOMMIT")
         self._numbers = itertools.count()
         self._idle: list[str] = []
         self._names: set[str] = set()
@@ -184,7 +185,7 @@ class DatabaseServer:
         url = self.create_database()
         with closing(Database(url)) as database:
             init_schema(database)
-        self._emptying[url] = create_engine(url, pool_size=1, pool_pre_ping=True)  # tests end connections
+        self._emptying[url] = _impatient_engine(make_url(url), pool_pre_ping=True)  # tests end connections
         initialized.add((make_url(url).port, make_url(url).database))
         return url
 
@@ -199,6 +200,19 @@ class DatabaseServer:
             self.drop_database(self._url.set(database=name).render_as_string(hide_password=False))
         self._admin.dispose()
         self._stop_server()
+
+
+_STATEMENT_LIMIT_S = 240
+"""For what fixtures do. Locks of a server that a failed test left behind would keep them waiting for a day, or ever."""
+
+
+def _impatient_engine(url: URL, **options: Any) -> Engine:
+    """One connection, whose statements fail after `_STATEMENT_LIMIT_S`."""
+    if url.get_backend_name() == "postgresql":
+        limits: dict[str, object] = {"options": f"-c statement_timeout={_STATEMENT_LIMIT_S}s"}
+    else:
+        limits = {"read_timeout": _STATEMENT_LIMIT_S}
+    return create_engine(url, pool_size=1, connect_args=limits, **options)
 
 
 def start_server(kind: str, directory: Path) -> SqliteFiles | DatabaseServer:

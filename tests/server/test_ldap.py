@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import threading
@@ -299,6 +300,29 @@ def test_an_answer_in_drops_has_no_more_time_than_a_silent_directory(directory_p
         directory = Directory(DirectoryOptions((f"ldap://127.0.0.1:{port}",), base=PEOPLE, timeout_s=1))
         with pytest.raises(AuthenticationError) as raised:
             directory.check("ann", "ann's password")
+    assert raised.value.outcome == "unavailable"
+
+
+def test_a_handshake_in_drops_has_the_same_time(tmp_path: Path) -> None:
+    """Of `ssl`: a handshake is one operation with one limit, unlike what is read afterwards."""
+    authority = Authority(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor(1) as threads:
+        port = listener.getsockname()[1]
+
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        authority.certificate.configure_cert(context)
+
+        def shake_hands() -> None:
+            accepted, _ = listener.accept()
+            with suppress(OSError), context.wrap_socket(accepted, server_side=True) as wrapped:
+                wrapped.recv(1)
+
+        threads.submit(shake_hands)
+        with dripping(port, pause_s=0.2) as dripped:
+            urls, ca_file = (f"ldaps://localhost:{dripped}",), str(authority.ca_file)
+            directory = Directory(DirectoryOptions(urls, base=PEOPLE, ca_file=ca_file, timeout_s=1))
+            with pytest.raises(AuthenticationError) as raised:
+                directory.check("ann", "ann's password")
     assert raised.value.outcome == "unavailable"
 
 
