@@ -72,26 +72,36 @@ def places_in_use(
 
 def _used(places: Sequence[Location], texts: Iterable[str | None], *, with_ancestors: bool) -> set[Location]:
     found: set[Location] = set()
+    compared = [(place, place.spellings[0]) for place in places]
     for text in texts:
         try:
-            other = Location.parse(text or "")
+            other = Location.parse(text or "").spellings[0]
         except MetaException:
             continue
         found.update(
             place
-            for place in places
-            if other == place or other.is_inside(place) or (with_ancestors and place.is_inside(other))
+            for place, same in compared
+            if other == same or other.is_inside(same) or (with_ancestors and same.is_inside(other))
         )
     return found
 
 
 def _touches(column: ColumnElement[str], place: Location, *, with_ancestors: bool) -> ColumnElement[bool]:
-    spellings = {str(place), place.url}
-    exact = set(spellings)
-    if with_ancestors:
-        exact.update(text for above in place.ancestors for text in (str(above), above.url))
-    below = [text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "/%" for text in sorted(spellings)]
-    return or_(column.in_(sorted(exact)), *(column.like(text, escape=LIKE_ESCAPE) for text in below))
+    at, below = set[str](), set[str]()
+    for same in place.spellings:
+        at |= _texts(same).union(*map(_texts, same.ancestors if with_ancestors else ()))
+        below.update(f"{_like(text.rstrip('/'))}/%" for text in _texts(same))
+    return or_(column.in_(sorted(at)), *(column.like(text, escape=LIKE_ESCAPE) for text in sorted(below)))
+
+
+def _texts(place: Location) -> set[str]:
+    """What a database holds of it; of a bucket also without the slash that names its root."""
+    texts = {str(place), place.url}
+    return texts | {text.rstrip("/") for text in texts if place.is_root and place.authority}
+
+
+def _like(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
 def own_places(

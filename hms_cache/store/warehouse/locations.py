@@ -20,6 +20,13 @@ from hms_cache.values import frozen
 _SCHEME = re.compile(r"\A([A-Za-z][A-Za-z0-9+.\-]*):")
 
 
+_SCHEMES_OF_ONE_STORE = (("s3a", "s3", "s3n"), ("abfss", "abfs", "wasbs", "wasb"), ("gs", "gcs"))
+"""Those of Hadoop's drivers for one store: what one of them writes the others read, under the same path."""
+
+_AZURE_HOSTS = (".dfs.", ".blob.")
+"""What a storage account is called as Data Lake and as Blob Storage: `name.dfs.core.windows.net`."""
+
+
 def is_relative(text: str) -> bool:
     """Whether a path begins neither with a scheme nor with a slash."""
     return not text.startswith("/") and _SCHEME.match(text) is None
@@ -78,6 +85,21 @@ class Location:
     def url(self) -> str:
         """The location with `//` before an absent authority, too: another spelling that databases hold."""
         return f"{self.scheme}://{self.authority}{self.path}"
+
+    @property
+    def spellings(self) -> list[Location]:
+        """All that name this directory, itself among them: the schemes of an object store, and an authority in lower
+        case. The first is the same for all of them."""
+        schemes = next((each for each in _SCHEMES_OF_ONE_STORE if self.scheme in each), (self.scheme,))
+        authorities = [self.authority.lower(), self.authority]
+        if schemes[0] == "abfss":
+            one, other = _AZURE_HOSTS
+            authorities = [
+                text for each in authorities for text in (each.replace(other, one), each.replace(one, other))
+            ]
+        return [
+            Location(scheme, authority, self.path) for scheme in schemes for authority in dict.fromkeys(authorities)
+        ]
 
     @property
     def name(self) -> str:

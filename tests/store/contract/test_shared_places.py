@@ -15,8 +15,9 @@ from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.contract.partitions import AllPartitions
-from hms_cache.store.schema import COMPACTION_QUEUE
+from hms_cache.store.schema import COMPACTION_QUEUE, SDS
 from hms_cache.store.shared_places import places_in_use
+from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest, table
 
@@ -109,6 +110,56 @@ def test_partitions_are_not_read(catalog: StoreUnderTest) -> None:
         found = places_in_use(t.context, connection, wanted)
     assert found == {place for place, is_used in wanted.items() if is_used}
     assert 0 <= counted[0] < PARTITIONS / 5
+
+
+@pytest.mark.parametrize(
+    ("stored", "place"),
+    [
+        ("file:/srv/t", "file:/"),
+        ("file:///srv/t", "file:/"),
+        ("hdfs://namenode/", "hdfs://namenode/a"),
+        ("hdfs://namenode/a", "hdfs://namenode/"),
+        ("hdfs://namenode/a", "hdfs://NameNode/a/b"),
+        ("s3://bucket/a/t", "s3a://bucket/a"),
+        ("s3n://bucket/a", "s3a://bucket/a/t"),
+        ("s3a://bucket/a_b%c/t", "s3://bucket/a_b%c"),
+        ("s3a://bucket", "s3://bucket/a"),
+        ("s3a://bucket/a", "s3://bucket/"),
+        ("abfss://c@acct.dfs.core.windows.net/a/t", "wasbs://c@acct.blob.core.windows.net/a"),
+        ("wasb://c@acct.blob.core.windows.net/a", "abfs://c@acct.dfs.core.windows.net/a"),
+        ("gcs://bucket/a", "gs://bucket/a/b"),
+    ],
+)
+def test_a_table_is_found_by_any_spelling(catalog: StoreUnderTest, stored: str, place: str) -> None:
+    """Another metastore may have written it; what it is compared with is a root, or has another scheme of its store."""
+    catalog.create_table("t")
+    with catalog.database.writing() as connection:
+        connection.execute(SDS.update().values(LOCATION=stored))
+        connection.commit()
+    wanted = [Location.parse(place), Location.parse("file:/elsewhere"), Location.parse("s3a://bucket2/a")]
+    with catalog.database.loading() as connection:
+        assert places_in_use(catalog.context, connection, wanted) == {wanted[0]}
+
+
+@pytest.mark.parametrize("kind", ["partition", "table"])
+def test_a_table_at_the_root_deletes_nothing_of_others(catalog: StoreUnderTest, kind: str) -> None:
+    """All tables lie below it: a directory of its partitions is as much theirs."""
+    t = catalog
+    t.create_table("victim")
+    data = t.directory / "d.db" / "victim" / "data"
+    data.write_text("1")
+    t.create_table("top", keys=[("k", "string")], location=f"file:{t.directory}/top")
+    top = t.get("top")
+    top.sd.location = "file:/"
+    t.store.writes.tables.alter_table(TableName(CATALOG, DATABASE, "top"), top)
+    t.add_partitions("top", ("1",), location=f"file:{t.directory}/d.db")
+    if kind == "partition":
+        t.store.writes.partitions.drop_partitions(
+            TableName(CATALOG, DATABASE, "top"), AllPartitions(), delete_data=True
+        )
+    else:
+        t.drop("top")
+    assert data.exists()
 
 
 @contextmanager
