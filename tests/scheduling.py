@@ -22,7 +22,10 @@ def group_of(file: str, root: Path) -> str:
 
 
 class FilesScheduling(LoadFileScheduling):
-    """As ``--dist loadfile``, but for Spark, and a test that ends its process is not run again by the next one."""
+    """As ``--dist loadfile``, but for Spark, and for tests that end their process.
+
+    xdist runs such a test again in the next process, and often waits for ever for one that it has given nothing to do.
+    """
 
     def __init__(self, config: pytest.Config, log: Any = None) -> None:
         super().__init__(config, log)
@@ -32,11 +35,20 @@ class FilesScheduling(LoadFileScheduling):
         return group_of(super()._split_scope(nodeid), self._root)
 
     def remove_node(self, node: WorkerController) -> str | None:
-        pending = (
-            (unit, test) for unit in self.assigned_work[node].values() for test, is_done in unit.items() if not is_done
-        )
-        unit, ended = next(pending, ({}, None))
-        if ended is not None:
-            unit[ended] = True
-        super().remove_node(node)
+        """The test that ended the process, if it did not end by itself; those that it had not begun are for others."""
+        pending = {
+            scope: [test for test, is_done in tests.items() if not is_done]
+            for scope, tests in self.assigned_work.pop(node).items()
+        }
+        ended = next((tests.pop(0) for tests in pending.values() if tests), None)
+        self.workqueue.update({scope: dict.fromkeys(tests, False) for scope, tests in pending.items() if tests})
+        for other in self.nodes:
+            self._reschedule(other)
         return ended
+
+    def _reschedule(self, node: WorkerController) -> None:
+        """A process begins a test when it knows the next one, and asks for more when it has ended one."""
+        if node not in self.registered_collections:
+            return  # in the place of another one; it is given its tests when it has collected them
+        while not node.shutting_down and self._pending_of(self.assigned_work[node]) <= 2:
+            super()._reschedule(node)
