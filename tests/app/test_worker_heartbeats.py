@@ -103,5 +103,5 @@ def test_a_stopped_process_is_known() -> None:
         assert is_stopped(child.pid)
     finally:
         child.kill()
-        child.communicate()
+        child.communicate(timeout=120)
     assert not is_stopped(child.pid)

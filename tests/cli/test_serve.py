@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -49,7 +49,8 @@ def start(
 def serving(
     *arguments: str, cwd: Path, before: str = "", is_forked: bool = False, **environment: str
 ) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A server that is ready, and its port. Killed at the end unless it has ended; it must not have crashed."""
+    """A server that is ready, and its port. Killed with its workers at the end unless it has ended; it must not have
+    crashed."""
     process = start(*arguments, cwd=cwd, before=before, is_forked=is_forked, **environment)
     try:
         assert process.stdout is not None
@@ -59,9 +60,20 @@ def serving(
     finally:
         ended = process.poll()
         if ended is None:
-            process.kill()
-        process.communicate()
+            # One that is stopped never sees that its parent is gone, and keeps open what is read below.
+            for each in (*children(process.pid), process.pid):
+                with suppress(ProcessLookupError):
+                    os.kill(each, signal.SIGKILL)
+        process.communicate(timeout=PATIENCE_S)
     assert ended is None or ended >= 0 or ended == -signal.SIGKILL, f"it was ended by signal {-ended}"
+
+
+def children(pid: int) -> set[int]:
+    """Process ids of a process's children."""
+    try:
+        return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+    except OSError:
+        return set()  # it has just ended, or there is no /proc
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import socket
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,16 +24,27 @@ from hms_cache.app.worker_processes import _hold_port
 from hms_cache.errors import StartupError
 from tests.admin.running import hms_cache
 from tests.cli import test_serve
-from tests.cli.test_serve import PATIENCE_S, client
+from tests.cli.test_serve import PATIENCE_S, children, client
 from tests.consistency.observers import wait_until
 
 serving = partial(test_serve.serving, is_forked=True)
 start = partial(test_serve.start, is_forked=True)
 
 
-def children(pid: int) -> set[int]:
-    """Process ids of a process's children."""
-    return {int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()}
+def stop(pid: int, directory: Path) -> None:
+    """By SIGSTOP; not in a write to the embedded database in this directory, which would keep all others out."""
+
+    def is_stopped_outside_of_a_write() -> bool:
+        os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: "State:\tT" in Path(f"/proc/{pid}/status").read_text(), "it is stopped")
+        embedded = sqlite3.connect(directory / "hms-cache.db", timeout=0)
+        with closing(embedded) as connection, suppress(sqlite3.OperationalError):
+            connection.execute("BEGIN IMMEDIATE")
+            return True
+        os.kill(pid, signal.SIGCONT)
+        return False
+
+    wait_until(is_stopped_outside_of_a_write, "it does not write")
 
 
 def management_of(process: subprocess.Popen[str]) -> str:
@@ -199,7 +210,7 @@ def test_a_worker_that_hangs_is_ended_and_replaced(tmp_path: Path) -> None:
     with serving(*given, cwd=tmp_path, before=CAN_HANG) as (process, port):
         victim = min(children(process.pid))
         stopped = max(children(process.pid))
-        os.kill(stopped, signal.SIGSTOP)
+        stop(stopped, tmp_path)
         os.kill(victim, signal.SIGUSR2)
         told = log_until(process, f"(process {victim}) was ended by SIGABRT; another one takes its place")
         assert "has done nothing for 20 s (setting server.worker_timeout_s); it is ended" in told
@@ -213,10 +224,19 @@ def test_a_worker_that_hangs_is_ended_and_replaced(tmp_path: Path) -> None:
         assert process.wait(PATIENCE_S) == 0
 
 
+def test_a_failed_test_leaves_no_worker_however_it_left_it(tmp_path: Path) -> None:
+    """A worker that was stopped kept the log open that was read to its end, without a limit."""
+    with pytest.raises(ZeroDivisionError), serving("--port", "0", "--workers", "2", cwd=tmp_path) as (process, _):
+        stopped = min(children(process.pid))
+        stop(stopped, tmp_path)
+        raise ZeroDivisionError
+    wait_until(lambda: not Path(f"/proc/{stopped}").exists(), "it is gone")
+
+
 def test_a_worker_that_is_killed_while_it_is_to_stop_is_told(tmp_path: Path) -> None:
     with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
         victim = min(children(process.pid))
-        os.kill(victim, signal.SIGSTOP)  # it does not hear of the stop
+        stop(victim, tmp_path)  # it does not hear of the stop
         process.send_signal(signal.SIGTERM)
         wait_until(lambda: children(process.pid) == {victim}, "the other one stops")
         os.kill(victim, signal.SIGKILL)

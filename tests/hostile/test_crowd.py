@@ -70,7 +70,7 @@ def honest_clients(port: int) -> Iterator[Waits]:
     try:
         yield found
     finally:
-        output, _ = process.communicate()
+        output, _ = process.communicate(timeout=120)
     assert process.returncode == 0
     found.update(json.loads(output))
 
@@ -97,7 +97,7 @@ def crowded(port: int, duration_s: float, look: Callable[[], None]) -> tuple[Wai
         finally:
             if crowd.poll() is None:
                 crowd.kill()
-            output, _ = crowd.communicate()
+            output, _ = crowd.communicate(timeout=120)
     assert crowd.returncode == 0
     attacks, most_open = map(int, output.split())
     return found, attacks, most_open
@@ -113,7 +113,7 @@ def control_server() -> Iterator[int]:
     try:
         yield int(process.stdout.readline())
     finally:
-        process.communicate()
+        process.communicate(timeout=120)
 
 
 def told(name: str, waits: Waits) -> str:

@@ -59,9 +59,9 @@ def test_a_second_client_hardly_waits(server: ObservedServer, attack: str) -> No
                 while time.monotonic() < end_s:
                     assert server.is_alive()
                     time.sleep(LOOKS_S)
-                waits = json.loads(honest.communicate()[0])
+                waits = json.loads(honest.communicate(timeout=120)[0])
         finally:
-            attacks = int(attacker.communicate()[0])
+            attacks = int(attacker.communicate(timeout=120)[0])
     assert honest.returncode == attacker.returncode == 0
     sys.stdout.write(
         f"{attack}: {attacks} times; getName p50 {waits['p50_ms']:.2f}, p99 {waits['p99_ms']:.2f}, "

@@ -116,7 +116,7 @@ def test_a_signal_to_one_that_ends_by_itself_is_no_error(start: Start, tmp_path:
 
 def test_more_output_than_a_pipe_takes_is_read(start: Start, tmp_path: Path) -> None:
     program = "import sys; sys.stdout.write('x' * 300_000); sys.stderr.write('y' * 300_000)"
-    output, errors = start(program, [], tmp_path, os.environ).communicate()
+    output, errors = start(program, [], tmp_path, os.environ).communicate(timeout=120)
     assert (output, errors) == ("x" * 300_000, "y" * 300_000)
 
 

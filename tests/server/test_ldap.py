@@ -100,7 +100,7 @@ def running_directory(place: Path, entries: str, more: str = "") -> Iterator[int
         yield port
     finally:
         process.terminate()
-        process.wait()
+        process.wait(60)
 
 
 def listens(port: int) -> bool:

@@ -85,7 +85,7 @@ class Agent:
 
     def stop(self) -> None:
         self.process.terminate()
-        self.process.wait()
+        self.process.wait(60)
         self.log.close()
 
 

@@ -237,7 +237,7 @@ class Session:
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._process.kill()
-        self._process.wait()
+        self._process.wait(60)
 
 
 def run(statements: str, uri: str, directory: Path) -> list[str]:

@@ -213,7 +213,7 @@ class Coordinator:
         """Kills it: nothing of it is looked at afterwards."""
         if self._process is not None:
             self._process.kill()
-            self._process.wait()
+            self._process.wait(60)
             self._process = None
 
     def _answers(self) -> bool:
