@@ -62,6 +62,7 @@ _NESTING = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Nothing is read twice: a text without its end goes on to the end of the filter."""
+_PART_OF_A_WORD = re.compile(r"\w{0,4}")
 _QUOTES = "'\"`"
 _WINDOW_CHARACTERS = 16_384
 """A search goes on until it finds something, 20 to 40 ns for each character, and holds the interpreter until then."""
@@ -167,8 +168,8 @@ def _pieces(text: str) -> Iterator[re.Match[str]]:
     start = 0
     while start < len(text):
         end = start + _WINDOW_CHARACTERS
-        # Between words, if there is such a place near: half a word may look like a NOT.
-        end = max(end, text.find(" ", end, end + _WINDOW_CHARACTERS))
+        # Half a word may look like a NOT, or half a NOT like none; what is longer than that by a letter does not.
+        end = _PART_OF_A_WORD.match(text, end).end()  # type: ignore[union-attr]
         for match in _NESTING.finditer(text, start, end):
             if match.end() == end and match.group()[0] in _QUOTES:
                 whole = _NESTING.match(text, match.start())

@@ -263,16 +263,20 @@ def test_no_text_has_so_many_escapes_that_all_threads_wait_for_it(quote: str, es
                 "\\'",
                 "nota",
                 "or_",
+                ")or(",
+                "1",
+                "é",
             ]
         ),
         max_size=40,
-    )
+    ),
+    st.integers(1, 60),
 )
-def test_what_is_found_does_not_depend_on_windows(pieces: list[str]) -> None:
+def test_what_is_found_does_not_depend_on_windows(pieces: list[str], window_characters: int) -> None:
     text = "".join(pieces)
     found = [match.span() for match in filter_parser._NESTING.finditer(text)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(filter_parser, "_WINDOW_CHARACTERS", 50)
+        patch.setattr(filter_parser, "_WINDOW_CHARACTERS", window_characters)
         assert [match.span() for match in filter_parser._pieces(text)] == found
 
 
