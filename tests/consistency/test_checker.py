@@ -97,3 +97,22 @@ def test_every_acknowledged_write_has_its_event_and_no_other_has_one() -> None:
     refused[2].done = False
     assert [one.promise for one in check(History(refused), CHANGES, 0)] == ["P10"]
     assert [one.promise for one in check(History(writes()[:4]), CHANGES, 0)] == ["P10"]
+
+
+@pytest.mark.parametrize(
+    ("opened", "ended", "found"),
+    [
+        (("open", "9"), ("abort", "9"), []),
+        (("open", "9"), ("commit", "9"), ["P10", "P10"]),
+        (("open", "9"), ("abort", "8"), ["P10", "P10"]),
+        (("open", "7"), ("abort", "7"), ["P10"]),
+    ],
+)
+def test_a_transaction_that_nobody_was_told_of_was_given_up(
+    opened: tuple[str, str], ended: tuple[str, str], found: list[str]
+) -> None:
+    """One that somebody was told of ends when that one says so."""
+    more = [Change(6, STATES[4], (), opened), Change(7, STATES[4], (), ended)]
+    told = Write(0, "open", 60, 62, True, key=("open", "7"))
+    history = History([*writes(), told] if opened == told.key else writes())
+    assert [one.promise for one in check(history, [*CHANGES, *more], 0)] == found
