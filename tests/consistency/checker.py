@@ -89,8 +89,8 @@ def match_writes(history: History, changes: Sequence[Change]) -> tuple[dict[int,
 def _given_up(changes: Sequence[Change], told: set[tuple[str, ...]]) -> set[tuple[str, ...]]:
     """Keys of the opening and the end of transactions that no client was told of, both of which must be there.
 
-    A server that takes longer to open one than `transactions.open_timeout_ms`, as one does that was stopped meanwhile, ends it at
-    once and opens another one.
+    A server that takes longer to open one than `transactions.open_timeout_ms`, as one does that was stopped meanwhile,
+    ends it at once and opens another one.
     """
     opened = {change.key[1:] for change in changes if change.key[:1] == ("open",)}
     ended = {change.key[1:] for change in changes if change.key[:1] == ("abort",)}
