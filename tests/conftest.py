@@ -14,6 +14,8 @@ from hypothesis import settings
 
 from hms_cache.config import secrets
 from hms_cache.input_limits import input_limits, use_input_limits
+from hms_cache.limited_log import LimitedLog
+from hms_cache.server import layer
 from hms_cache.store.engine.database import Database
 from tests.clients.spark.session import SparkProcess
 from tests.database_kinds import ALL_KINDS
@@ -129,6 +131,12 @@ def _no_secrets_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     """A process masks every secret it was given, by value: one test's password may be a word in another's texts."""
     monkeypatch.setattr(secrets, "_known", set(secrets._known))
     monkeypatch.setattr(secrets, "_pattern", secrets._pattern)
+
+
+@pytest.fixture(autouse=True)
+def _no_lines_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of lines of one kind a process writes one each ten seconds: another test's would be in the way of this one's."""
+    monkeypatch.setattr(layer, "_limited_log", LimitedLog(layer._log))
 
 
 @pytest.fixture(scope="session")
