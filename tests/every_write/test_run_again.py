@@ -22,7 +22,7 @@ from tests.every_write.world import World
 
 pytestmark = [pytest.mark.soak]
 
-TIMES = re.compile(r"\b\d{10}(\d{3})?\b")
+TIMES = re.compile(r"\b\d{10}(\d{3})?\b|\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b")
 NUMBERS = re.compile(r"\d+")
 
 
