@@ -125,7 +125,7 @@ def own_places(
     databases = _read_databases(context, connection)
     candidates: dict[Location, set[tuple[int, str]]] = {}
     for table, location in others:
-        found = _rivals(databases, table, location)
+        found = _rivals(databases, table, location.spellings[0])
         if found is not None:
             candidates[location] = found
     taken = _existing(connection, set().union(*candidates.values()))
@@ -139,7 +139,7 @@ def _is_default_place(context: StoreContext, table: Table, location: Location) -
 
 
 _Databases = list[tuple[int, str, str, tuple[Location, ...]]]
-"""DB_ID, catalog, name, and the directories in which its tables lie by their names."""
+"""DB_ID, catalog, name, and the directories in which its tables lie by their names, each in its first spelling."""
 
 
 def _read_databases(context: StoreContext, connection: Connection) -> _Databases:
@@ -158,12 +158,12 @@ def _read_databases(context: StoreContext, connection: Connection) -> _Databases
             )
         except MetaException:
             continue  # another writer's nonsense
-        found.append((row.DB_ID, row.CTLG_NAME, row.NAME, tuple(dict.fromkeys(roots))))
+        found.append((row.DB_ID, row.CTLG_NAME, row.NAME, tuple(dict.fromkeys(root.spellings[0] for root in roots))))
     return found
 
 
 def _rivals(databases: _Databases, table: Table, location: Location) -> set[tuple[int, str]] | None:
-    """DB_ID and name of the tables that would lie at the directory or around it by their names.
+    """DB_ID and name of the tables that would lie at the directory, in its first spelling, or around it by their names.
 
     None where it is not the table's own by its names, where a database lies there, or where names do not tell.
     """

@@ -15,8 +15,8 @@ from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.contract.partitions import AllPartitions
-from hms_cache.store.schema import COMPACTION_QUEUE, SDS
-from hms_cache.store.shared_places import places_in_use
+from hms_cache.store.schema import COMPACTION_QUEUE, DBS, SDS
+from hms_cache.store.shared_places import own_places, places_in_use
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest, table
@@ -139,6 +139,25 @@ def test_a_table_is_found_by_any_spelling(catalog: StoreUnderTest, stored: str, 
     wanted = [Location.parse(place), Location.parse("file:/elsewhere"), Location.parse("s3a://bucket2/a")]
     with catalog.database.loading() as connection:
         assert places_in_use(catalog.context, connection, wanted) == {wanted[0]}
+
+
+@pytest.mark.parametrize(
+    ("other", "is_own"), [("s3a://bucket/other", True), ("s3a://bucket/same", False), ("s3://bucket/same", False)]
+)
+def test_databases_at_one_place_by_any_spelling(catalog: StoreUnderTest, other: str, is_own: bool) -> None:
+    """Names put a table of each at the same directory."""
+    for name, place in (("x", "s3a://bucket/same"), ("y", other)):
+        catalog.create_database(name)
+        catalog.store.writes.tables.create_table(table("t", dbName=name))
+        with catalog.database.writing() as connection:
+            connection.execute(
+                DBS.update().where(DBS.c.NAME == name).values(DB_LOCATION_URI=place, DB_MANAGED_LOCATION_URI=place)
+            )
+            connection.commit()
+    place = Location.parse("s3a://bucket/same/t")
+    with catalog.database.loading() as connection:
+        own = own_places(catalog.context, connection, [(table("t", dbName="x"), place)])
+    assert own == ({place} if is_own else set())
 
 
 @pytest.mark.parametrize("kind", ["partition", "table"])
