@@ -51,6 +51,9 @@ from benchmarks.scale import measure as measure_scale
 from benchmarks.security import TITLES as SECURITY_TITLES
 from benchmarks.security import measure as measure_security
 from benchmarks.transactions import LOCKS, TRANSACTIONS, statements_per_call, with_password
+from benchmarks.worker_memory import FIGURES
+from benchmarks.worker_memory import measure as measure_worker_memory
+from benchmarks.worker_memory import render as render_worker_memory
 
 if TYPE_CHECKING:
     from tests.databases import DatabaseServer
@@ -411,6 +414,29 @@ def restart(tables: int, partitions: int, out: Path | None) -> None:
     click.echo(text)
     if out is not None:
         command = f"`python -m benchmarks restart --tables {tables} --partitions {partitions}` at {revision()}: "
+        out.write_text(f"{out.read_text() if out.exists() else ''}\n{command}{text}\n")
+
+
+@main.command()
+@click.option("--partitions", default=1_000_000, show_default=True)
+@click.option("--workers", default=4, show_default=True)
+@click.option("--out", type=click.Path(path_type=Path), default=None, help="the table is appended to this file")
+def workers(partitions: int, workers: int, out: Path | None) -> None:
+    """Memory of several workers beside that of one process, on a MariaDB of its own."""
+    from tests.databases import start_server
+
+    with tempfile.TemporaryDirectory() as temporary:
+        server = start_server("mariadb", Path(temporary))
+        try:
+            url = server.initialized_database()
+            fill(url, Path(temporary), partitions, click.echo, FIGURES)
+            found = measure_worker_memory(url, Path(temporary), partitions, workers, click.echo)
+        finally:
+            server.stop()
+    text = render_worker_memory(found, partitions)
+    click.echo(text)
+    if out is not None:
+        command = f"`python -m benchmarks workers --partitions {partitions} --workers {workers}` at {revision()}: "
         out.write_text(f"{out.read_text() if out.exists() else ''}\n{command}{text}\n")
 
 

@@ -88,9 +88,12 @@ def copy_partitions(url: str, database: str, source: str, targets: Sequence[str]
         cursor.execute("ANALYZE TABLE PARTITIONS, SDS, SERDES, SERDE_PARAMS, PARTITION_PARAMS, PARTITION_KEY_VALS")
 
 
-def multiply_partitions(url: str, database: str, table: str, partitions: int, hours: int) -> None:
+def multiply_partitions(
+    url: str, database: str, table: str, partitions: int, hours: int, figures: Sequence[str] = ()
+) -> None:
     """Copies the first partitions of the table `table`, numbered from 0 as `dt=day-NNNNNN/hour=N`, until it has
-    `partitions`. The copies have names, values and locations of their own."""
+    `partitions`. The copies have names, values and locations of their own. So they have values of these parameters, if
+    the first one has them: numbers of up to ten digits."""
     parsed = make_url(url)
     connection = pymysql.connect(
         host=parsed.host or "127.0.0.1",
@@ -113,6 +116,7 @@ def multiply_partitions(url: str, database: str, table: str, partitions: int, ho
         day = f"CONCAT('day-', LPAD(FLOOR(({number}) / {hours}), 6, '0'))"
         hour = f"(({number}) % {hours})"
         numbers = f"seq_0_to_{partitions - count - 1} n"
+        own = ", ".join(f"'{figure}'" for figure in ("", *figures))
         name = f"CONCAT('dt=', {day}, '/hour=', {hour})"
         new = {name: f"n.seq + {value + 1}" for name, value in highest.items()}
         for statement in (
@@ -126,7 +130,8 @@ def multiply_partitions(url: str, database: str, table: str, partitions: int, ho
             f"SELECT {new['PARTITIONS']}, r.CREATE_TIME, r.LAST_ACCESS_TIME, {name}, {new['SDS']}, r.TBL_ID, "
             f"r.WRITE_ID FROM PARTITIONS r JOIN {numbers} WHERE r.PART_ID = {part_id}",
             f"INSERT INTO PARTITION_PARAMS (PART_ID, PARAM_KEY, PARAM_VALUE) SELECT {new['PARTITIONS']}, r.PARAM_KEY, "
-            f"r.PARAM_VALUE FROM PARTITION_PARAMS r JOIN {numbers} WHERE r.PART_ID = {part_id}",
+            f"IF(r.PARAM_KEY IN ({own}), CRC32(CONCAT(r.PARAM_KEY, n.seq)), r.PARAM_VALUE) "
+            f"FROM PARTITION_PARAMS r JOIN {numbers} WHERE r.PART_ID = {part_id}",
             f"INSERT INTO PARTITION_KEY_VALS (PART_ID, PART_KEY_VAL, INTEGER_IDX) "
             f"SELECT {new['PARTITIONS']}, {day}, 0 FROM {numbers}",
             f"INSERT INTO PARTITION_KEY_VALS (PART_ID, PART_KEY_VAL, INTEGER_IDX) "

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from contextlib import suppress
 from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -19,3 +21,19 @@ def cpu_seconds(pid: int | None) -> float:
 def resident_bytes(pid: int) -> int:
     """Resident set size."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def with_children(pid: int) -> list[int]:
+    """A process, its children, theirs, and so on."""
+    found = [pid]
+    for one in found:
+        for task in Path(f"/proc/{one}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):  # a thread that has ended meanwhile
+                found.extend(map(int, (task / "children").read_text().split()))
+    return found
+
+
+def proportional_bytes(pids: list[int]) -> int:
+    """What processes take together: pages that several of them share count once (the sum of their PSS)."""
+    texts = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in pids]
+    return 1024 * sum(int(found[1]) for text in texts if (found := re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)))

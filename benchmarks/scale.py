@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -79,8 +79,11 @@ def calls(partitions: int, table: str = TABLE) -> dict[str, Ask]:
     }
 
 
-def fill(url: str, directory: Path, partitions: int, report: Callable[[str], None]) -> None:
-    """Makes the table: some partitions by calls, the rest inside the database."""
+def fill(
+    url: str, directory: Path, partitions: int, report: Callable[[str], None], figures: Sequence[str] = ()
+) -> None:
+    """Makes the table: some partitions by calls, the rest inside the database. `figures`: parameters that differ from
+    partition to partition."""
     metastore = OwnMetastore(url, directory / "fill", CACHE__ENABLED="false")
     client = connect(metastore.start())
     try:
@@ -122,14 +125,18 @@ def fill(url: str, directory: Path, partitions: int, report: Callable[[str], Non
             own.location = f"{location}/dt={values[0]}/hour={values[1]}"
             made.append(
                 ttypes.Partition(
-                    values=values, dbName=DATABASE, tableName=TABLE, sd=own, parameters={"numRows": str(number)}
+                    values=values,
+                    dbName=DATABASE,
+                    tableName=TABLE,
+                    sd=own,
+                    parameters=dict.fromkeys(("numRows", *figures), str(number)),
                 )
             )
         client.add_partitions(made)
     finally:
         metastore.stop()
     report(f"{len(made)} partitions by calls")
-    multiply_partitions(url, DATABASE, TABLE, partitions, HOURS)
+    multiply_partitions(url, DATABASE, TABLE, partitions, HOURS, figures)
     report(f"{partitions} partitions in the database")
 
 

@@ -54,6 +54,9 @@ class Siblings:
     management_port: int | None = None
     """The port that they share; None: the one that the settings name."""
 
+    memory_directory: Path | None = None
+    """Holds links to files in memory that the workers share; only this user may enter it. None: they share none."""
+
     lost_before: int = 0
     """How many that had this place ended unasked."""
 

@@ -6,17 +6,21 @@ import logging
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from hms_cache.app.background import BackgroundTask
 from hms_cache.app.dumping import Dumping
+from hms_cache.app.system.open_files import files_to_spare
 from hms_cache.app.warming import Warming
 from hms_cache.app.warming_process import WarmingProcess
 from hms_cache.cache.invalidation import CommitResolver
+from hms_cache.cache.memory_files import OPEN_FILES_EACH, MemoryFiles
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.assembly import Cache, CacheOptions, build_cache
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.block_sharing import BlockSharing
 from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.call_context import call_context
 from hms_cache.config import Settings
@@ -35,6 +39,9 @@ _log = logging.getLogger(__name__)
 #: How often the refill and the background loads look for work when they found none.
 _REFILL_PAUSE_S = 0.2
 
+#: Files in memory that a worker holds at most: 65 million partitions in segments of 16,384.
+_MOST_MEMORY_FILES = 4_096
+
 #: How long a task may take to end when the server stops: one statement, in the worst case, is given up.
 _STOP_TIMEOUT_S = 5.0
 
@@ -48,6 +55,7 @@ class Caching:
     events: BackgroundTask
     refill: BackgroundTask | None
     background: BackgroundTask
+    sharing: BackgroundTask | None
     warming: Warming
     dumping: Dumping | None
     rules: tuple[tuple[str, ...], tuple[str, ...]]
@@ -59,7 +67,7 @@ class Caching:
         stack.callback(self._stop_following)
         if self.dumping is not None:
             self.dumping.start(stack)
-        for task in (self.events, self.refill, self.background):
+        for task in (self.events, self.refill, self.background, self.sharing):
             if task is not None:
                 task.start()
                 stack.callback(task.stop, _STOP_TIMEOUT_S)
@@ -105,11 +113,13 @@ def build_caching(
     resolve_commits: CommitResolver,
     warming_processes: Sequence[WarmingProcess] = (),
     workers: WorkerSlot | None = None,
+    memory_directory: Path | None = None,
     *,
     writes_files: bool = True,
 ) -> Caching:
     """A cache over `store` and its poller, not started yet. Own commits on `database` are made known to it (P4).
-    `writes_files`: of the worker processes of a server one does.
+    `memory_directory`: where the worker processes of a server find memory that they share. `writes_files`: of them one
+    does.
     """
     pollers: list[Poller] = []
 
@@ -154,8 +164,18 @@ def build_caching(
     background = BackgroundTask(
         "hms-background-loads", lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S, takes_turns=True
     )
+    sharing = _sharing(settings, cache, memory_directory, metrics.cache) if memory_directory is not None else None
     rules = settings.cache.include, settings.cache.exclude
-    return Caching(cache, poller, events, refill, background, warming, dumping, rules)
+    return Caching(cache, poller, events, refill, background, sharing, warming, dumping, rules)
+
+
+def _sharing(settings: Settings, cache: Cache, directory: Path, metrics: CacheMetrics) -> BackgroundTask:
+    most = files_to_spare(_MOST_MEMORY_FILES * OPEN_FILES_EACH, settings.server.max_connections) // OPEN_FILES_EACH
+    files = MemoryFiles(directory, most)
+    sharing = BlockSharing(cache.shared, files)
+    metrics.shared_bytes.set_function(lambda: files.bytes)
+    metrics.shared_blocks.include(lambda: {("made",): files.made, ("found",): files.found, ("refused",): files.refused})
+    return BackgroundTask("hms-shared-memory", lambda: 0.0 if sharing.step() else _REFILL_PAUSE_S, takes_turns=True)
 
 
 def cache_options(settings: Settings) -> CacheOptions:

@@ -63,7 +63,8 @@ def run(
     worker = siblings.own_index if siblings is not None and siblings.count > 1 else None
     use_audit_output(open_audit_output(configuration.settings.server, configuration.settings.log, worker))
     show_crashes()
-    tune_interpreter()
+    if worker is None:  # workers have it from their parent: a look for cycles would copy each page that they share
+        tune_interpreter()
     tune_allocator()
     # Before the first thread starts: they are forked.
     with warming_processes(configuration.settings) as warming, closing(Signals()) as signals:

@@ -265,6 +265,7 @@ class Service:
             lambda txn_ids: read_committed_writes(database, txn_ids),
             self._warming,
             self._positions.slot(self._siblings.own_index) if self._positions is not None else None,
+            self._siblings.memory_directory,
             writes_files=not self._siblings.own_index,
         )
         if isinstance(self._authorizer, AskingAuthorizer):

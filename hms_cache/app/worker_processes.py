@@ -25,9 +25,10 @@ from hms_cache.admin.siblings import Siblings
 from hms_cache.app.child_processes import end_with_parent, ending, leave, show_crashes
 from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.management import hold_management_port, keep_from_others
-from hms_cache.app.process import print_ready, run
+from hms_cache.app.process import print_ready, run, tune_interpreter
 from hms_cache.app.signals import CHILD_ENDED, RELOAD, STOP, Signals, fork
 from hms_cache.app.worker_heartbeats import HangWatch, Heartbeat, Heartbeats, is_stopped
+from hms_cache.cache import memory_files
 from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.config.settings import DEFAULT_ORIGIN
@@ -374,6 +375,7 @@ def run_workers(load: Load) -> None:
     configuration = load()
     set_up_logging(configuration.settings.log)
     show_crashes()
+    tune_interpreter()
     settings = configuration.settings.server
     with ExitStack() as held:
         signals = held.enter_context(closing(Signals()))
@@ -391,11 +393,26 @@ def _siblings(configuration: Configuration, held: ExitStack) -> Siblings:
     """What the workers need to find each other; what has to be given back at the end goes onto the stack."""
     settings = configuration.settings.admin
     count = configuration.settings.server.workers
+    shares = configuration.settings.server.workers_share_memory and configuration.settings.cache.enabled
+    memory = _memory_directory(held) if shares else None
     if not settings.enabled:
-        return Siblings(count=count)
+        return Siblings(count=count, memory_directory=memory)
     is_chosen = configuration.origin("admin.port") != DEFAULT_ORIGIN
     holder = held.enter_context(hold_management_port(settings.host, settings.port, is_chosen=is_chosen))
-    return Siblings(0, count, _socket_directory(count, held), holder.getsockname()[1])
+    return Siblings(0, count, _socket_directory(count, held), holder.getsockname()[1], memory)
+
+
+def _memory_directory(held: ExitStack) -> Path | None:
+    """Where the workers find each other's files in memory; what lies there are links of some bytes."""
+    if not memory_files.is_available():
+        _log.info("the workers share no memory: this system has no sealed files in memory")
+        return None
+    try:
+        made = tempfile.TemporaryDirectory(prefix="hms-cache-memory-", ignore_cleanup_errors=True)
+    except OSError as error:
+        _log.warning("the workers share no memory: no directory for links: %s", error.strerror or error)
+        return None
+    return Path(held.enter_context(made))
 
 
 def _socket_directory(count: int, held: ExitStack) -> Path | None:

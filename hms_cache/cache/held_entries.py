@@ -37,6 +37,8 @@ class HeldEntries:
         self.with_commit_parameters: set[TableName] = set()
         """Indexes of the tables that events concern without naming them."""
         self.answers = answers
+        self.unshared: set[TableName] | None = None
+        """Tables of whose partitions some may lie in memory that is not shared yet; None: none is (`BlockSharing`)."""
         self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
         """Facets that events, or a reset, dropped from tables that had been read, and when that was; for the refill;
         bounded."""
@@ -85,6 +87,8 @@ class HeldEntries:
     def _charge(self, entry: Entry, facet: Facet, weight: int) -> None:
         self.weight += weight - entry.weights.get(facet, 0)
         entry.weights[facet] = weight
+        if facet is Facet.PARTITIONS and self.unshared is not None and isinstance(entry.key, TableName):
+            self.unshared.add(entry.key)
 
     def _remove_facet(self, entry: Entry, facet: Facet) -> None:
         if facet not in entry.facets:
@@ -135,6 +139,8 @@ class HeldEntries:
         self.tables.clear()
         self.names_by_id.clear()
         self.segmented.clear()
+        if self.unshared is not None:
+            self.unshared.clear()
         self.with_constraints.clear()
         self.with_commit_parameters.clear()
         self.invalidated.clear()

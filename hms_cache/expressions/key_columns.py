@@ -9,7 +9,7 @@ be computed twice by two threads, to the same result.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeAlias
 
@@ -41,6 +41,10 @@ class TextDictionary(Sequence[str]):
         np.cumsum(lengths, out=offsets[1:])
         small = int(offsets[-1]) < 1 << 32
         return cls(b"".join(encoded), offsets.astype(np.uint32) if small else offsets)
+
+    def __reduce__(self) -> tuple[type[TextDictionary], tuple[Any, ...]]:
+        """Pickled as bytes, in whatever memory they are."""
+        return TextDictionary, (bytes(self._data), self._offsets)
 
     @property
     def parts(self) -> tuple[bytes, npt.NDArray[Any]]:
@@ -158,6 +162,16 @@ class KeyColumn:
         moved[kept] = np.arange(len(kept), dtype=moved.dtype)
         dictionary = TextDictionary.from_sorted([self.dictionary[index] for index in kept.tolist()])
         return KeyColumn(moved[codes], dictionary)
+
+    def converted(
+        self, of_bytes: Callable[[bytes], bytes], of_array: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    ) -> KeyColumn:
+        """The same column in other memory: of what its codes, then the texts and their offsets, become."""
+        codes = of_array(self.codes)
+        texts, offsets = self.dictionary.parts
+        column = KeyColumn(codes, TextDictionary(of_bytes(texts), of_array(offsets)))
+        column._readings = self._readings
+        return column
 
     def memory_bytes(self) -> int:
         """Bytes held, the kept readings included."""

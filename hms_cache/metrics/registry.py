@@ -280,6 +280,16 @@ class CacheMetrics(_Subsystem):
         self.bytes = self._gauge("cache_bytes", "Encoded bytes held.")
         self.budget_bytes = self._gauge("cache_budget_bytes", "Encoded bytes that may be held: cache.budget_bytes.")
         self.entries = self._gauge("cache_entries", "Objects held.", "kind")
+        self.shared_bytes = self._gauge(
+            "cache_shared_bytes",
+            "Bytes of files in memory that this worker holds partitions in and shares; others that do count them, too.",
+        )
+        self.shared_blocks = self._tally(
+            "cache_shared_blocks_total",
+            "Blocks of partitions put into memory that the workers share. outcome: made (this worker's is the first),"
+            " found (another one had it), refused (no file was to be had; the worker keeps it for itself).",
+            "outcome",
+        )
         self.dump_writes = self._tally(
             "cache_dump_writes_total",
             "Writes of cache.dump_file. outcome: written, failed, unproven (there was no position to write it with).",

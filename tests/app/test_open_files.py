@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hms_cache.app.system.open_files import FILES_FOR_OTHERS, connections_allowed
+from hms_cache.app.system.open_files import FILES_FOR_OTHERS, connections_allowed, files_to_spare
 
 
 @pytest.fixture
@@ -34,3 +34,13 @@ def test_more_connections_than_files_are_not_promised(hard_limit: int, caplog: p
     with caplog.at_level(logging.WARNING):
         assert connections_allowed(hard_limit) == hard_limit - FILES_FOR_OTHERS
     assert "server.max_connections" in caplog.text
+
+
+def test_files_to_spare_are_those_beyond_the_connections(hard_limit: int) -> None:
+    if 0 <= hard_limit < 3_000:
+        pytest.skip("the system allows too few files")
+    assert files_to_spare(1_000, 1_024) == 1_000
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= 2_024 + FILES_FOR_OTHERS
+    if hard_limit != resource.RLIM_INFINITY:
+        assert files_to_spare(1_000, hard_limit - FILES_FOR_OTHERS - 10) == 10
+        assert files_to_spare(1_000, hard_limit) == 0

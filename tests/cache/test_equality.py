@@ -14,9 +14,12 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from hms_cache.cache.memory_files import MemoryFiles, is_available
+from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
+from hms_cache.cache.warming.block_sharing import BlockSharing
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.contract.metadata import MetadataStore
@@ -420,10 +423,12 @@ inner_changes = st.one_of(
 
 @pytest.mark.parametrize("examples", [3, pytest.param(25, marks=[pytest.mark.soak, pytest.mark.long])])
 def test_what_passes_through_or_is_evicted_at_random_is_answered_the_same(
-    examples: int, sqlite_database: Database, tmp_path: Path
+    examples: int, sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Reads pass through and are loaded in the background, whole or in part. Evictions come in between, and both they
-    and changes elsewhere come between what a load reads and its installation."""
+    and changes elsewhere come between what a load reads and its installation. What is held goes into shared memory."""
+    monkeypatch.setattr(shared_blocks, "SMALLEST_BYTES", 0)
+    files = MemoryFiles(tmp_path, 1_000)
 
     @settings(max_examples=examples, deadline=None, phases=[Phase.generate])
     @given(
@@ -438,12 +443,13 @@ def test_what_passes_through_or_is_evicted_at_random_is_answered_the_same(
         here, elsewhere = (Server(url, tmp_path / "warehouse", options) for _ in range(2))
         try:
             _fill(elsewhere.objects)
-            _Disturbed(here, elsewhere, random.Random(seed), overlapping).run(changes)
+            _Disturbed(here, elsewhere, random.Random(seed), overlapping, files).run(changes)
         finally:
             for server in (here, elsewhere):
                 server.close()
 
     check()
+    assert files.made or not is_available()
 
 
 def _fill(store: MetadataStore) -> None:
@@ -460,10 +466,13 @@ def _fill(store: MetadataStore) -> None:
 class _Disturbed:
     """Reads of one cache, with changes through another server between them and, now and then, inside of one."""
 
-    def __init__(self, here: Server, elsewhere: Server, chance: random.Random, overlapping: list[Change]) -> None:
+    def __init__(
+        self, here: Server, elsewhere: Server, chance: random.Random, overlapping: list[Change], files: MemoryFiles
+    ) -> None:
         self._here, self._elsewhere, self._chance = here, elsewhere, chance
         self._overlapping = overlapping
         self._may_overlap = False
+        self._sharing = BlockSharing(here.cache.shared, files)
         here.during_loads(self._during_load)
 
     def run(self, changes: Sequence[Change]) -> None:
@@ -490,6 +499,8 @@ class _Disturbed:
                 invariants.check(self._here.cache.shared)
             if self._chance.random() < 0.1:
                 self._here.cache.background.drain()
+            if self._chance.random() < 0.3:
+                self._sharing.step()
 
     def _read(self, label: str, ask: Callable[[MetadataStore], object]) -> None:
         """A read shows the moment before the change that it overlaps, or the moment after it."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hms_cache.cache.partitions import segment as segments
+from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming import background_loads
 from tests.cache.evictions import evict_at_random
@@ -25,9 +26,10 @@ def evict_for_ever(cache: SharedCache, chance: random.Random) -> None:
 
 
 def install() -> None:
-    """Each cache of this process has a thread that evicts, and segments of two partitions; of every other process, at
-    random, tables are too large for their share of the budget and are held in parts."""
+    """Each cache of this process has a thread that evicts, and segments of two partitions, which workers share.
+    Of every other process, at random, tables are too large for their share of the budget and are held in parts."""
     segments.SEGMENT_PARTITIONS = 2
+    shared_blocks.SMALLEST_BYTES = 0  # type: ignore[misc]
     if random.random() < 0.5:
         background_loads.SMALLEST_WINDOW = 2  # type: ignore[misc]
         background_loads.BYTES_A_PARTITION = 10**9  # type: ignore[misc]

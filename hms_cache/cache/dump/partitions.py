@@ -14,6 +14,7 @@ from hms_cache.cache.partitions.block import BlockParts, PartitionBlock, hashes_
 from hms_cache.cache.partitions.block_records import RecordTemplate
 from hms_cache.cache.partitions.partition_set import PartitionSet, SetParts
 from hms_cache.cache.partitions.segment import SegmentParts
+from hms_cache.cache.partitions.shared_blocks import own_bytes
 from hms_cache.expressions import KeyColumns
 from hms_cache.expressions.key_columns import KeyColumn, TextDictionary
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -52,17 +53,18 @@ def _encode_segment(parts: SegmentParts, blobs: list[bytes]) -> Any:
             [name, list(values), encode_value(encoded, blobs)] for name, (values, encoded) in parts.changed.items()
         ],
         "hidden": added(parts.hidden),
-        "data": encode_value(block.data, blobs),
-        "names": encode_value(block.names, blobs),
-        "times": encode_value(block.times, blobs),
+        "data": encode_value(own_bytes(block.data), blobs),
+        "names": encode_value(own_bytes(block.names), blobs),
+        "times": encode_value(own_bytes(block.times), blobs),
         "access_time": block.access_time,
         "templates": [
             [encode_value(getattr(template, name), blobs) for name in _TEMPLATE_FIELDS] for template in block.templates
         ],
         **{name: added(getattr(block, name)) for name in _ARRAYS},
         "columns": [
-            [added(column.codes), encode_value(column.dictionary.parts[0], blobs), added(column.dictionary.parts[1])]
+            [added(column.codes), encode_value(own_bytes(texts), blobs), added(offsets)]
             for column in parts.block.columns.columns
+            for texts, offsets in [column.dictionary.parts]
         ],
     }
 

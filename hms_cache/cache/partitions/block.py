@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -130,8 +131,11 @@ class PartitionBlock:
         self._hash_rows = parts.hash_rows.data
 
     def __reduce__(self) -> tuple[type[PartitionBlock], tuple[Any, ...]]:
-        """Blocks travel between processes (pickle); views of arrays do not."""
-        return PartitionBlock, (self.keys, self.columns, self.parts)
+        """Blocks travel between processes (pickle); views of arrays do not, nor does memory that processes share."""
+        parts = self.parts
+        if not isinstance(parts.data, bytes):
+            parts = replace(parts, data=bytes(parts.data), names=bytes(parts.names), times=bytes(parts.times))
+        return PartitionBlock, (self.keys, self.columns, parts)
 
     def __len__(self) -> int:
         return self.size

@@ -44,7 +44,8 @@ class Rebuild:
             keys,
             of,
             tuple((one.block, one.visible_rows()) for one in of),
-            [changed.encoded for one in of for changed in one.changed.values()],
+            # By name, so that the workers of a server make equal blocks of equal changes (`shared_blocks`).
+            [one.changed[name].encoded for one in of for name in sorted(one.changed)],
         )
         for one in of:
             one.renewal, one.noted = rebuild, set()

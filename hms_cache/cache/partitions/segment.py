@@ -119,6 +119,11 @@ class Segment:
         """Whether nothing of its range is known."""
         return not self.complete and not len(self)
 
+    def replace_block(self, block: PartitionBlock, same: PartitionBlock) -> None:
+        """Puts the same block, in other memory, in the place of this one, if it is still there."""
+        if self.block is block:
+            self.block = same
+
     # Changes
 
     def put(self, name: str, changed: Changed) -> None:

@@ -64,13 +64,17 @@ class ServerSettings(Section):
     thrift://host:port."""
     workers: int = setting(
         1,
-        reason="One process answers tens of thousands of cached calls per second. More processes use more"
-        " processors, and each holds the catalog in memory.",
+        reason="One process answers tens of thousands of cached calls per second. More processes use more processors.",
         ge=1,
         le=64,
     )
     """Number of processes that serve the port. Each of them is a complete server with its own cache and memory
-    budget."""
+    budget. Equal partitions lie in memory once (workers_share_memory); tables and all else are held by each."""
+    workers_share_memory: bool = setting(
+        True, reason="Partitions are most of what is held of a large catalog, and the workers hold the same ones."
+    )
+    """Whether workers keep partitions in memory that they share, where the system has sealed files in memory (Linux).
+    The budget of each counts them in full."""
     worker_timeout_s: Seconds = setting(
         60.0,
         reason="The kernel goes on giving connections to a process that hangs, and their clients wait until they give"

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, invariant, rule
 
+from hms_cache.cache.memory_files import MemoryFiles
+from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.partitions.block_builder import BlockBuilder
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.rebuild import Rebuild
@@ -23,6 +27,7 @@ from hms_cache.wire import encode_struct
 from hms_cache.wire.partition_parts import decode_partition, encode_partition
 from hms_cache.wire.splicing import list_header, string
 from tests.cache.blocks.partitions import KEYS, all_values, name_of, ordinary, page, partition, partitions
+from tests.cache.blocks.sharing import share
 
 FILTERS = ('dt = "2024-01-01"', "hr > 1", 'dt != "2024-01-02" and hr <= 10', 'dt like "%a%" or hr = 2', "")
 
@@ -99,6 +104,14 @@ class Changes(RuleBasedStateMachine):
         self.held = PartitionSet(KEYS, (), complete=True)
         self.rebuild: Rebuild | None = None
         self.earlier: list[tuple[SelectedPartitions, bytes]] = []
+        self.smallest_bytes = shared_blocks.SMALLEST_BYTES
+        shared_blocks.SMALLEST_BYTES = 0  # type: ignore[misc]
+        self.directory = TemporaryDirectory()
+        self.workers = [MemoryFiles(Path(self.directory.name), 100) for _ in range(2)]
+
+    def teardown(self) -> None:
+        shared_blocks.SMALLEST_BYTES = self.smallest_bytes  # type: ignore[misc]
+        self.directory.cleanup()
 
     @rule(target=known, values=all_values)
     def know(self, values: tuple[str, str]) -> tuple[str, str]:
@@ -143,6 +156,10 @@ class Changes(RuleBasedStateMachine):
             self.held.finish_rebuild(self.rebuild)
             assert not self.held.finish_rebuild(self.rebuild), "the same block twice"
         self.rebuild = None
+
+    @rule(by=st.integers(0, 1))
+    def share(self, by: int) -> None:
+        share(self.held, self.workers[by])
 
     @rule()
     def remember_an_answer(self) -> None:

@@ -7,13 +7,17 @@ nothing of it is missing, the answer must be the table's, byte for byte; else no
 from __future__ import annotations
 
 import random
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from hms_cache.cache.memory_files import MemoryFiles
 from hms_cache.cache.partitions import segment as segments
+from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.partitions.block_builder import BlockBuilder
 from hms_cache.cache.partitions.partition_set import PartitionSet, segments_of
 from hms_cache.cache.partitions.rebuild import Rebuild
@@ -38,6 +42,7 @@ from hms_cache.store.contract.partitions import (
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 from hms_cache.wire import encode_struct
 from tests.cache.blocks.partitions import KEYS, name_of, ordinary, partition
+from tests.cache.blocks.sharing import share
 
 DAYS = ("2024-01-01", "2024-01-02", "2024-01-03", "a b", "ü/%=", "__HIVE_DEFAULT_PARTITION__")
 HOURS = ("1", "2", "10", "3 ")
@@ -110,9 +115,15 @@ class Layouts(RuleBasedStateMachine):
         self.table: dict[str, Partition] = {}
         self.held = PartitionSet(KEYS, (), complete=True)
         self.rebuild: Rebuild | None = None
+        self.smallest_bytes = shared_blocks.SMALLEST_BYTES
+        shared_blocks.SMALLEST_BYTES = 0  # type: ignore[misc]
+        self.directory = TemporaryDirectory()
+        self.files = MemoryFiles(Path(self.directory.name), 100)
 
     def teardown(self) -> None:
         segments.SEGMENT_PARTITIONS = self.size
+        shared_blocks.SMALLEST_BYTES = self.smallest_bytes  # type: ignore[misc]
+        self.directory.cleanup()
 
     @rule(chosen=values_of_some, number=st.integers(0, 3))
     def add_or_alter(self, chosen: list[tuple[str, str]], number: int) -> None:
@@ -174,6 +185,10 @@ class Layouts(RuleBasedStateMachine):
         """As a dump does."""
         self.held = PartitionSet.from_parts(self.held.parts())
         self.rebuild = None
+
+    @rule()
+    def share(self) -> None:
+        share(self.held, self.files)
 
     @invariant()
     def each_name_has_one_place(self) -> None:

@@ -1,0 +1,96 @@
+"""Partition blocks whose bytes and arrays lie in a file in memory, which the workers of one server share.
+
+Such a block answers what the block that it was made of answers: `bytes` are arrays of `ctypes.c_char` over the mapping,
+whose slices are `bytes`, and arrays are numpy's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from hms_cache.cache.memory_files import MemoryFiles, places_of
+from hms_cache.cache.partitions.block import PartitionBlock
+from hms_cache.expressions import KeyColumns
+
+SMALLEST_BYTES: Final = 64 * 1024
+"""Blocks below it stay each worker's own: a file costs two open files and some pages, and small tables are many."""
+
+
+def is_shared(block: PartitionBlock) -> bool:
+    """Whether it lies in a file in memory."""
+    return not isinstance(block.parts.data, bytes)
+
+
+def shared_block(block: PartitionBlock, files: MemoryFiles) -> PartitionBlock | None:
+    """The same block in a file in memory; None: it stays as it is, since it is small, lies in one, or there is none."""
+    if is_shared(block) or block.memory_bytes() < SMALLEST_BYTES:
+        return None
+    runs: list[memoryview] = []
+
+    def take_bytes(run: bytes) -> bytes:
+        runs.append(memoryview(run))
+        return run
+
+    def take_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        runs.append(np.ascontiguousarray(array).view(np.uint8).data)
+        return array
+
+    _converted(block, take_bytes, take_array)
+    mapped = files.hold(runs)
+    if mapped is None:
+        return None
+    places = iter(places_of(runs)[0])
+    return _converted(
+        block,
+        lambda run: _bytes_at(mapped, next(places), len(run)),
+        lambda array: _array_at(mapped, next(places), array),
+    )
+
+
+def own_bytes(run: bytes) -> bytes:
+    """The bytes of a block, in memory of its own: for what must be `bytes`, or outlive the block."""
+    return run if isinstance(run, bytes) else bytes(run)
+
+
+def _converted(
+    block: PartitionBlock,
+    of_bytes: Callable[[bytes], bytes],
+    of_array: Callable[[npt.NDArray[Any]], npt.NDArray[Any]],
+) -> PartitionBlock:
+    """A block of what its runs of bytes and its arrays become; always in the same order."""
+    parts = block.parts
+    made = replace(
+        parts,
+        data=of_bytes(parts.data),
+        names=of_bytes(parts.names),
+        times=of_bytes(parts.times),
+        starts=of_array(parts.starts),
+        value_bytes=of_array(parts.value_bytes),
+        location_bytes=None if parts.location_bytes is None else of_array(parts.location_bytes),
+        kinds=None if parts.kinds is None else of_array(parts.kinds),
+        name_starts=of_array(parts.name_starts),
+        hashes=of_array(parts.hashes),
+        hash_rows=of_array(parts.hash_rows),
+    )
+    columns = [column.converted(of_bytes, of_array) for column in block.columns.columns]
+    return PartitionBlock(block.keys, KeyColumns(block.columns.keys, columns, len(block.columns)), made)
+
+
+def _bytes_at(mapped: mmap.mmap, place: int, length: int) -> bytes:
+    if not length:
+        return b""
+    # It is not `bytes`, but does all that blocks ask of one; its slices are.
+    return cast(bytes, (ctypes.c_char * length).from_buffer(mapped, place))
+
+
+def _array_at(mapped: mmap.mmap, place: int, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    found: npt.NDArray[Any] = np.frombuffer(mapped, array.dtype, len(array), place) if len(array) else array
+    found.flags.writeable = False
+    return found

@@ -1,0 +1,56 @@
+"""Puts the partitions that a worker holds into memory that the workers of its server share.
+
+Each worker reads for itself, follows the log for itself, and decides for itself what is true: what it shares is the
+memory of blocks that turn out to be equal, byte by byte. So no rule of coherence knows of it.
+"""
+
+from __future__ import annotations
+
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.memory_files import MemoryFiles
+from hms_cache.cache.partitions.block import PartitionBlock
+from hms_cache.cache.partitions.segment import Segment
+from hms_cache.cache.partitions.shared_blocks import is_shared, shared_block
+from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.warming.process_memory import give_back_freed_memory
+from hms_cache.metadata.object_names import TableName
+
+
+class BlockSharing:
+    """`step` is called again and again by a background task."""
+
+    def __init__(self, cache: SharedCache, files: MemoryFiles) -> None:
+        self._cache = cache
+        self._files = files
+        self._has_shared = False
+        with cache.view():
+            cache.unshared = set()
+
+    def step(self) -> bool:
+        """Shares the blocks of one table; False: there is none at the moment."""
+        found = self._take()
+        if found is None:
+            if self._has_shared:
+                self._has_shared = False
+                give_back_freed_memory()
+            return False
+        for segment, block in found:
+            made = shared_block(block, self._files)
+            if made is not None:
+                self._has_shared = True
+                with self._cache.view():
+                    segment.replace_block(block, made)
+        return True
+
+    def _take(self) -> list[tuple[Segment, PartitionBlock]] | None:
+        """The segments of the next table that lie in memory of this process's own."""
+        with self._cache.view():
+            if not self._cache.unshared:
+                return None
+            key = self._cache.unshared.pop()
+            return [(one, one.block) for one in self._segments_of(key) if not is_shared(one.block)]
+
+    def _segments_of(self, key: TableName) -> tuple[Segment, ...]:
+        entry = self._cache.tables.get(key)
+        held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+        return held.segments if held is not None else ()
