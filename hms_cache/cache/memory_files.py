@@ -16,9 +16,10 @@ import logging
 import mmap
 import os
 import threading
+import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -30,6 +31,9 @@ ALIGNMENT_BYTES: Final = 64
 
 OPEN_FILES_EACH: Final = 2
 """Open files of the process that a file costs at most: its own, and the one that a mapping keeps for itself."""
+
+REST_S: Final = 60.0
+"""After the system gave no file: to look for one costs some milliseconds a block, and memory is not found at once."""
 
 _LOOSE_LINKS: Final = 1_000
 """Links of files that are gone, kept until the next file is wanted; beyond them the oldest stay behind, and mislead
@@ -56,8 +60,10 @@ def places_of(runs: Sequence[memoryview]) -> tuple[list[int], int]:
 class MemoryFiles:
     """The files of one process. Thread-safe, but for two threads that hold the same at once: both then have a file."""
 
-    def __init__(self, directory: Path, most_files: int) -> None:
+    def __init__(self, directory: Path, most_files: int, now_s: Callable[[], float] = time.monotonic) -> None:
         """`directory`: only this user may enter it. `most_files`: that this process holds at once."""
+        self._now_s = now_s
+        self._rests_until_s = float("-inf")
         self._directory = directory
         self._most_files = most_files
         self._loose: deque[str] = deque(maxlen=_LOOSE_LINKS)
@@ -72,9 +78,9 @@ class MemoryFiles:
         """Times that none was to be had: too many are held, or the system gave no memory."""
 
     @property
-    def is_full(self) -> bool:
-        """Whether it holds as many as it may."""
-        return len(self._held) >= self._most_files
+    def is_at_rest(self) -> bool:
+        """Whether no file is to be had now: as many are held as may be, or the system gave none a moment ago."""
+        return len(self._held) >= self._most_files or self._now_s() < self._rests_until_s
 
     @property
     def bytes(self) -> int:
@@ -89,7 +95,7 @@ class MemoryFiles:
         into it.
         """
         self._remove_loose_links()
-        if self.is_full:
+        if self.is_at_rest:
             self.refused += 1
             return None
         places, size = places_of(runs)
@@ -99,7 +105,8 @@ class MemoryFiles:
             try:
                 mapped = self._make(path, runs, places, size)
             except (OSError, ValueError) as error:
-                _log.debug("no memory is shared: %s", error)
+                _log.warning("no memory is shared for %g s: %s", REST_S, error)
+                self._rests_until_s = self._now_s() + REST_S
                 self.refused += 1
                 return None
         with self._lock:

@@ -30,7 +30,7 @@ def is_shared(block: PartitionBlock) -> bool:
 
 def shared_block(block: PartitionBlock, files: MemoryFiles) -> PartitionBlock | None:
     """The same block in a file in memory; None: it stays as it is, since it is small, lies in one, or there is none."""
-    if is_shared(block) or block.memory_bytes() < SMALLEST_BYTES:
+    if is_shared(block) or block.memory_bytes() < SMALLEST_BYTES or files.is_at_rest:
         return None
     runs: list[memoryview] = []
 

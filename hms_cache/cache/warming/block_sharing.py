@@ -43,7 +43,10 @@ class BlockSharing:
         return True
 
     def _take(self) -> list[tuple[Segment, PartitionBlock]] | None:
-        """The segments of the next table that lie in memory of this process's own."""
+        """The segments of the next table that lie in memory of this process's own; tables wait while no file is to be
+        had."""
+        if self._files.is_at_rest:
+            return None
         with self._cache.view():
             if not self._cache.unshared:
                 return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import gc
 import os
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hms_cache.cache.memory_files import ALIGNMENT_BYTES, MemoryFiles, is_available, places_of
+from hms_cache.cache.memory_files import ALIGNMENT_BYTES, REST_S, MemoryFiles, is_available, places_of
 from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.shared_blocks import is_shared
@@ -24,6 +25,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 from tests.cache.blocks.partitions import KEYS, ordinary, partition, partitions
 from tests.cache.blocks.sharing import share
 from tests.cache.blocks.test_partition_set import by_name, check
+from tests.manual_clock import ManualClock
 
 pytestmark = pytest.mark.skipif(not is_available(), reason="the system has no sealed files in memory")
 
@@ -110,10 +112,31 @@ def test_no_more_files_are_held_than_may_be(tmp_path: Path) -> None:
     files = MemoryFiles(tmp_path, 2)
     held = [files.hold([memoryview(bytes([number]) * 10)]) for number in range(3)]
     assert [one is None for one in held] == [False, False, True]
-    assert (files.made, files.refused, files.is_full, files.bytes) == (2, 1, True, 2 * ALIGNMENT_BYTES)
+    assert (files.made, files.refused, files.is_at_rest, files.bytes) == (2, 1, True, 2 * ALIGNMENT_BYTES)
     held.clear()
     gc.collect()
     assert files.hold([memoryview(b"other")]) is not None
+
+
+def test_a_system_that_gives_no_file_is_not_asked_for_each_block(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = ManualClock()
+    files = MemoryFiles(tmp_path, 100, clock.monotonic_s)
+    held = PartitionSet(KEYS, ordinary(2_000), complete=True)
+    asked = []
+
+    def refuse(name: str, flags: int) -> int:
+        asked.append(name)
+        raise OSError(errno.ENOSYS, "not in this sandbox")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "memfd_create", refuse)
+        assert share(held, files) == share(held, files) == 0
+        assert len(asked) == 1
+        check(held, by_name([*ordinary(2_000)]))
+    clock.advance(REST_S)
+    assert share(held, files) == 1
 
 
 def test_memory_that_nobody_looks_into_is_given_back_with_its_name(tmp_path: Path) -> None:
