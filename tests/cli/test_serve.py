@@ -110,7 +110,7 @@ def test_without_options_it_serves_sqlite_in_the_working_directory(tmp_path: Pat
 
 
 def test_an_open_connection_does_not_keep_it_from_ending(tmp_path: Path) -> None:
-    with serving("--port", "0", cwd=tmp_path) as (process, port), client(port) as metastore:
+    with serving("--port", "0", cwd=tmp_path, is_forked=True) as (process, port), client(port) as metastore:
         assert metastore.getName() == "new db based metaserver"
         status, errors = end(process)
         assert status == 0
@@ -121,7 +121,7 @@ def test_a_taken_port_is_told_with_a_remedy(tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
-        process = start("--port", str(taken.getsockname()[1]), cwd=tmp_path)
+        process = start("--port", str(taken.getsockname()[1]), cwd=tmp_path, is_forked=True)
         _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert "cannot listen on 127.0.0.1" in errors
@@ -130,7 +130,7 @@ def test_a_taken_port_is_told_with_a_remedy(tmp_path: Path) -> None:
 
 
 def test_a_bad_configuration_ends_it_before_anything_is_made(tmp_path: Path) -> None:
-    process = start("--port", "0", cwd=tmp_path, HMS_CACHE__CACHE__PEERS="hive2")
+    process = start("--port", "0", cwd=tmp_path, is_forked=True, HMS_CACHE__CACHE__PEERS="hive2")
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 2
     assert "cache.peers (HMS_CACHE__CACHE__PEERS)" in errors
@@ -149,13 +149,13 @@ def test_a_database_server_without_a_schema_is_refused_with_the_command_to_run(
 ) -> None:
     server = database_servers(kind)
     url = server.create_database()
-    process = start("--port", "0", "--database", url, cwd=tmp_path)
+    process = start("--port", "0", "--database", url, cwd=tmp_path, is_forked=True)
     _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 1
     assert "hms-cache schema init --database" in errors
     initialised = run_command(("schema", "init", "--database", url), tmp_path)
     assert initialised.returncode == 0
-    with serving("--port", "0", "--database", url, cwd=tmp_path) as (process, port):
+    with serving("--port", "0", "--database", url, cwd=tmp_path, is_forked=True) as (process, port):
         with client(port) as metastore:
             assert metastore.get_all_databases() == ["default"]
         assert end(process)[0] == 0
@@ -165,7 +165,7 @@ def test_a_database_server_without_a_schema_is_refused_with_the_command_to_run(
 def test_signals_that_come_at_any_moment_are_heard(tmp_path: Path) -> None:
     """A handler interrupts the wait for signals anywhere, also where that holds a lock."""
     (tmp_path / "c.toml").write_text("[cache]\nmax_staleness_ms = 0\n")
-    with serving("--port", "0", "--config", "c.toml", cwd=tmp_path) as (process, port):
+    with serving("--port", "0", "--config", "c.toml", cwd=tmp_path, is_forked=True) as (process, port):
         reader = threading.Thread(target=lambda: process.stderr.read() if process.stderr else "", daemon=True)
         reader.start()
         for _ in range(20_000):
@@ -198,7 +198,7 @@ def test_a_reload_that_is_asked_for_while_it_starts_is_done_later(tmp_path: Path
     (tmp_path / "secret").chmod(0o755)
     (tmp_path / "c.toml").write_text("[log]\nslow_call_s = 7\n")
     given = ("--port", "0", "--workers", workers, "--config", "c.toml", "--set", "admin.port=0")
-    process = start(*given, "--set", "admin.token_command=./secret", cwd=tmp_path)
+    process = start(*given, "--set", "admin.token_command=./secret", cwd=tmp_path, is_forked=True)
     wait_until((tmp_path / "asked").exists, "it reads its configuration")
     process.send_signal(signal.SIGHUP)
     (tmp_path / "go").touch()
@@ -213,7 +213,7 @@ def test_a_reload_that_is_asked_for_while_it_starts_is_done_later(tmp_path: Path
 def test_a_reload_takes_what_it_can_and_tells_what_needs_a_restart(tmp_path: Path) -> None:
     settings = tmp_path / "c.toml"
     settings.write_text("[cache]\nmax_staleness_ms = 0\n")
-    with serving("--port", "0", "--config", "c.toml", cwd=tmp_path) as (process, port):
+    with serving("--port", "0", "--config", "c.toml", cwd=tmp_path, is_forked=True) as (process, port):
         assert process.stderr is not None
         settings.write_text("[cache]\nmax_staleness_ms = '5s'\n[server]\nthreads = 3\n")
         process.send_signal(signal.SIGHUP)
