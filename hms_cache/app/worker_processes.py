@@ -408,7 +408,7 @@ def _memory_directory(held: ExitStack) -> Path | None:
         _log.info("the workers share no memory: this system has no sealed files in memory")
         return None
     try:
-        made = tempfile.TemporaryDirectory(prefix="hms-cache-memory-", ignore_cleanup_errors=True)
+        made = tempfile.TemporaryDirectory(prefix="hms-memory-", ignore_cleanup_errors=True)
     except OSError as error:
         _log.warning("the workers share no memory: no directory for links: %s", error.strerror or error)
         return None

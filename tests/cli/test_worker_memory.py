@@ -107,6 +107,7 @@ def _holds_files(pid: int) -> bool:
     return any(os.readlink(one).startswith("/memfd:") for one in Path(f"/proc/{pid}/fd").iterdir() if one.is_symlink())
 
 
+@pytest.mark.soak
 def test_workers_that_shall_not_share_do_not(tmp_path: Path) -> None:
     with serving("--port", "0", cwd=tmp_path) as (process, port):
         _fill(port)
