@@ -120,15 +120,17 @@ class Proxy:
         assert task is not None
         self._tasks.add(task)
         try:
-            if len(self._tasks) > MOST_CONNECTIONS:
-                self._note(f"connection refused: {MOST_CONNECTIONS} are open")
-                return
-            await self._connect(reader, writer)
+            try:
+                if len(self._tasks) > MOST_CONNECTIONS:
+                    self._note(f"connection refused: {MOST_CONNECTIONS} are open")
+                else:
+                    await self._connect(reader, writer)
+            finally:
+                await _close(writer)
         except asyncio.CancelledError:
             pass  # the shadow ends; asyncio would log it as an error of the callback
         finally:
             self._tasks.discard(task)
-            await _close(writer)
 
     async def _connect(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
