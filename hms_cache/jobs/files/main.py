@@ -13,6 +13,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.Thrift import TException
 from thrift.TSerialization import serialize
 
+from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.files import listing
 from hms_cache.jobs.files.definition import MEBIBYTE
@@ -143,10 +144,7 @@ def _frames(run: JobRun, tables: _Tables, failures: Iterable[dict[str, Any]]) ->
             continue
         location, keys = canonical(table.sd.location), [key.name for key in table.partitionKeys]
         roots.append((*name, location, keys))
-        slices += [
-            (*name, names[start : start + PARTITIONS_OF_A_SLICE])
-            for start in range(0, len(names), PARTITIONS_OF_A_SLICE)
-        ]
+        slices += [(*name, some) for some in batches(names, PARTITIONS_OF_A_SLICE)]
     directories = len(plain) + sum(len(some[-1]) for some in slices)
     parts = min(run.options["slices"], directories // DIRECTORIES_OF_A_PART + 1)
     cut = run.spark.createDataFrame(slices, listing.SLICES).repartition(max(1, min(parts, len(slices))))

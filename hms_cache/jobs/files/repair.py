@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
 from thrift.Thrift import TException
 
+from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.files.directories import DirectoryLister
 from hms_cache.jobs.frame.partition_calls import add_partitions, drop_partitions, new_partition
@@ -42,11 +43,11 @@ def repair_table(client: MetastoreClient, table: Table, repairs: Sequence[Repair
     """Adds and drops in batches, each one atomic. What the metastore refuses is told, and the next batch is tried."""
     outcome = Outcome()
     lister = DirectoryLister()
-    for batch in _batches([one for one in repairs if one.action == "add"], batch_partitions):
+    for batch in batches([one for one in repairs if one.action == "add"], batch_partitions):
         still = [one for one in batch if lister.files(one.location).files]
         new = [new_partition(table, one.partition, one.location) for one in still]
         outcome.added += _done(outcome, batch, still, partial(add_partitions, client, table, new))
-    for batch in _batches([one for one in repairs if one.action == "drop"], batch_partitions):
+    for batch in batches([one for one in repairs if one.action == "drop"], batch_partitions):
         still = [one for one in batch if _is_gone(lister, one.location)]
         names = [one.partition for one in still]
         drop = partial(drop_partitions, client, table, names, deletes_data=False)
@@ -72,8 +73,3 @@ def _done(outcome: Outcome, batch: Sequence[Repair], still: Sequence[Repair], ca
         return 0
     outcome.unchanged += len(still) - done
     return done
-
-
-def _batches(repairs: Sequence[Repair], size: int) -> Iterator[Sequence[Repair]]:
-    for start in range(0, len(repairs), size):
-        yield repairs[start : start + size]

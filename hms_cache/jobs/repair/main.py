@@ -9,6 +9,7 @@ from pathlib import Path
 
 from thrift.Thrift import TException
 
+from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
 from hms_cache.jobs.frame.reasons import reason_of
@@ -150,9 +151,8 @@ def _batches(plans: list[TablePlan], size: int) -> Iterator[Batch]:
     for plan in plans:
         table = plan.table
         for action, changes in plan.changes.items():
-            for start in range(0, len(changes), size):
-                some = tuple(changes[start : start + size])
-                yield Batch(table.catName, table.dbName, table.tableName, action, some)
+            for some in batches(changes, size):
+                yield Batch(table.catName, table.dbName, table.tableName, action, tuple(some))
 
 
 def _first(plans: list[TablePlan], shown: int) -> list[tuple[str, str, str, str]]:

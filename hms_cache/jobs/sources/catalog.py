@@ -279,7 +279,6 @@ class HmsCatalogReader(DataSourceReader):  # type: ignore[misc]
 
     def _read_statistics(self, reader: CatalogReader, name: TableName, names: list[str]) -> Iterator[rows.Row]:
         found = reader.tables(name.catalog, name.database, [name.table])
-        for start in range(0, len(names) if found else 0, _NAMES_OF_A_READ):
-            some = names[start : start + _NAMES_OF_A_READ]
+        for some in batches(names, _NAMES_OF_A_READ) if found else ():
             for statistics in reader.partition_statistics(found[0], some, self._engine):
                 yield from rows.statistics_rows(statistics, name, self._engine)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hms_cache.batches import batches
 from hms_cache.metadata.statistics_values import StatisticsKind, kind_of_type
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 from hms_cache.values import frozen
@@ -38,7 +39,7 @@ def statistics_columns(table: Table) -> list[StatisticsColumn]:
 
 def passes(columns: Sequence[StatisticsColumn]) -> list[list[StatisticsColumn]]:
     """The columns in the portions that one reading of the table takes."""
-    return [list(columns[start : start + COLUMNS_OF_A_PASS]) for start in range(0, len(columns), COLUMNS_OF_A_PASS)]
+    return [list(some) for some in batches(columns, COLUMNS_OF_A_PASS)]
 
 
 def decimal_size(hive_type: str) -> tuple[int, int]:
