@@ -10,7 +10,6 @@ both are equal.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import logging
 import mmap
@@ -23,6 +22,11 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
+
+try:
+    import fcntl
+except ImportError:  # Windows has none
+    fcntl = None  # type: ignore[assignment]
 
 _log = logging.getLogger(__name__)
 

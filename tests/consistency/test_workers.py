@@ -14,6 +14,7 @@ import pytest
 from hms_cache.store.engine.database import Database
 from tests.consistency import mutants
 from tests.consistency.checker import Violation, check
+from tests.consistency.evicting import EvictingServer
 from tests.consistency.history import RAW, History, read_log, replay
 from tests.consistency.workload import Client, Size, Workload
 from tests.databases import closing
@@ -86,12 +87,21 @@ def violations(workload: Workload, url: str, setting: str) -> list[Violation]:
         return check(history, replay(read_log(database)), STALENESS_S[setting])
 
 
-@pytest.mark.parametrize("setting", ["10000", pytest.param("inf", marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("setting", "kind"),
+    [
+        ("10000", ServerProcess),
+        pytest.param("inf", ServerProcess, marks=pytest.mark.soak),
+        pytest.param("10000", EvictingServer, marks=pytest.mark.soak),
+        pytest.param("inf", EvictingServer, marks=pytest.mark.soak),
+    ],
+)
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_workers_are_one_server_to_their_clients(
-    setting: str, database_url: str, initialize: None, tmp_path: Path
+    setting: str, kind: type[ServerProcess], database_url: str, initialize: None, tmp_path: Path
 ) -> None:
-    with workers(tmp_path, database_url, setting, ServerProcess) as workload:
+    """Those that evict share each block, too, however small it is."""
+    with workers(tmp_path, database_url, setting, kind) as workload:
         workload.run(CI)
         found = violations(workload, database_url, setting)
     assert not found, "\n".join(map(str, found[:5]))

@@ -1,7 +1,7 @@
 """Puts the partitions that a worker holds into memory that the workers of its server share.
 
 Each worker reads for itself, follows the log for itself, and decides for itself what is true: what it shares is the
-memory of blocks that turn out to be equal, byte by byte. So no rule of coherence knows of it.
+memory of blocks that turn out to be equal, byte by byte. So no rule of coherence (P1, P3, P4, P7) knows of it.
 """
 
 from __future__ import annotations
