@@ -9,6 +9,9 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 
+_REGION = re.compile(r"([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ (\d+)\s*(.*)")
+"""Of `smaps`: where it begins and ends, the file's number and its name."""
+
 
 def cpu_seconds(pid: int | None) -> float:
     """User and system time of a process and its children that ended, 0 for None."""
@@ -34,6 +37,16 @@ def with_children(pid: int) -> list[int]:
 
 
 def proportional_bytes(pids: list[int]) -> int:
-    """What processes take together: pages that several of them share count once (the sum of their PSS)."""
-    texts = [Path(f"/proc/{pid}/smaps_rollup").read_text() for pid in pids]
-    return 1024 * sum(int(found[1]) for text in texts if (found := re.search(r"^Pss:\s+(\d+) kB", text, re.MULTILINE)))
+    """What processes take together: pages that several of them share count once (the sum of their PSS), and so does
+    each file in memory, with all that is in it, whether anybody has looked into it yet or not."""
+    own_kib, files = 0, {}
+    for pid in pids:
+        is_memory = False
+        for line in Path(f"/proc/{pid}/smaps").read_text().splitlines():
+            if (region := _REGION.match(line)) is not None:
+                is_memory = region[4].startswith("/memfd:")
+                if is_memory:
+                    files[region[3]] = int(region[2], 16) - int(region[1], 16)
+            elif line.startswith("Pss:") and not is_memory:
+                own_kib += int(line.split()[1])
+    return 1024 * own_kib + sum(files.values())

@@ -9,7 +9,15 @@ import platform
 import struct
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Final
+
+# Here, so that workers share it: it is loaded before they are forked.
+uvloop: ModuleType | None
+try:
+    import uvloop
+except ImportError:  # Windows, where uvloop does not exist
+    uvloop = None
 
 SLICE_NS: Final = 200_000
 """Linux lets a thread that wakes interrupt another one sooner, the shorter its slices are. By default they are as long
@@ -26,11 +34,7 @@ CLIENT_TIME_PARTS: Final = 8
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
     """uvloop's where it is installed."""
-    try:
-        import uvloop
-    except ImportError:  # Windows, where uvloop does not exist
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
+    return uvloop.new_event_loop() if uvloop is not None else asyncio.new_event_loop()
 
 
 def ask_for_short_slices() -> bool:

@@ -8,8 +8,6 @@ import threading
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import cache
-from importlib import metadata
 from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -41,10 +39,6 @@ def done_once() -> Iterator[None]:
         patch.setattr("hms_cache.app.database.init_schema", _copying_what_was_made(init_schema))
         patch.setattr(database.Database, "_prepare_sqlite", _prepare_without_waiting)
         patch.setattr(uvicorn.server, "asyncio", _looking_around_often())
-        # Two of these for each server, each of which reads and takes apart a file.
-        version = cache(metadata.version)
-        patch.setattr("hms_cache.metrics.registry.version", version)
-        patch.setattr("hms_cache.app.service.version", version)
         patch.setattr(inspection, "_inspect_sqlite", _by_definitions(inspection._inspect_sqlite))
         patch.setattr(inspection, "_inspect_mysql", _of_initialized(inspection._inspect_mysql))
         patch.setattr(inspection, "_inspect_postgresql", _of_initialized(inspection._inspect_postgresql))

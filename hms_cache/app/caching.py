@@ -12,7 +12,7 @@ from hms_cache.app.background import BackgroundTask
 from hms_cache.app.dumping import Dumping
 from hms_cache.app.system.open_files import files_to_spare
 from hms_cache.app.warming import Warming
-from hms_cache.app.warming_process import WarmingProcess
+from hms_cache.app.warming_process import WarmingProcess, WarmingReads
 from hms_cache.cache.invalidation import CommitResolver
 from hms_cache.cache.memory_files import OPEN_FILES_EACH, MemoryFiles
 from hms_cache.cache.policy import CachePolicy
@@ -21,6 +21,7 @@ from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.block_sharing import BlockSharing
+from hms_cache.cache.warming.snapshot_reads import SnapshotReads
 from hms_cache.cache.worker_positions import WorkerSlot
 from hms_cache.call_context import call_context
 from hms_cache.config import Settings
@@ -152,29 +153,37 @@ def build_caching(
     dumping = None
     if settings.cache.dump_file:
         dumping = Dumping(settings, cache.shared, poller, metrics.cache, writes=writes_files)
+    files = _memory_files(settings, memory_directory, metrics.cache) if memory_directory is not None else None
     warming = Warming(
         settings,
         cache,
         store,
         poller,
-        warming_processes,
+        [
+            WarmingReads(process, SnapshotReads(store, cache.shared.budget_bytes).read, files)
+            for process in warming_processes
+        ],
         lambda: dumping is not None and dumping.is_reading,
         writes_usage=writes_files,
     )
     background = BackgroundTask(
         "hms-background-loads", lambda: 0.0 if cache.background.step() else _REFILL_PAUSE_S, takes_turns=True
     )
-    sharing = _sharing(settings, cache, memory_directory, metrics.cache) if memory_directory is not None else None
+    sharing = _sharing(cache, files) if files is not None else None
     rules = settings.cache.include, settings.cache.exclude
     return Caching(cache, poller, events, refill, background, sharing, warming, dumping, rules)
 
 
-def _sharing(settings: Settings, cache: Cache, directory: Path, metrics: CacheMetrics) -> BackgroundTask:
+def _memory_files(settings: Settings, directory: Path, metrics: CacheMetrics) -> MemoryFiles:
     most = files_to_spare(_MOST_MEMORY_FILES * OPEN_FILES_EACH, settings.server.max_connections) // OPEN_FILES_EACH
     files = MemoryFiles(directory, most)
-    sharing = BlockSharing(cache.shared, files)
     metrics.shared_bytes.set_function(lambda: files.bytes)
     metrics.shared_blocks.include(lambda: {("made",): files.made, ("found",): files.found, ("refused",): files.refused})
+    return files
+
+
+def _sharing(cache: Cache, files: MemoryFiles) -> BackgroundTask:
+    sharing = BlockSharing(cache.shared, files)
     return BackgroundTask("hms-shared-memory", lambda: 0.0 if sharing.step() else _REFILL_PAUSE_S, takes_turns=True)
 
 

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 
 from hms_cache.app.background import BackgroundTask
@@ -23,6 +22,7 @@ from hms_cache.metrics.registry import CacheMetrics
 from hms_cache.notifications.event_log import LogPosition
 from hms_cache.notifications.poller import Poller
 from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.program_version import program_version
 
 _log = logging.getLogger(__name__)
 
@@ -189,4 +189,4 @@ def build_of_this_program() -> str:
     root = Path(__file__).parents[1]
     for path in sorted(root.rglob("*.py")):
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return f"{version('hms-cache')} {digest.hexdigest()}"
+    return f"{program_version()} {digest.hexdigest()}"

@@ -129,7 +129,7 @@ def set_up_logging(settings: LogSettings) -> None:
     handler = _LogHandler()
     handler.setFormatter(formatter_of(settings))
     root = logging.getLogger()
-    root.setLevel(logging.WARNING)
+    _set_level(root, logging.WARNING)
     # In one step: a line that is logged meanwhile, by the audit log perhaps, is written by the one or the other.
     former, root.handlers = root.handlers, [handler]
     for one in former:
@@ -139,5 +139,11 @@ def set_up_logging(settings: LogSettings) -> None:
 
 def set_log_level(settings: LogSettings) -> None:
     """Let through what ``log.level`` says; audit lines always, since ``server.audit`` decides about them."""
-    logging.getLogger(PROGRAM_LOGGER).setLevel(settings.level.upper())
-    logging.getLogger(f"{PROGRAM_LOGGER}.audit").setLevel(logging.INFO)
+    _set_level(logging.getLogger(PROGRAM_LOGGER), logging.getLevelNamesMapping()[settings.level.upper()])
+    _set_level(logging.getLogger(f"{PROGRAM_LOGGER}.audit"), logging.INFO)
+
+
+def _set_level(logger: logging.Logger, level: int) -> None:
+    """Only where it is another one: all loggers forget what they know then, which are pages that workers share."""
+    if logger.level != level:
+        logger.setLevel(level)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import logging
 import sys
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
 
 from hms_cache.admin.siblings import Siblings
 from hms_cache.app.audit_output import close_audit_output, open_audit_output, use_audit_output
@@ -15,11 +15,14 @@ from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.service import Service
 from hms_cache.app.signals import Signals
 from hms_cache.app.system.allocator import tune_allocator
-from hms_cache.app.warming_process import warming_processes
+from hms_cache.app.warming_process import WarmingProcess, warming_processes
 from hms_cache.app.worker_heartbeats import Heartbeat
 from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.errors import ConfigurationError, StartupError
+from hms_cache.metrics import Metrics
+from hms_cache.store.engine.database import Database
+from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
@@ -44,33 +47,50 @@ def print_ready(uri: str) -> None:
         _log.warning("standard output cannot be written (%s): ready %s", error, uri)
 
 
+@frozen
+class Inherited:
+    """What a worker process has from its parent: its place among the others, and what is made once for all of them."""
+
+    siblings: Siblings
+    positions: WorkerPositions
+    """Shared by all workers."""
+    heartbeat: Heartbeat
+    """The parent listens to it."""
+    warming: Sequence[WarmingProcess]
+    """They read for all workers; none: this one makes its own."""
+    metrics: Metrics
+    database: Database
+    """Nothing is connected yet."""
+
+
 def run(
     load: Callable[[], Configuration],
     announce: Callable[[str], None] = print_ready,
-    siblings: Siblings | None = None,
-    positions: WorkerPositions | None = None,
     tell_reload: Callable[[bool], None] = lambda is_taken: None,
-    heartbeat: Heartbeat | None = None,
+    inherited: Inherited | None = None,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then drain and return. SIGHUP loads the configuration again.
 
-    ``announce`` is given the URI when clients may come, ``tell_reload`` whether a reload was taken; ``siblings`` is the
-    place among several workers, which share ``positions``, and whose parent listens to the ``heartbeat``. Raises
-    ``ConfigurationError`` or ``StartupError`` before that, with nothing left running.
+    ``announce`` is given the URI when clients may come, ``tell_reload`` whether a reload was taken; ``inherited``: as
+    one of several workers. Raises ``ConfigurationError`` or ``StartupError`` before that, with nothing left running.
     """
     configuration = load()
     set_up_logging(configuration.settings.log)
-    worker = siblings.own_index if siblings is not None and siblings.count > 1 else None
+    worker = inherited.siblings.own_index if inherited is not None else None
     use_audit_output(open_audit_output(configuration.settings.server, configuration.settings.log, worker))
     show_crashes()
     if worker is None:  # workers have it from their parent: a look for cycles would copy each page that they share
         tune_interpreter()
     tune_allocator()
     # Before the first thread starts: they are forked.
-    with warming_processes(configuration.settings) as warming, closing(Signals()) as signals:
+    given = inherited.warming if inherited is not None else ()
+    with (
+        nullcontext(given) if given else warming_processes(configuration.settings) as warming,
+        closing(Signals()) as signals,
+    ):
         # Before the start, so that a signal that arrives meanwhile ends the process in order, too.
         signals.take()
-        service = Service(configuration, siblings=siblings, warming=warming, positions=positions, heartbeat=heartbeat)
+        service = _service(configuration, inherited, warming)
         uri = service.start()
         try:
             announce(uri)
@@ -79,6 +99,20 @@ def run(
             _log.info("stopping")
         finally:
             service.stop()
+
+
+def _service(configuration: Configuration, inherited: Inherited | None, warming: Sequence[WarmingProcess]) -> Service:
+    if inherited is None:
+        return Service(configuration, warming=warming)
+    return Service(
+        configuration,
+        inherited.metrics,
+        inherited.siblings,
+        warming,
+        inherited.positions,
+        inherited.heartbeat,
+        inherited.database,
+    )
 
 
 def tune_interpreter() -> None:

@@ -6,7 +6,6 @@ import logging
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
-from importlib.metadata import version
 from typing import Literal
 
 from hms_cache.admin.bearers import Bearers
@@ -68,6 +67,7 @@ from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Traffic
 from hms_cache.metrics.ports import PortState
 from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.program_version import program_version
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.hot_path import HotPath
@@ -104,13 +104,16 @@ class Service:
         warming: Sequence[WarmingProcess] = (),
         positions: WorkerPositions | None = None,
         heartbeat: Heartbeat | None = None,
+        database: Database | None = None,
     ) -> None:
         """`siblings`: the place among several worker processes of one server, which share `positions`, and whose parent
-        listens to the `heartbeat`. `warming`: read for the prewarm."""
+        listens to the `heartbeat`. `warming`: read for the prewarm. `database`: that of the settings, if it is made
+        already; it is closed with the rest."""
         self._warming = warming
         self._siblings = siblings or Siblings()
         self._positions = positions
         self._heartbeat = heartbeat
+        self._database = database
         self._pending_restart: tuple[str, ...] = ()
         self._configuration = configuration
         self._settings = configuration.settings
@@ -150,7 +153,7 @@ class Service:
         use_input_limits(self._settings.limits)
         self.metrics.server.lost_workers.set_function(lambda: self._siblings.lost_before)
         with ExitStack() as starting:
-            database = open_database(self._settings, self.metrics.database)
+            database = self._database or open_database(self._settings, self.metrics.database)
             starting.callback(database.close)
             cutting = BackgroundTask("hms-cut-off", partial(_cut_off, database))
             starting.callback(cutting.stop, 2 * _STUCK_S)
@@ -158,9 +161,10 @@ class Service:
             with refusals_explained():
                 require_schema(database, self._settings)
                 stores = build_database_stores(self._settings, database, self.metrics.warehouse)
-                with replicas_allowed(database):
-                    ensure_first_rows(database, self._settings)
-                    stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
+                if not self._siblings.own_index:  # it starts first, and the others find what it made
+                    with replicas_allowed(database):
+                        ensure_first_rows(database, self._settings)
+                        stores.auxiliary.roles.ensure_admins(self._settings.catalog.users_in_admin_role)
             groups = directory_groups(self._settings)
             if groups is not None:
                 asked = groups.outcomes
@@ -291,7 +295,7 @@ class Service:
             return found
 
         return AdminSources(
-            version=version("hms-cache"),
+            version=program_version(),
             uri=uri,
             started_at_s=database.clock.epoch_s(),
             clock=database.clock,

@@ -13,11 +13,11 @@ from pathlib import Path
 
 from hms_cache.app.background import BackgroundTask
 from hms_cache.app.event_loop import LOOP_THREAD
-from hms_cache.app.warming_process import WarmingProcess, WarmingReads
+from hms_cache.app.warming_process import WarmingReads
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.warming.prewarm import Lane, Prewarm, most_used, read_most_used, write_most_used
-from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotReads
+from hms_cache.cache.warming.snapshot_reads import Reader
 from hms_cache.config import Settings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.poller import Poller
@@ -61,19 +61,19 @@ class Warming:
         cache: Cache,
         store: StoreReads,
         poller: Poller,
-        processes: Sequence[WarmingProcess] = (),
+        reads: Sequence[WarmingReads] = (),
         is_reading_dump: Callable[[], bool] = lambda: False,
         *,
         writes_usage: bool = True,
     ) -> None:
-        """`is_reading_dump`: what it brings need not be loaded. `processes`: read for the prewarm side by side while
-        they live; without them this process does. `writes_usage`: of the worker processes of a server one does."""
+        """`is_reading_dump`: what it brings need not be loaded. `reads`: by processes that read for the prewarm side by
+        side while they live; without them this process does. `writes_usage`: of the worker processes of a server one
+        does."""
         given = settings.cache
         self._cache = cache
         self._is_reading_dump = is_reading_dump
         self._poller = poller
-        here = SnapshotReads(store, cache.shared.budget_bytes).read
-        self._reads = [WarmingReads(process, here) for process in processes]
+        self._reads = reads
         self._file = Path(given.usage_file) if given.usage_file else None
         self._writes_usage = writes_usage
         self._settings = given

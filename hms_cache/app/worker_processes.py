@@ -8,6 +8,7 @@ passes signals on, replaces one that ends, and serves nobody itself.
 
 from __future__ import annotations
 
+import encodings.idna  # noqa: F401 -- each worker would load it at its first host name
 import logging
 import math
 import os
@@ -23,16 +24,21 @@ from typing import NoReturn
 
 from hms_cache.admin.siblings import Siblings
 from hms_cache.app.child_processes import end_with_parent, ending, leave, show_crashes
+from hms_cache.app.database import open_database
 from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.management import hold_management_port, keep_from_others
-from hms_cache.app.process import print_ready, run, tune_interpreter
+from hms_cache.app.process import Inherited, print_ready, run, tune_interpreter
 from hms_cache.app.signals import CHILD_ENDED, RELOAD, STOP, Signals, fork
+from hms_cache.app.warming_process import SharedWarming
 from hms_cache.app.worker_heartbeats import HangWatch, Heartbeat, Heartbeats, is_stopped
 from hms_cache.cache import memory_files
 from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.config.settings import DEFAULT_ORIGIN
+from hms_cache.config.site_file import settings_by_site_key
 from hms_cache.errors import HmsCacheError, StartupError
+from hms_cache.metrics import Metrics
+from hms_cache.store.engine.database import Database
 
 _log = logging.getLogger(__name__)
 
@@ -69,9 +75,21 @@ class _Workers:
     """The children by process id. Only the parent's main thread touches it."""
 
     def __init__(
-        self, load: Load, configuration: Configuration, held_ports: Sequence[int], siblings: Siblings, signals: Signals
+        self,
+        load: Load,
+        configuration: Configuration,
+        held_ports: Sequence[int],
+        siblings: Siblings,
+        signals: Signals,
+        warming: SharedWarming,
+        metrics: Metrics,
+        database: Database,
     ) -> None:
-        """`held_ports`: others than the configured ones where those are 0; the main one first."""
+        """`held_ports`: others than the configured ones where those are 0; the main one first. `metrics`, `database`:
+        what each worker begins with."""
+        self._warming = warming
+        self._metrics = metrics
+        self._database = database
         self._load = load
         self._in_force = configuration
         """What a worker starts with: it must be like the others, whatever the files say by then."""
@@ -191,6 +209,7 @@ class _Workers:
             os.close(reading)
             siblings = replace(self._siblings, own_index=index, lost_before=self._lost[index])
             self._serve(writing, siblings, parent, heartbeat)
+        self._warming.leave(index)
         os.close(writing)
         os.set_blocking(reading, False)
         self._running[process] = index, reading
@@ -204,10 +223,15 @@ class _Workers:
             run(
                 self._loading(siblings),
                 announce=lambda uri: _tell(writing, f"{uri}\n".encode()),
-                siblings=siblings,
-                positions=self._positions,
                 tell_reload=lambda is_taken: _tell(writing, _TAKEN if is_taken else _REFUSED),
-                heartbeat=heartbeat,
+                inherited=Inherited(
+                    siblings,
+                    self._positions,
+                    heartbeat,
+                    self._warming.take(siblings.own_index),
+                    self._metrics,
+                    self._database,
+                ),
             )
             status = 0
         except Exception:
@@ -323,7 +347,8 @@ class _Workers:
                 return
             found = self._running.pop(process, None)
             if found is None:
-                continue  # none of ours: the first process of a container is given those that others left
+                self._warming.ended(process)
+                continue  # or none of ours: the first process of a container is given those that others left
             index, reading = found
             self._listen_to(process, reading)
             os.close(reading)
@@ -375,18 +400,32 @@ def run_workers(load: Load) -> None:
     configuration = load()
     set_up_logging(configuration.settings.log)
     show_crashes()
+    # What is made before the workers are forked takes its memory once.
+    metrics = Metrics()
+    database = open_database(configuration.settings, metrics.database)
+    settings_by_site_key()
     tune_interpreter()
     settings = configuration.settings.server
     with ExitStack() as held:
+        # Before the ports are held and signals are noted: they are forked.
+        warming = held.enter_context(_shared_warming(configuration))
         signals = held.enter_context(closing(Signals()))
         signals.take(CHILD_ENDED)
         holders = [held.enter_context(_hold_port(one.host, one.port)) for one in settings.ports()]
         ports = [holder.getsockname()[1] for holder in holders]
-        workers = _Workers(load, configuration, ports, _siblings(configuration, held), signals)
+        workers = _Workers(
+            load, configuration, ports, _siblings(configuration, held), signals, warming, metrics, database
+        )
         uri = workers.start_all()
         if uri is not None:
             print_ready(uri)
         workers.watch()
+
+
+def _shared_warming(configuration: Configuration) -> closing[SharedWarming]:
+    settings = configuration.settings
+    sends_files = settings.server.workers_share_memory and memory_files.is_available()
+    return closing(SharedWarming(settings, settings.server.workers, sends_files=sends_files))
 
 
 def _siblings(configuration: Configuration, held: ExitStack) -> Siblings:

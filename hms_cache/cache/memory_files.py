@@ -5,7 +5,7 @@ any more, not even who made it. The kernel frees it when the last process has le
 nothing is left behind and nothing is counted here.
 
 Nobody trusts a name: whoever finds a file compares it with what it holds itself, byte by byte, and takes it only where
-both are equal.
+both are equal. A file that another process hands over as an open file (`adopt`) is no name: it is what was read.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from hms_cache.values import frozen
 
 try:
     import fcntl
@@ -59,6 +62,33 @@ def places_of(runs: Sequence[memoryview]) -> tuple[list[int], int]:
         places.append(end)
         end = -(-(end + run.nbytes) // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
     return places, max(end, 1)
+
+
+@frozen
+class NewFile:
+    """A sealed file in memory that nobody has a name for yet."""
+
+    file: int
+    """Open in this process."""
+    name: str
+    """A digest of what is in it."""
+    size: int
+
+
+def make_file(runs: Sequence[memoryview]) -> NewFile:
+    """A file with these runs of bytes at their places (`places_of`). Raises OSError, ValueError: there is no memory."""
+    places, size = places_of(runs)
+    name = _name_of(runs)
+    file = os.memfd_create(name[:16], os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    try:
+        os.ftruncate(file, size)
+        for place, run in zip(places, runs, strict=True):
+            _write(file, place, run)
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
+    except BaseException:
+        os.close(file)
+        raise
+    return NewFile(file, name, size)
 
 
 class MemoryFiles:
@@ -137,19 +167,48 @@ class MemoryFiles:
         self.found += 1
         return mapped
 
+    def adopt(self, new: NewFile) -> mmap.mmap | None:
+        """A mapping, as `hold` gives it, of a file that another process made and that is this one's to close; None:
+        this process may hold no more, or the file is not sealed or not as long as it should be.
+
+        Others that hold the same find it by its name from now on. Ends the caller's use of the open file.
+        """
+        self._remove_loose_links()
+        try:
+            if self.is_at_rest or not _is_sealed(new.file) or os.fstat(new.file).st_size != new.size:
+                self.refused += 1
+                os.close(new.file)
+                return None
+            mapped = mmap.mmap(new.file, new.size, access=mmap.ACCESS_COPY)
+        except (OSError, ValueError):
+            self.refused += 1
+            os.close(new.file)
+            return None
+        path = self._directory / new.name
+        try:
+            os.symlink(_target_of(new.file), path)
+        except OSError:
+            if os.path.exists(path):  # another process shows it to all
+                os.close(new.file)
+                new = replace(new, file=-1)
+            else:
+                self._replace_link(path, _target_of(new.file))
+        if new.file >= 0:
+            self._keep_open(mapped, new.file, new.name)
+        self.found += 1
+        with self._lock:
+            self._held.add(mapped)
+        return mapped
+
     def _make(self, path: Path, runs: Sequence[memoryview], places: list[int], size: int) -> mmap.mmap:
         """Raises OSError, ValueError."""
-        file = os.memfd_create(path.name[:16], os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        file = make_file(runs).file
         try:
-            os.ftruncate(file, size)
-            for place, run in zip(places, runs, strict=True):
-                _write(file, place, run)
-            fcntl.fcntl(file, fcntl.F_ADD_SEALS, _SEALS)
             mapped = mmap.mmap(file, size, access=mmap.ACCESS_COPY)
         except BaseException:
             os.close(file)
             raise
-        target = f"/proc/{os.getpid()}/fd/{file}"
+        target = _target_of(file)
         try:
             os.symlink(target, path)
         except FileExistsError:
@@ -163,9 +222,12 @@ class MemoryFiles:
         except OSError as error:  # it is this process's alone
             _log.debug("a file in memory is not shared: %s", error)
         self.made += 1
-        # It stays open, so that others can open it by its number.
-        weakref.finalize(mapped, _let_go, file, path.name, self._loose).atexit = False
+        self._keep_open(mapped, file, path.name)
         return mapped
+
+    def _keep_open(self, mapped: mmap.mmap, file: int, name: str) -> None:
+        """As long as the mapping lives, so that others can open it by its number."""
+        weakref.finalize(mapped, _let_go, file, name, self._loose).atexit = False
 
     def _replace_link(self, path: Path, target: str) -> None:
         new = path.with_name(f"{path.name}.{os.getpid()}")
@@ -192,6 +254,11 @@ _SEALS: Final = (
     if hasattr(fcntl, "F_ADD_SEALS")
     else 0
 )
+
+
+def _target_of(file: int) -> str:
+    """What a link leads to that shows an open file of this process to others."""
+    return f"/proc/{os.getpid()}/fd/{file}"
 
 
 def _let_go(file: int, name: str, loose: deque[str]) -> None:

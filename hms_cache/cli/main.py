@@ -24,8 +24,9 @@ from hms_cache.cli.schema import schema
 from hms_cache.cli.serve import serve
 from hms_cache.cli.shadow import shadow
 from hms_cache.cli.top import top
-from hms_cache.cli.version import program_version, version
+from hms_cache.cli.version import version
 from hms_cache.errors import ConfigurationError, HmsCacheError, StartupError
+from hms_cache.program_version import program_version
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import metadata
-
 import click
 
-
-def program_version() -> str:
-    """The installed version."""
-    return metadata.version("hms-cache")
+from hms_cache.program_version import program_version
 
 
 @click.command()

@@ -6,6 +6,7 @@ import os
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -156,7 +157,8 @@ def _substituted(value: str, properties: Mapping[str, SiteProperty], environment
     return value
 
 
-def settings_by_site_key() -> dict[str, SettingReference]:
+@cache
+def settings_by_site_key() -> Mapping[str, SettingReference]:
     """Each site-file key we honour and the setting it stands for."""
     return {key: reference for reference in all_settings() for key in facts_of(reference.field).site_keys}
 

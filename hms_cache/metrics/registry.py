@@ -10,7 +10,6 @@ number hands over a function once, with ``set_function``.
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.metadata import version
 from typing import TypeVar
 
 from prometheus_client import CollectorRegistry, Gauge, Info, generate_latest
@@ -23,6 +22,7 @@ from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import CallLoads
 from hms_cache.metrics.operations import Operations
 from hms_cache.metrics.sharded import CountFamily, DurationFamily, TallyFamily
+from hms_cache.program_version import program_version
 
 F = TypeVar("F", bound=Collector)
 
@@ -393,9 +393,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         ProcessCollector(registry=self.registry)
         PlatformCollector(registry=self.registry)
-        Info("hms_cache_build", "The program's version.", registry=self.registry).info(
-            {"version": version("hms-cache")}
-        )
+        Info("hms_cache_build", "The program's version.", registry=self.registry).info({"version": program_version()})
         self.server = ServerMetrics(self.registry)
         self.database = DatabaseMetrics(self.registry)
         self.warehouse = WarehouseMetrics(self.registry)

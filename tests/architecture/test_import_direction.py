@@ -32,6 +32,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
         "batches",
         "computing",
         "event_loops",
+        "program_version",
         "values",
         "limited_log",
         "call_context",

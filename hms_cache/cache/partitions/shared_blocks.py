@@ -15,9 +15,10 @@ from typing import Any, Final, cast
 import numpy as np
 import numpy.typing as npt
 
-from hms_cache.cache.memory_files import MemoryFiles, places_of
+from hms_cache.cache.memory_files import MemoryFiles, NewFile, make_file, places_of
 from hms_cache.cache.partitions.block import PartitionBlock
 from hms_cache.expressions import KeyColumns
+from hms_cache.values import frozen
 
 SMALLEST_BYTES: Final = 64 * 1024
 """Blocks below it stay each worker's own: a file costs two open files and some pages, and small tables are many."""
@@ -30,28 +31,63 @@ def is_shared(block: PartitionBlock) -> bool:
 
 def shared_block(block: PartitionBlock, files: MemoryFiles) -> PartitionBlock | None:
     """The same block in a file in memory; None: it stays as it is, since it is small, lies in one, or there is none."""
-    if is_shared(block) or block.memory_bytes() < SMALLEST_BYTES or files.is_at_rest:
+    if not is_worth_sharing(block) or files.is_at_rest:
         return None
+    outline, runs = _taken_apart(block)
+    mapped = files.hold(runs)
+    return outline.block_in(mapped) if mapped is not None else None
+
+
+def is_worth_sharing(block: PartitionBlock) -> bool:
+    """Whether it is large enough, and lies in memory of this process's own."""
+    return not is_shared(block) and block.memory_bytes() >= SMALLEST_BYTES
+
+
+@frozen
+class BlockOutline:
+    """A block without its runs of bytes and its arrays: those are in a file. Can be pickled."""
+
+    hollow: PartitionBlock
+    """The block with nothing in them."""
+    places: tuple[tuple[int, int], ...]
+    """Where each is in the file, and how many bytes or elements it has."""
+
+    def block_in(self, mapped: mmap.mmap) -> PartitionBlock:
+        """The block, in that file."""
+        places = iter(self.places)
+        return _converted(
+            self.hollow,
+            lambda run: _bytes_at(mapped, *next(places)),
+            lambda array: _array_at(mapped, *next(places), array.dtype),
+        )
+
+    def own_block_from(self, mapped: mmap.mmap) -> PartitionBlock:
+        """The block, in memory of this process's own."""
+        return _converted(self.block_in(mapped), bytes, np.copy)
+
+
+def outline_in_new_file(block: PartitionBlock) -> tuple[BlockOutline, NewFile]:
+    """The block in a file that is the caller's. Raises OSError, ValueError: there is no memory."""
+    outline, runs = _taken_apart(block)
+    return outline, make_file(runs)
+
+
+def _taken_apart(block: PartitionBlock) -> tuple[BlockOutline, list[memoryview]]:
     runs: list[memoryview] = []
+    lengths: list[int] = []
 
     def take_bytes(run: bytes) -> bytes:
         runs.append(memoryview(run))
-        return run
+        lengths.append(len(run))
+        return b""
 
     def take_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         runs.append(np.ascontiguousarray(array).view(np.uint8).data)
-        return array
+        lengths.append(len(array))
+        return array[:0].copy()  # a view would hold what it is of
 
-    _converted(block, take_bytes, take_array)
-    mapped = files.hold(runs)
-    if mapped is None:
-        return None
-    places = iter(places_of(runs)[0])
-    return _converted(
-        block,
-        lambda run: _bytes_at(mapped, next(places), len(run)),
-        lambda array: _array_at(mapped, next(places), array),
-    )
+    hollow = _converted(block, take_bytes, take_array)
+    return BlockOutline(hollow, tuple(zip(places_of(runs)[0], lengths, strict=True))), runs
 
 
 def own_bytes(run: bytes) -> bytes:
@@ -90,7 +126,7 @@ def _bytes_at(mapped: mmap.mmap, place: int, length: int) -> bytes:
     return cast(bytes, (ctypes.c_char * length).from_buffer(mapped, place))
 
 
-def _array_at(mapped: mmap.mmap, place: int, array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    found: npt.NDArray[Any] = np.frombuffer(mapped, array.dtype, len(array), place) if len(array) else array
+def _array_at(mapped: mmap.mmap, place: int, length: int, kind: np.dtype[Any]) -> npt.NDArray[Any]:
+    found: npt.NDArray[Any] = np.frombuffer(mapped, kind, length, place) if length else np.empty(0, kind)
     found.flags.writeable = False
     return found

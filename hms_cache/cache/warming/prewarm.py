@@ -53,7 +53,9 @@ class Prewarm:
     """`step` of each lane is called by a background task of its own until it answers False.
 
     The first lane loads names; whole tables are shared out, so that what one lane computes another one's database
-    query runs beside. `_lock` guards what lanes share.
+    query runs beside. Each lane has its share from the beginning, and takes of another one's when it is through: so
+    the lanes of all workers of a server ask for the same in the same order, and one process reads it for all of them.
+    `_lock` guards what lanes share.
     """
 
     def __init__(
@@ -76,14 +78,16 @@ class Prewarm:
         self._whole_tables = tables
         self._most_used = list(most_used)
         self._lock = threading.Lock()
-        self._tables: deque[TableName] | None = None
-        """Those that no lane has taken; None: the names are not loaded yet."""
+        self._shares: list[deque[list[TableName]]] | None = None
+        """Batches that no lane has taken, by the lane that they are for; None: the names are not loaded yet."""
         self._done = 0
         self._total: int | None = None
         self._finished = False
         self.ended_early = ""
         """Why it ended before everything was loaded; empty: it did not."""
-        self.lanes = tuple(Lane(self, read, self._plan() if not number else None) for number, read in enumerate(reads))
+        self.lanes = tuple(
+            Lane(self, number, read, None if number else self._plan()) for number, read in enumerate(reads)
+        )
         self._at_work = len(self.lanes)
 
     def progress(self) -> Progress:
@@ -101,21 +105,25 @@ class Prewarm:
         with self._lock:
             self._done += sum(one.facet is Facet.TABLE for one in batch)
 
-    def take(self, *, has_some: bool) -> list[TableName] | None:
-        """For a lane: the next tables; none yet while names are loaded; None: there are no more, or no more fit.
+    def take(self, number: int, *, has_some: bool) -> list[TableName] | None:
+        """For the lane of this number: the next tables; none yet while names are loaded; None: there are no more, or no
+        more fit.
 
         `has_some`: the lane has something left that did not fit.
         """
         with self._lock:
             if self._finished or self.ended_early:
                 return None
-            if self._tables is None:
+            if self._shares is None:
                 return []
-            if (self._tables or has_some) and self._cache.is_filled_ahead:
+            if (any(self._shares) or has_some) and self._cache.is_filled_ahead:
                 self.ended_early = "the memory budget is nearly full"
                 return None
-            count = min(TABLES_A_BATCH, len(self._tables))
-            return [self._tables.popleft() for _ in range(count)] or None
+            own = self._shares[number]
+            if own:
+                return own.popleft()
+            longest = max(self._shares, key=len)
+            return longest.pop() if longest else None
 
     def leave(self, outage: str = "") -> None:
         """For a lane: it does no more; with the last one the warming up ends, or with an outage of the database."""
@@ -163,7 +171,8 @@ class Prewarm:
         tables = [table for table in self._known_tables(databases) if not self._holds(table)]
         with self._lock:
             self._total = len(tables)
-            self._tables = deque(tables if self._whole_tables else ())
+            dealt = list(batches(tables if self._whole_tables else [], TABLES_A_BATCH))
+            self._shares = [deque(dealt[number :: len(self.lanes)]) for number in range(len(self.lanes))]
 
     def _missing(self, wanted: Sequence[Wanted]) -> list[Wanted]:
         """Those that are not held: a dump may have brought some."""
@@ -201,8 +210,11 @@ class Prewarm:
 class Lane:
     """One of those who warm up side by side. Not for two threads."""
 
-    def __init__(self, prewarm: Prewarm, read: Reader | None, names: Iterator[list[Wanted]] | None) -> None:
+    def __init__(
+        self, prewarm: Prewarm, number: int, read: Reader | None, names: Iterator[list[Wanted]] | None
+    ) -> None:
         self._prewarm = prewarm
+        self._number = number
         self._read = read
         self._names = names
         self._partitions: deque[TableName] = deque()
@@ -240,7 +252,7 @@ class Lane:
             table = self._partitions.popleft()
             if self._prewarm.is_partitioned(table):
                 return [Wanted(table, Facet.PARTITIONS)]
-        tables = self._prewarm.take(has_some=bool(self._partitions))
+        tables = self._prewarm.take(self._number, has_some=bool(self._partitions))
         self._partitions = deque(tables or ())
         return None if tables is None else [Wanted(table, Facet.TABLE) for table in tables]
 

@@ -7,7 +7,7 @@ those asks here first. `SchemaFeatures` is read once per server and changes only
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, literal, null, select
 
@@ -21,6 +21,10 @@ from hms_cache.store.schema import (
     VERSION,
 )
 from hms_cache.values import frozen
+
+_COLUMNS: Final = {name: tuple(column.name for column in table.columns) for name, table in METADATA.tables.items()}
+"""Names alone: each worker of a server looks through them, and each look at a definition would take memory of its
+own."""
 
 
 @frozen
@@ -88,19 +92,16 @@ def read_features(connection: Connection) -> SchemaFeatures:
 
 def features_of(connection: Connection, tables: Mapping[str, TableShape]) -> SchemaFeatures:
     """As :func:`read_features`, for tables already inspected."""
-    folded = {name for name in METADATA.tables if name not in tables and name.lower() in tables}
-    present = {name: tables[name] for name in METADATA.tables if name in tables}
+    folded = {name for name in _COLUMNS if name not in tables and name.lower() in tables}
+    present = {name: tables[name] for name in _COLUMNS if name in tables}
     missing_columns = {
-        (name, column.name)
-        for name, shape in present.items()
-        for column in METADATA.tables[name].columns
-        if column.name not in shape.columns
+        (name, column) for name, shape in present.items() for column in _COLUMNS[name] if column not in shape.columns
     }
     generated = {
         (name, column.name)
         for name, shape in present.items()
-        for column in METADATA.tables[name].columns
-        if column.name in shape.columns and shape.columns[column.name].generated and not column.autoincrement
+        for column in shape.columns.values()
+        if column.generated and column.name in _COLUMNS[name] and not METADATA.tables[name].c[column.name].autoincrement
     }
     names = present.get(TBLS.name)
     collation = names.columns["TBL_NAME"].collation if names and "TBL_NAME" in names.columns else None

@@ -1,0 +1,211 @@
+"""The process that reads for the prewarm, from its own side: it answers one server process, or all workers of a server.
+
+Workers ask for the same in the same order, so what they ask for is read once: the process waits a little until all of
+them ask, and answers those that ask for the same out of one snapshot. That began after each of them had taken its
+slots, so it is as good as a read of its own; each of them judges that for itself (`Loader`).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, Final, NoReturn
+
+from hms_cache.app.child_processes import end_with_parent
+from hms_cache.app.database import open_database
+from hms_cache.app.stores import build_database_stores
+from hms_cache.batches import batches
+from hms_cache.cache.warming.sent_reads import sent_read
+from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotReads, Wanted
+from hms_cache.config import Settings
+from hms_cache.store.engine.errors import DatabaseUnavailable
+
+_log = logging.getLogger(__name__)
+
+NICENESS: Final = 19
+"""The lowest priority: on a machine that is busy with clients it gets a hundredth of a core, on an idle one all."""
+
+FIRST_PATIENCE_S: Final = 30.0
+"""How long the first worker waits until all others have started, too: each takes a second or two, one after the other,
+and a dump that they read first some more."""
+
+PATIENCE_S: Final = 2.0
+"""How long those that ask wait for one that does not yet: it puts away what it got, in tenths of a second, unless its
+clients keep it busy. Then it is not waited for again before it asks."""
+
+SEND_PATIENCE_S: Final = 30.0
+"""An answer waits so long for a process that does not take it; then that one reads for itself."""
+
+FILES_AT_ONCE: Final = 64
+"""Open files in one message; Linux takes 253."""
+
+
+def serve_reads(connections: Sequence[Connection], settings: Settings, parent: int, *, sends_files: bool) -> NoReturn:
+    """In the child, for its whole life, which ends with the parent's, or when nobody asks any more.
+
+    `sends_files`: partitions go as files in memory.
+    """
+    status = 1
+    try:
+        end_with_parent(parent)
+        for number in (signal.SIGINT, signal.SIGHUP):  # of a terminal: they are the parent's to answer
+            signal.signal(number, signal.SIG_IGN)
+        os.nice(NICENESS)
+        with closing(open_database(settings)) as database:
+            store = build_database_stores(settings, database).objects.reads
+            Answering(connections, SnapshotReads(store, settings.cache.budget_bytes).read, sends_files).run()
+        status = 0
+    except Exception:
+        _log.exception("the process for warming up failed")
+    finally:
+        os._exit(status)
+
+
+class _Caller:
+    """A process that asks, one thing at a time."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.wanted: Sequence[Wanted] | None = None
+        """What it asks for; None: nothing at the moment."""
+        self.since_s = 0.0
+        self.answers = 0
+        self.is_late = False
+        """Whether the others have gone on without it."""
+        _limit_sending(connection)
+
+
+class Answering:
+    """Answers all who ask through these connections, those together that ask for the same, until all have gone."""
+
+    def __init__(
+        self,
+        connections: Sequence[Connection],
+        read: Reader,
+        sends_files: bool,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._callers = [_Caller(one) for one in connections]
+        self._read = read
+        self._sends_files = sends_files
+        self._now_s = now_s
+        self._first_asked_s: float | None = None
+        self.reads = 0
+        """How often the database was read."""
+
+    def run(self) -> None:
+        """Until all have gone."""
+        while self._callers:
+            group, pause_s = self._next_group()
+            if group:
+                self._answer(group)
+            else:
+                self._hear(pause_s)
+
+    def _next_group(self) -> tuple[list[_Caller], float | None]:
+        """Those that are answered next; if none, how long to wait for more: None means until somebody asks."""
+        asking = [one for one in self._callers if one.wanted is not None]
+        if not asking:
+            return [], None
+        awaited = [one for one in self._callers if one.wanted is None and not one.is_late]
+        if awaited:
+            end_s = min(one.since_s for one in asking) + PATIENCE_S
+            if self._first_asked_s is not None and not all(one.answers for one in awaited):
+                end_s = max(end_s, self._first_asked_s + FIRST_PATIENCE_S)
+            left_s = end_s - self._now_s()
+            if left_s > 0:
+                return [], left_s
+            for one in awaited:
+                one.is_late = True
+        # Who is behind comes first, and has the others beside it again in the end.
+        behind = min(asking, key=lambda one: one.answers)
+        return [one for one in asking if one.wanted == behind.wanted], None
+
+    def _hear(self, pause_s: float | None) -> None:
+        silent = {one.connection: one for one in self._callers if one.wanted is None}
+        for ready in wait(list(silent), pause_s):
+            caller = silent[ready]  # type: ignore[index]
+            try:
+                caller.wanted = caller.connection.recv()
+            except (EOFError, OSError):
+                self._callers.remove(caller)
+                caller.connection.close()
+                continue
+            caller.since_s, caller.is_late = self._now_s(), False
+            if self._first_asked_s is None:
+                self._first_asked_s = caller.since_s
+
+    def _answer(self, group: Sequence[_Caller]) -> None:
+        wanted = group[0].wanted
+        assert wanted is not None
+        answer, files = self._answer_to(wanted)
+        try:
+            message = ForkingPickler.dumps(answer)
+            for caller in group:
+                caller.wanted = None
+                caller.answers += 1
+                try:
+                    caller.connection.send_bytes(message)
+                    _send_files(caller.connection, files)
+                except OSError as error:
+                    _log.warning("a process does not take what was read for it: %s", error)
+                    self._callers.remove(caller)
+                    caller.connection.close()
+        finally:
+            for file in files:
+                os.close(file)
+        for caller in self._callers:
+            caller.since_s = self._now_s()
+
+    def _answer_to(self, wanted: Sequence[Wanted]) -> tuple[object, list[int]]:
+        """What is sent, and the open files that go with it."""
+        self.reads += 1
+        files: list[int] = []
+        try:
+            found = self._read(wanted)
+            return (sent_read(found, files) if self._sends_files else found), files
+        except DatabaseUnavailable as error:
+            return ("unavailable", str(error), error.connection_lost), files
+        except Exception as error:
+            _log.exception("warming up with %s failed", wanted)
+            return ("failed", f"{type(error).__name__}: {error}", False), files
+
+
+def receive_files(connection: Connection, count: int) -> list[int]:
+    """The open files that were sent after a message. Raises OSError: not all have come."""
+    files: list[int] = []
+    try:
+        with socket.socket(fileno=os.dup(connection.fileno())) as wire:
+            while len(files) < count:
+                said, some, _, _ = socket.recv_fds(
+                    wire, 1, min(FILES_AT_ONCE, count - len(files)), getattr(socket, "MSG_CMSG_CLOEXEC", 0)
+                )
+                files += some
+                if not said or not some:
+                    raise OSError("open files were lost on their way: this process may open no more")
+    except BaseException:
+        for file in files:
+            os.close(file)
+        raise
+    return files
+
+
+def _send_files(connection: Connection, files: Sequence[int]) -> None:
+    if files:
+        with socket.socket(fileno=os.dup(connection.fileno())) as wire:
+            for some in batches(files, FILES_AT_ONCE):
+                socket.send_fds(wire, [b"+"], list(some))
+
+
+def _limit_sending(connection: Connection) -> None:
+    limit: Any = struct.pack("@ll", int(SEND_PATIENCE_S), 0)
+    with socket.socket(fileno=os.dup(connection.fileno())) as wire:
+        wire.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)

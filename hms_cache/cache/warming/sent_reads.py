@@ -1,0 +1,105 @@
+"""What one process read for several others: sets of partitions go as files in memory, which all of them then map.
+
+So what is read once is held once, from the beginning, and nobody unpickles it.
+"""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from hms_cache.cache.memory_files import MemoryFiles, NewFile
+from hms_cache.cache.partitions.block import PartitionBlock
+from hms_cache.cache.partitions.partition_set import PartitionSet, SetParts
+from hms_cache.cache.partitions.shared_blocks import BlockOutline, is_worth_sharing, outline_in_new_file
+from hms_cache.cache.warming.snapshot_reads import SnapshotRead
+from hms_cache.values import frozen
+
+_log = logging.getLogger(__name__)
+
+MOST_FILES: Final = 256
+"""In one answer: 4 million partitions. Each is an open file of the process that read it until all have it; a process
+has 1,024 where nobody raised that. Blocks beyond them are sent as they are."""
+
+
+@frozen
+class SentRead:
+    """A `SnapshotRead` on its way: its sets are `SetParts` whose blocks are `_SentBlock`. Can be pickled."""
+
+    read: SnapshotRead
+    names: tuple[str, ...]
+    """Of the files that go with it, in their order."""
+    sizes: tuple[int, ...]
+
+
+@frozen
+class _SentBlock:
+    outline: BlockOutline
+    file: int
+    """The number of its file."""
+
+
+def sent_read(read: SnapshotRead, files: list[int]) -> SentRead:
+    """What is to be sent; `files` gets the open files that go with it, which are the caller's to close."""
+    made: list[NewFile] = []
+
+    def send(block: PartitionBlock) -> Any:
+        if len(made) >= MOST_FILES or not is_worth_sharing(block):
+            return block
+        try:
+            outline, new = outline_in_new_file(block)
+        except (OSError, ValueError) as error:
+            _log.warning("partitions are sent without a file in memory: %s", error)
+            return block
+        made.append(new)
+        files.append(new.file)
+        return _SentBlock(outline, len(made) - 1)
+
+    loaded = [
+        replace(one, value=_with_blocks(one.value.parts(), send)) if isinstance(one.value, PartitionSet) else one
+        for one in read.loaded
+    ]
+    return SentRead(replace(read, loaded=loaded), tuple(one.name for one in made), tuple(one.size for one in made))
+
+
+def received_read(sent: SentRead, files: Sequence[int], memory: MemoryFiles | None) -> SnapshotRead:
+    """The read, whose blocks lie in the files as far as `memory` may hold them. Closes the files, or hands them on.
+
+    Raises OSError, ValueError: a file cannot be looked into.
+    """
+    left = list(map(NewFile, files, sent.names, sent.sizes))
+
+    def receive(block: Any) -> PartitionBlock:
+        return _received(block, left, memory) if isinstance(block, _SentBlock) else block
+
+    try:
+        loaded = [
+            replace(one, value=PartitionSet.from_parts(_with_blocks(one.value, receive)))
+            if isinstance(one.value, SetParts)
+            else one
+            for one in sent.read.loaded
+        ]
+    finally:
+        for new in left:
+            if new.file >= 0:
+                os.close(new.file)
+    return replace(sent.read, loaded=loaded)
+
+
+def _received(sent: _SentBlock, left: list[NewFile], memory: MemoryFiles | None) -> PartitionBlock:
+    new = left[sent.file]
+    if memory is not None and not memory.is_at_rest:
+        left[sent.file] = replace(new, file=-1)  # whatever becomes of it
+        mapped = memory.adopt(new)
+        if mapped is None:
+            raise ValueError("a file in memory is not what was sent")
+        return sent.outline.block_in(mapped)
+    return sent.outline.own_block_from(mmap.mmap(new.file, new.size, access=mmap.ACCESS_COPY))
+
+
+def _with_blocks(parts: SetParts, block_of: Callable[[Any], Any]) -> SetParts:
+    return parts._replace(segments=tuple(one._replace(block=block_of(one.block)) for one in parts.segments))
