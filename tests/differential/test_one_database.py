@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -22,6 +23,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     FireEventRequestData,
     GetTableRequest,
     InsertEventRequestData,
+    MetaException,
     NotificationEvent,
     NotificationEventRequest,
     Table,
@@ -141,6 +143,56 @@ def test_an_altered_database_is_seen(beside: Beside, change: str) -> None:
     expected = plain(beside.java.call("get_database", "altered"))
     for _ in range(2):
         assert plain(beside.ours.call("get_database", "altered")) == expected
+
+
+def test_what_java_takes_back_from_its_old_copy_is_seen(
+    tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLookup
+) -> None:
+    """Hive's CachedStore alters a table as it was: what ours altered since goes, and no image of the event shows it."""
+    directory = tmp_path_factory.mktemp("cached")
+    classes = compiled_listener(tmp_path_factory.mktemp("classes"))
+    never_again = {"metastore.cached.rawstore.cache.update.frequency": "3600s"}
+    with ExitStack() as stack:
+        url = own_database(database_servers("mariadb"), stack)
+        ours = stack.enter_context(our_metastore(url, directory, **{"cache.peers": "hive4"}))
+        uncached = stack.enter_context(our_metastore(url, directory, **{"cache.enabled": False}))
+        ours.call("create_database", database("d"))
+        ours.call("create_table", table("t", keys=("k:string",)))
+        ours.call("add_partitions", [partition(value, of="t") for value in ("1", "01", "2")])
+        java = stack.enter_context(
+            java_metastore(url, directory, cached=True, classes=[classes], **LOG_LISTENER, **never_again)
+        )
+        for number in range(60):
+            changed = read_table(ours, "t")
+            changed.parameters["number"] = str(number)
+            ours.call("alter_table", "d", "t", changed)
+            if read_table(java, "t").parameters.get("number") != str(number):
+                break  # it has its copy
+            time.sleep(1)
+        changed = read_table(ours, "t")
+        changed.parameters["comment"], changed.partitionKeys[0].type = "ours", "int"
+        ours.call("alter_table", "d", "t", changed)
+        reads: list[tuple[Any, ...]] = [
+            ("get_table_meta", "d", "*", []),
+            *(("get_partitions_by_filter", "d", "t", text, -1) for text in ("k = 1", "k = '1'")),
+        ]
+        for read in reads:
+            assert plain(run_one(ours, read)) == plain(run_one(uncached, read))
+        old = read_table(java, "t")
+        assert "comment" not in old.parameters
+        old.parameters["altered"] = "by Java"
+        java.call("alter_table", "d", "t", old)
+        assert "comment" not in read_table(uncached, "t").parameters
+        for read in reads:
+            assert plain(run_one(ours, read)) == plain(run_one(uncached, read))
+
+
+def run_one(side: Side, call: tuple[Any, ...]) -> Any:
+    """The answer, or the exception's text."""
+    try:
+        return side.call(*call)
+    except MetaException as error:
+        return error.message
 
 
 def test_both_answer_the_same_of_the_log(beside: Beside) -> None:
