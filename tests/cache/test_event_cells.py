@@ -225,8 +225,31 @@ def facts_of_transactions() -> Iterator[Fact]:
     )
 
 
+OF_TWO_TABLES = "constraints of two tables"
+
+
 def facts_beside_hive4() -> Iterator[Fact]:
-    """Its merge of column statistics takes a claim back within the transaction, and logs nothing else."""
+    """Its merge of column statistics takes a claim back within the transaction, and logs nothing else. For constraints
+    that one request adds to several tables it writes one event, whose row names the first."""
+    for kind, event_type in (
+        (ev.NotNullConstraintAdded, "ADD_NOTNULLCONSTRAINT"),
+        (ev.DefaultConstraintAdded, "ADD_DEFAULTCONSTRAINT"),
+        (ev.CheckConstraintAdded, "ADD_CHECKCONSTRAINT"),
+    ):
+        yield Fact(
+            OF_TWO_TABLES,
+            kind(header(event_type, OTHER), tables=frozenset({OTHER, PLAIN})),
+            parts(PLAIN, "constraints") | parts(OTHER, "constraints"),
+            may_go=parts(PLAIN, "table") | parts(OTHER, "table"),
+            has_peers=True,
+        )
+        yield Fact(
+            "constraints of unknown tables",
+            kind(header(event_type, OTHER), tables=None),
+            ALL_CONSTRAINTS,
+            may_go=parts(OTHER, "table"),
+            has_peers=True,
+        )
 
     def claims(*tables: TableName) -> frozenset[Thing]:
         found = [parts(name, "table", "table_statistics", "partition 1", "partition 2") for name in tables]

@@ -17,6 +17,11 @@ from sqlalchemy import create_engine, text
 from benchmarks.java_metastore import LOG_LISTENER, log_listener
 from hms_cache.notifications.messages import decode_message
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AddCheckConstraintRequest,
+    AddDefaultConstraintRequest,
+    AddNotNullConstraintRequest,
+    AddUniqueConstraintRequest,
+    AllTableConstraintsRequest,
     AlreadyExistsException,
     ClientCapabilities,
     FireEventRequest,
@@ -26,6 +31,10 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     NotificationEvent,
     NotificationEventRequest,
+    SQLCheckConstraint,
+    SQLDefaultConstraint,
+    SQLNotNullConstraint,
+    SQLUniqueConstraint,
     Table,
 )
 from tests.conftest import ServerLookup
@@ -294,3 +303,43 @@ def test_both_write_at_once(beside: Beside) -> None:
             f"SELECT NEXT_VAL FROM SEQUENCE_TABLE WHERE SEQUENCE_NAME = 'org.apache.hadoop.hive.metastore.model.{kind}'"
         )
         assert next_id[0] > max(beside.column(f"SELECT {column} FROM {of}"))
+
+
+@pytest.mark.parametrize("kind", ["not null", "default", "check", "unique"])
+def test_constraints_of_two_tables_in_one_request_are_seen(beside: Beside, kind: str) -> None:
+    """Java logs one event for them, whose row names the first table."""
+    with suppress(AlreadyExistsException):
+        beside.java.call("create_database", database("d"))
+    word = kind.replace(" ", "")
+    names = [f"of_{word}_{number}" for number in range(3)]
+    for name in names:
+        beside.java.call("create_table", table(name))
+    # Of the first nothing is held: an event about it alone could be skipped.
+    asked = [AllTableConstraintsRequest("d", name, "hive") for name in names[1:]]
+    for _ in range(2):
+        for request in asked:
+            beside.ours.call("get_all_table_constraints", request)
+    common: dict[str, Any] = {"catName": "hive", "table_db": "d", "column_name": "a"}
+    common |= {"enable_cstr": True, "validate_cstr": False, "rely_cstr": True}
+    match kind:
+        case "not null":
+            rows: list[Any] = [SQLNotNullConstraint(table_name=name, nn_name=f"n_{name}", **common) for name in names]
+            beside.java.call("add_not_null_constraint", AddNotNullConstraintRequest(rows))
+        case "default":
+            rows = [
+                SQLDefaultConstraint(table_name=name, default_value="1", dc_name=f"n_{name}", **common)
+                for name in names
+            ]
+            beside.java.call("add_default_constraint", AddDefaultConstraintRequest(rows))
+        case "check":
+            rows = [
+                SQLCheckConstraint(table_name=name, check_expression="a>1", dc_name=f"n_{name}", **common)
+                for name in names
+            ]
+            beside.java.call("add_check_constraint", AddCheckConstraintRequest(rows))
+        case _:
+            rows = [SQLUniqueConstraint(table_name=name, key_seq=1, uk_name=f"n_{name}", **common) for name in names]
+            beside.java.call("add_unique_constraint", AddUniqueConstraintRequest(rows))
+    for request in asked:
+        expected = plain(beside.java.call("get_all_table_constraints", request))
+        assert plain(beside.ours.call("get_all_table_constraints", request)) == expected
