@@ -6,8 +6,16 @@ import org.apache.hadoop.hive.metastore.TransactionalMetaStoreEventListener;
 import org.apache.hadoop.hive.metastore.api.Database;
 import org.apache.hadoop.hive.metastore.api.MetaException;
 import org.apache.hadoop.hive.metastore.api.NotificationEvent;
+import org.apache.hadoop.hive.metastore.api.SQLCheckConstraint;
+import org.apache.hadoop.hive.metastore.api.SQLDefaultConstraint;
+import org.apache.hadoop.hive.metastore.api.SQLNotNullConstraint;
+import org.apache.hadoop.hive.metastore.api.SQLUniqueConstraint;
 import org.apache.hadoop.hive.metastore.api.Table;
+import org.apache.hadoop.hive.metastore.events.AddCheckConstraintEvent;
+import org.apache.hadoop.hive.metastore.events.AddDefaultConstraintEvent;
+import org.apache.hadoop.hive.metastore.events.AddNotNullConstraintEvent;
 import org.apache.hadoop.hive.metastore.events.AddPartitionEvent;
+import org.apache.hadoop.hive.metastore.events.AddUniqueConstraintEvent;
 import org.apache.hadoop.hive.metastore.events.AlterDatabaseEvent;
 import org.apache.hadoop.hive.metastore.events.AlterPartitionEvent;
 import org.apache.hadoop.hive.metastore.events.AlterTableEvent;
@@ -97,6 +105,36 @@ public class LogListener extends TransactionalMetaStoreEventListener {
   public void onAlterTable(AlterTableEvent event) throws MetaException {
     log(event, "ALTER_TABLE", event.getNewTable(), MESSAGES.buildAlterTableMessage(
         event.getOldTable(), event.getNewTable(), event.getIsTruncateOp(), event.getWriteId()));
+  }
+
+  // Of several constraints the row names the first one's table, as in DbNotificationListener.
+
+  @Override
+  public void onAddUniqueConstraint(AddUniqueConstraintEvent event) throws MetaException {
+    SQLUniqueConstraint first = event.getUniqueConstraintCols().get(0);
+    log(event, "ADD_UNIQUECONSTRAINT", first.getTable_db(), first.getTable_name(),
+        MESSAGES.buildAddUniqueConstraintMessage(event.getUniqueConstraintCols()));
+  }
+
+  @Override
+  public void onAddNotNullConstraint(AddNotNullConstraintEvent event) throws MetaException {
+    SQLNotNullConstraint first = event.getNotNullConstraintCols().get(0);
+    log(event, "ADD_NOTNULLCONSTRAINT", first.getTable_db(), first.getTable_name(),
+        MESSAGES.buildAddNotNullConstraintMessage(event.getNotNullConstraintCols()));
+  }
+
+  @Override
+  public void onAddDefaultConstraint(AddDefaultConstraintEvent event) throws MetaException {
+    SQLDefaultConstraint first = event.getDefaultConstraintCols().get(0);
+    log(event, "ADD_DEFAULTCONSTRAINT", first.getTable_db(), first.getTable_name(),
+        MESSAGES.buildAddDefaultConstraintMessage(event.getDefaultConstraintCols()));
+  }
+
+  @Override
+  public void onAddCheckConstraint(AddCheckConstraintEvent event) throws MetaException {
+    SQLCheckConstraint first = event.getCheckConstraintCols().get(0);
+    log(event, "ADD_CHECKCONSTRAINT", first.getTable_db(), first.getTable_name(),
+        MESSAGES.buildAddCheckConstraintMessage(event.getCheckConstraintCols()));
   }
 
   @Override

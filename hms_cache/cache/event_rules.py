@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 import enum
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from hms_cache.cache.entries import TABLE_FACETS, Facet
@@ -16,7 +16,7 @@ from hms_cache.cache.policy import sync_property
 from hms_cache.metadata.names import normalize_identifier
 from hms_cache.notifications import events as ev
 from hms_cache.notifications import tjson
-from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table, TableMeta
 
 
 class Action(enum.Enum):
@@ -119,7 +119,10 @@ def keeps_content(event: ev.DatabaseAltered) -> bool:
         return False
     if before is None or after is None or (before.name, before.catalogName) != (after.name, after.catalogName):
         return False
-    return sync_property(before.parameters or {}) == sync_property(after.parameters or {})
+    allowed = sync_property(after.parameters or {})
+    # Tables that must not be cached go whatever the first image shows: Hive may have read it before somebody else's
+    # alter. There are none if it is right.
+    return allowed is not False and allowed == sync_property(before.parameters or {})
 
 
 class Stays(NamedTuple):
@@ -129,6 +132,18 @@ class Stays(NamedTuple):
     """The table's partitions and their statistics."""
     names: bool
     """What the list of its database's tables says of it."""
+    after: Table | None = None
+    """The image of the table afterwards, where anything stays."""
+
+    def has_keys(self, keys: Sequence[tuple[str, str]]) -> bool:
+        """Whether the table has these partition keys afterwards: names and types."""
+        fields = (self.after.partitionKeys if self.after is not None else None) or ()
+        return [*keys] == [(field.name, field.type) for field in fields]
+
+    def is_listed_as(self, meta: TableMeta) -> bool:
+        """Whether the list of its database's tables has this of it afterwards."""
+        shown = (meta.tableName, meta.tableType, meta.comments, meta.ownerName, meta.ownerType)
+        return self.after is not None and _listed(self.after) == shown
 
 
 NOTHING_STAYS = Stays(False, False)
@@ -141,6 +156,10 @@ def what_stays(event: ev.TableAltered) -> Stays:
     HiveAlterHandler.alterTable; cascading does nothing where the columns are equal), and when the table is truncated.
     A change of parameters, owner or write id does not. The list of tables has names, types, owners and comments; the
     type follows from `tableType` and the parameters that say what kind of table it is (ObjectStore.convertToMTable).
+
+    What the table was before, Hive reads without a lock, and with its CachedStore from a copy that may be minutes old.
+    What another server changed meanwhile goes by such an alter, and neither image shows it. So what is held beside
+    writers of other kinds has to be as the second image has it, too (`FollowingEntries`).
     """
     if event.is_rename:
         return NOTHING_STAYS
@@ -150,7 +169,7 @@ def what_stays(event: ev.TableAltered) -> Stays:
         return NOTHING_STAYS
     if before is None or after is None or _structure(before.parameters) != _structure(after.parameters):
         return NOTHING_STAYS
-    return Stays(not event.is_truncate and _same_partitions(before, after), _listed(before) == _listed(after))
+    return Stays(not event.is_truncate and _same_partitions(before, after), _listed(before) == _listed(after), after)
 
 
 def _same_partitions(before: Table, after: Table) -> bool:

@@ -53,7 +53,8 @@ class FollowingEntries(BudgetedEntries):
     def __init__(
         self, budget_bytes: int, resolve_commits: CommitResolver | None = None, *, has_peers: bool = False
     ) -> None:
-        """`has_peers`: other kinds of metastores write, too, whose commits may take claims back without an event."""
+        """`has_peers`: other kinds of metastores write, too, whose commits may take claims back without an event, and
+        whose alters may take back what their images do not show."""
         super().__init__(budget_bytes)
         self._has_peers = has_peers
         self.loads = RunningLoads()
@@ -183,7 +184,29 @@ class FollowingEntries(BudgetedEntries):
         if scope.foreign_keys:
             self._drop_all_constraints(event.event_id)
 
+    def _as_held(self, event_id: int, table: TableName, stays: Stays) -> Stays:
+        """What stays after the alter of a table, if the writer may have read what it was before without a lock (P1).
+
+        The alter leaves each part as it was, which is what is held, or makes it what the second image shows. Where the
+        two are equal it stays. With what is being loaded nobody can compare it: that goes.
+        """
+        if stays.names:
+            database = self.databases.get(table.in_database)
+            names = database.facets.get(Facet.TABLE_NAMES) if database is not None else None
+            meta = names.get(table.table) if names is not None else None
+            self._note(event_id, table.in_database, Facet.TABLE_NAMES, Action.DROP, ())
+            stays = stays._replace(names=meta is not None and stays.is_listed_as(meta))
+        if stays.partitions:
+            entry = self.tables.get(table)
+            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+            self._note(event_id, table, Facet.PARTITIONS, Action.DROP, ())
+            stays = stays._replace(partitions=held is None or stays.has_keys(held.keys))
+        return stays
+
     def _apply_to_tables(self, event: ev.Event, scope: Scope, stays: Stays) -> None:
+        if self._has_peers:
+            for table in scope.tables:
+                stays = self._as_held(event.event_id, table, stays)
         rule = PARAMETERS_ALTERED if stays.partitions else table_rule(event)
         changes_names = type(event) in CHANGES_TABLE_NAMES
         if changes_names and not (isinstance(event, ev.TableAltered) and not event.is_rename):

@@ -82,7 +82,9 @@ class TransactionTracker:
         match event:
             case ev.TransactionsOpened():
                 for transaction in event.transaction_ids or ():
-                    self._open[transaction] = []
+                    # Of several that a call opened Hive logs the first and the last. Ids between the two may be of
+                    # others, on databases that give them out without waiting (MySQL), whose writes are known already.
+                    self._open.setdefault(transaction, [])
                 while len(self._open) > REMEMBERED_TRANSACTIONS:
                     self._take(next(iter(self._open)))
                 return TagChange()

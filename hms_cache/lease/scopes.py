@@ -38,9 +38,13 @@ _OF_ONE_TABLE: Final = ONLY_OF_ITS_TABLE | {
     EventType.RELOAD,
     EventType.ADD_PRIMARYKEY,
     EventType.ADD_UNIQUECONSTRAINT,
+    EventType.ADD_NOTNULLCONSTRAINT,
+    EventType.ADD_DEFAULTCONSTRAINT,
+    EventType.ADD_CHECKCONSTRAINT,
     EventType.DROP_CONSTRAINT,
 }
-"""Event types that change such answers about the table that their row names, and lists and constraints beside.
+"""Event types that change such answers about the table that their row names, and lists and constraints beside. Servers
+of this project log the constraints of each table by themselves.
 
 That a table is not there is an answer about it, too: the list of its database is asked for nothing else then.
 """

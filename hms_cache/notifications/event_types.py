@@ -72,9 +72,6 @@ ONLY_OF_ITS_TABLE = frozenset(
         EventType.ALTER_PARTITIONS,
         EventType.DROP_PARTITION,
         EventType.INSERT,
-        EventType.ADD_NOTNULLCONSTRAINT,
-        EventType.ADD_DEFAULTCONSTRAINT,
-        EventType.ADD_CHECKCONSTRAINT,
         EventType.UPDATE_TBL_COL_STAT_EVENT,
         EventType.DELETE_TBL_COL_STAT_EVENT,
         EventType.UPDATE_PART_COL_STAT_EVENT,
@@ -83,5 +80,6 @@ ONLY_OF_ITS_TABLE = frozenset(
     }
 )
 """Event types that change nothing but facets of the table that their row names. All others may change more: names and
-what is absent (create, alter, drop, reload), other tables (foreign keys, the keys that they end at, a rename), tags of
-tables that are loaded later (transactions, write ids), whole databases, or what cannot be known (other types)."""
+what is absent (create, alter, drop, reload), other tables (foreign keys, the keys that they end at, other constraints,
+which Hive logs together for several tables, a rename), tags of tables that are loaded later (transactions, write ids),
+whole databases, or what cannot be known (other types)."""

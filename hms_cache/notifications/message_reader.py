@@ -278,7 +278,20 @@ def _function_dropped(header: ev.EventHeader, message: Message) -> ev.Event:
 
 
 def _constraints_added(event_class: type[ev.ConstraintsAdded], field: str) -> _Reader:
-    return lambda header, message: event_class(header, _texts(message, field))
+    def read(header: ev.EventHeader, message: Message) -> ev.Event:
+        jsons = _texts(message, field)
+        tables = frozenset(_table_of_constraint(header, event_class, text) for text in jsons)
+        return event_class(header, jsons, tables or None)
+
+    return read
+
+
+def _table_of_constraint(header: ev.EventHeader, event_class: type[ev.ConstraintsAdded], text: str) -> TableName:
+    catalog, database, table = event_class.table_fields
+    fields = tjson.parse(text)
+    return table_name(
+        fields.get(catalog, {}).get("str") or header.catalog, fields[database]["str"], fields[table]["str"]
+    )
 
 
 def _foreign_key_added(header: ev.EventHeader, message: Message) -> ev.Event:

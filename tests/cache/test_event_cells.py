@@ -225,8 +225,31 @@ def facts_of_transactions() -> Iterator[Fact]:
     )
 
 
+OF_TWO_TABLES = "constraints of two tables"
+
+
 def facts_beside_hive4() -> Iterator[Fact]:
-    """Its merge of column statistics takes a claim back within the transaction, and logs nothing else."""
+    """Its merge of column statistics takes a claim back within the transaction, and logs nothing else. For constraints
+    that one request adds to several tables it writes one event, whose row names the first."""
+    for kind, event_type in (
+        (ev.NotNullConstraintAdded, "ADD_NOTNULLCONSTRAINT"),
+        (ev.DefaultConstraintAdded, "ADD_DEFAULTCONSTRAINT"),
+        (ev.CheckConstraintAdded, "ADD_CHECKCONSTRAINT"),
+    ):
+        yield Fact(
+            OF_TWO_TABLES,
+            kind(header(event_type, OTHER), tables=frozenset({OTHER, PLAIN})),
+            parts(PLAIN, "constraints") | parts(OTHER, "constraints"),
+            may_go=parts(PLAIN, "table") | parts(OTHER, "table"),
+            has_peers=True,
+        )
+        yield Fact(
+            "constraints of unknown tables",
+            kind(header(event_type, OTHER), tables=None),
+            ALL_CONSTRAINTS,
+            may_go=parts(OTHER, "table"),
+            has_peers=True,
+        )
 
     def claims(*tables: TableName) -> frozenset[Thing]:
         found = [parts(name, "table", "table_statistics", "partition 1", "partition 2") for name in tables]
@@ -447,9 +470,13 @@ def test_what_an_event_takes_out_and_leaves(fact: Fact, state: State) -> None:
     invariants.check(cache)
 
 
+@pytest.mark.parametrize("opens_around", [False, True], ids=["", "others opened around it"])
 @pytest.mark.parametrize("has_peers", [False, True])
-def test_a_commit_of_a_transaction_whose_writes_were_seen(has_peers: bool) -> None:
-    """Without peers what it did to the table was logged, and what is held stays."""
+def test_a_commit_of_a_transaction_whose_writes_were_seen(has_peers: bool, opens_around: bool) -> None:
+    """Without peers what it did to the table was logged, and what is held stays.
+
+    `opens_around`: Hive opens two at once, whose ids lie around this one's, and logs the first and the last.
+    """
     cache = new_cache(has_peers=has_peers)
     finish(cache, begin(cache), FENCE)
     opened = ev.TransactionsOpened(header("OPEN_TXN", None), range(7, 8))
@@ -458,9 +485,16 @@ def test_a_commit_of_a_transaction_whose_writes_were_seen(has_peers: bool) -> No
     cache.apply([opened, ev.WriteIdsAllocated(write_ids, (TransactionWriteId(7, 4),))], EVENT + 1)
     assert held(cache) == ALL
     loads = begin(cache)
-    cache.apply([ev.TransactionCommitted(committed, 7)], EVENT + 2)
+    if opens_around:
+        around = header("OPEN_TXN", None)._replace(event_id=EVENT + 2)
+        committed = committed._replace(event_id=EVENT + 3)
+        cache.apply([ev.TransactionsOpened(around, range(6, 9))], EVENT + 2)
+    cache.apply([ev.TransactionCommitted(committed, 7)], committed.event_id)
     claims = parts(ACID, "table", "table_statistics", "partition 1", "partition 2") if has_peers else frozenset()
     assert held(cache) == ALL - claims - parts(COUNTED, "table")
+    if not has_peers:
+        tag = cache.tables[ACID].tag
+        assert tag is not None and tag.is_valid(4)
     finish(cache, loads, EVENT + 1)
     assert not held(cache) & claims, "a load that did not see the commit"
     invariants.check(cache)

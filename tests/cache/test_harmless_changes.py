@@ -160,8 +160,8 @@ def test_what_shows_nothing_keeps_nothing() -> None:
 
 def test_what_shows_nothing_keeps_no_names() -> None:
     image = table("d", "t", KEYS)
-    assert what_stays(_altered(image, image)) == Stays(True, True)
-    assert what_stays(_altered(image, image, is_truncate=True)) == Stays(False, True)
+    assert what_stays(_altered(image, image)) == Stays(True, True, image)
+    assert what_stays(_altered(image, image, is_truncate=True)) == Stays(False, True, image)
     assert what_stays(_altered(None, image)) == what_stays(_altered(image, None)) == NOTHING_STAYS
     for name, value in (("tableType", "EXTERNAL_TABLE"), ("owner", "x"), ("ownerType", 2), ("tableName", "T")):
         other = copy.deepcopy(image)

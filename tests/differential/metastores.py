@@ -135,13 +135,13 @@ def own_database(databases: SqliteFiles | DatabaseServer, stack: ExitStack) -> s
 
 @contextmanager
 def java_metastore(
-    database_url: str, directory: Path, *, classes: Sequence[Path] = (), **properties: str
+    database_url: str, directory: Path, *, cached: bool = False, classes: Sequence[Path] = (), **properties: str
 ) -> Iterator[Side]:
-    """Hive 4.0.1 on this database, until the end of the block."""
+    """Hive 4.0.1 on this database, until the end of the block. `cached`: with its CachedStore."""
     process = JavaMetastore(
         database_url,
         directory,
-        cached=False,
+        cached=cached,
         pool_size=10,
         heap="1g",
         properties={**JAVA_PROPERTIES, **properties},

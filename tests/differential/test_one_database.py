@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -16,14 +17,24 @@ from sqlalchemy import create_engine, text
 from benchmarks.java_metastore import LOG_LISTENER, log_listener
 from hms_cache.notifications.messages import decode_message
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AddCheckConstraintRequest,
+    AddDefaultConstraintRequest,
+    AddNotNullConstraintRequest,
+    AddUniqueConstraintRequest,
+    AllTableConstraintsRequest,
     AlreadyExistsException,
     ClientCapabilities,
     FireEventRequest,
     FireEventRequestData,
     GetTableRequest,
     InsertEventRequestData,
+    MetaException,
     NotificationEvent,
     NotificationEventRequest,
+    SQLCheckConstraint,
+    SQLDefaultConstraint,
+    SQLNotNullConstraint,
+    SQLUniqueConstraint,
     Table,
 )
 from tests.conftest import ServerLookup
@@ -143,6 +154,56 @@ def test_an_altered_database_is_seen(beside: Beside, change: str) -> None:
         assert plain(beside.ours.call("get_database", "altered")) == expected
 
 
+def test_what_java_takes_back_from_its_old_copy_is_seen(
+    tmp_path_factory: pytest.TempPathFactory, database_servers: ServerLookup
+) -> None:
+    """Hive's CachedStore alters a table as it was: what ours altered since goes, and no image of the event shows it."""
+    directory = tmp_path_factory.mktemp("cached")
+    classes = compiled_listener(tmp_path_factory.mktemp("classes"))
+    never_again = {"metastore.cached.rawstore.cache.update.frequency": "3600s"}
+    with ExitStack() as stack:
+        url = own_database(database_servers("mariadb"), stack)
+        ours = stack.enter_context(our_metastore(url, directory, **{"cache.peers": "hive4"}))
+        uncached = stack.enter_context(our_metastore(url, directory, **{"cache.enabled": False}))
+        ours.call("create_database", database("d"))
+        ours.call("create_table", table("t", keys=("k:string",)))
+        ours.call("add_partitions", [partition(value, of="t") for value in ("1", "01", "2")])
+        java = stack.enter_context(
+            java_metastore(url, directory, cached=True, classes=[classes], **LOG_LISTENER, **never_again)
+        )
+        for number in range(60):
+            changed = read_table(ours, "t")
+            changed.parameters["number"] = str(number)
+            ours.call("alter_table", "d", "t", changed)
+            if read_table(java, "t").parameters.get("number") != str(number):
+                break  # it has its copy
+            time.sleep(1)
+        changed = read_table(ours, "t")
+        changed.parameters["comment"], changed.partitionKeys[0].type = "ours", "int"
+        ours.call("alter_table", "d", "t", changed)
+        reads: list[tuple[Any, ...]] = [
+            ("get_table_meta", "d", "*", []),
+            *(("get_partitions_by_filter", "d", "t", text, -1) for text in ("k = 1", "k = '1'")),
+        ]
+        for read in reads:
+            assert plain(run_one(ours, read)) == plain(run_one(uncached, read))
+        old = read_table(java, "t")
+        assert "comment" not in old.parameters
+        old.parameters["altered"] = "by Java"
+        java.call("alter_table", "d", "t", old)
+        assert "comment" not in read_table(uncached, "t").parameters
+        for read in reads:
+            assert plain(run_one(ours, read)) == plain(run_one(uncached, read))
+
+
+def run_one(side: Side, call: tuple[Any, ...]) -> Any:
+    """The answer, or the exception's text."""
+    try:
+        return side.call(*call)
+    except MetaException as error:
+        return error.message
+
+
 def test_both_answer_the_same_of_the_log(beside: Beside) -> None:
     with suppress(AlreadyExistsException):
         beside.java.call("create_database", database("d"))
@@ -242,3 +303,43 @@ def test_both_write_at_once(beside: Beside) -> None:
             f"SELECT NEXT_VAL FROM SEQUENCE_TABLE WHERE SEQUENCE_NAME = 'org.apache.hadoop.hive.metastore.model.{kind}'"
         )
         assert next_id[0] > max(beside.column(f"SELECT {column} FROM {of}"))
+
+
+@pytest.mark.parametrize("kind", ["not null", "default", "check", "unique"])
+def test_constraints_of_two_tables_in_one_request_are_seen(beside: Beside, kind: str) -> None:
+    """Java logs one event for them, whose row names the first table."""
+    with suppress(AlreadyExistsException):
+        beside.java.call("create_database", database("d"))
+    word = kind.replace(" ", "")
+    names = [f"of_{word}_{number}" for number in range(3)]
+    for name in names:
+        beside.java.call("create_table", table(name))
+    # Of the first nothing is held: an event about it alone could be skipped.
+    asked = [AllTableConstraintsRequest("d", name, "hive") for name in names[1:]]
+    for _ in range(2):
+        for request in asked:
+            beside.ours.call("get_all_table_constraints", request)
+    common: dict[str, Any] = {"catName": "hive", "table_db": "d", "column_name": "a"}
+    common |= {"enable_cstr": True, "validate_cstr": False, "rely_cstr": True}
+    match kind:
+        case "not null":
+            rows: list[Any] = [SQLNotNullConstraint(table_name=name, nn_name=f"n_{name}", **common) for name in names]
+            beside.java.call("add_not_null_constraint", AddNotNullConstraintRequest(rows))
+        case "default":
+            rows = [
+                SQLDefaultConstraint(table_name=name, default_value="1", dc_name=f"n_{name}", **common)
+                for name in names
+            ]
+            beside.java.call("add_default_constraint", AddDefaultConstraintRequest(rows))
+        case "check":
+            rows = [
+                SQLCheckConstraint(table_name=name, check_expression="a>1", dc_name=f"n_{name}", **common)
+                for name in names
+            ]
+            beside.java.call("add_check_constraint", AddCheckConstraintRequest(rows))
+        case _:
+            rows = [SQLUniqueConstraint(table_name=name, key_seq=1, uk_name=f"n_{name}", **common) for name in names]
+            beside.java.call("add_unique_constraint", AddUniqueConstraintRequest(rows))
+    for request in asked:
+        expected = plain(beside.java.call("get_all_table_constraints", request))
+        assert plain(beside.ours.call("get_all_table_constraints", request)) == expected

@@ -19,7 +19,7 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache import world
-from tests.cache.test_event_cells import CASES, TABLES, Fact
+from tests.cache.test_event_cells import CASES, OF_TWO_TABLES, TABLES, Fact
 from tests.lease.member import Member, wait_until
 
 T, U, V = (TableName("hive", "d", name) for name in ("t", "u", "v"))
@@ -47,6 +47,8 @@ def row(event_type: str, table: TableName, *, keeps_name: bool = False) -> Event
 @pytest.mark.parametrize("fact", CASES)
 def test_a_scope_covers_what_the_event_may_change(fact: Fact) -> None:
     """By what Hive's metastore does to its tables, not by the rules of the cache."""
+    if fact.label == OF_TWO_TABLES:
+        pytest.skip("servers of this project log an event for each table, and Hive takes no part in leases")
     event = fact.event
     keeps_name = isinstance(event, ev.TableAltered) and event.old_name is not None and event.old_name == event.new_name
     header = event.header

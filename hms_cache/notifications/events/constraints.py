@@ -14,18 +14,27 @@ from hms_cache.values import frozen
 
 @frozen
 class ConstraintsAdded(Event):
-    """Base of the six kinds; ``constraint_jsons`` are the added constraints (one for each column of each)."""
+    """Base of the six kinds; ``constraint_jsons`` are the added constraints (one for each column of each).
+
+    Hive logs one event for a request, and its row names the table of the first constraint; the others may be of other
+    tables. ``tables`` has all of them; ``None`` if they are unknown.
+    """
 
     constraint_class: ClassVar[Any] = None
+    table_fields: ClassVar[tuple[str, str, str]] = ("1", "2", "3")
+    """The fields of the struct that name the table: catalog, database, table."""
     is_key: ClassVar[bool] = False
     """Whether foreign keys of other tables, which the message does not name, may end at it and now be others."""
 
     constraint_jsons: tuple[str, ...] = ()
+    tables: frozenset[TableName] | None = frozenset()
 
     @property
     def scope(self) -> Scope:
         table = self.own_table
-        return EVERYTHING if table is None else scope_of_tables([table], foreign_keys=self.is_key)
+        if table is None:
+            return EVERYTHING
+        return scope_of_tables({table, *(self.tables or ())}, foreign_keys=self.is_key or self.tables is None)
 
     def constraints(self) -> list[Any]:
         """The Thrift structs, of the kind's own class."""
@@ -35,6 +44,7 @@ class ConstraintsAdded(Event):
 @frozen
 class PrimaryKeyAdded(ConstraintsAdded):
     constraint_class: ClassVar[Any] = ttypes.SQLPrimaryKey
+    table_fields: ClassVar[tuple[str, str, str]] = ("9", "1", "2")
     is_key: ClassVar[bool] = True
 
 
