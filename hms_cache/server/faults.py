@@ -8,11 +8,12 @@ clients see a text; everything else is a TApplicationException, which Hive's Jav
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any
 
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, IntegrityError
 from thrift.Thrift import TApplicationException, TException
 
 from hms_cache.config.secrets import redacted
@@ -108,8 +109,15 @@ def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
     return fault
 
 
+_NULL_REFUSED = re.compile(r"NOT NULL constraint failed|violates not-null constraint|cannot be null", re.ASCII)
+"""In the words of SQLite, PostgreSQL, MySQL and MariaDB."""
+
+
 def _is_of_nothing(error: Exception) -> bool:
-    """Whether an error is that of a value that is None: Python's, or SQLAlchemy's of a comparison with it."""
+    """Whether an error is that of a value that is None: Python's, SQLAlchemy's of a comparison with it, or a database's
+    that does not store it."""
+    if isinstance(error, IntegrityError):
+        return _NULL_REFUSED.search(str(error.orig)) is not None
     text = str(error)
     if isinstance(error, ArgumentError):
         return "None/True/False" in text

@@ -36,6 +36,29 @@ Case = tuple[str, Way, Any]
 """A method, a place in its request, and the value to put there."""
 
 
+ADDS = ("add_", "append_", "create_")
+"""Beginnings of methods that would find there what the case before has made."""
+
+OWN_NAMES = (
+    *("functionName", "name", "packageName", "poolPath", "resourcePlanName", "roleName", "serdeName", "triggerName"),
+    *("values", "partVals", "part_vals"),
+)
+"""Fields that name what such a request makes; `tableName` does in requests that create tables."""
+
+
+def named_anew(value: Any, names: tuple[str, ...], number: int, depth: int = 0) -> Any:
+    """With names that no request before had."""
+    if isinstance(value, list):
+        return [named_anew(each, names, number, depth) for each in value]
+    for field in filter(None, getattr(value, "thrift_spec", ()) if depth < 4 else ()):
+        name, of = field[2], getattr(value, field[2])
+        if name in names and isinstance(of, str | list):
+            setattr(value, name, [f"n{number}"] if isinstance(of, list) else f"n{number}")
+        else:
+            setattr(value, name, named_anew(of, names, number, depth + 1))
+    return value
+
+
 class InternalErrors(logging.Handler):
     """What failed with what is none of the declared exceptions."""
 
@@ -100,7 +123,11 @@ def faults(service: Service, cases: Iterable[Case], monkeypatch: pytest.MonkeyPa
                 make_table(uri)
                 before = method
             told = f"{method} {'.'.join(map(str, way))} = {str(changed)[:20]!r}"
-            arguments = put(filled(METHODS[method].args_class, (), 1), way, changed)
+            arguments = filled(METHODS[method].args_class, (), 1)
+            if method.startswith(ADDS):
+                of_tables = ("tableName",) if method.startswith("create_table") else ()
+                named_anew(arguments, (*OWN_NAMES, *of_tables), number)
+            arguments = put(arguments, way, changed)
             given = [getattr(arguments, field[2]) for field in METHODS[method].args_class.thrift_spec if field]
             seen = len(internal.found)
             with suppress(TApplicationException, TException), client(uri) as metastore:

@@ -21,6 +21,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatisticsObj,
     Database,
     DropDataConnectorRequest,
+    FieldSchema,
     Function,
     FunctionType,
     HiveObjectPrivilege,
@@ -30,6 +31,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ISchemaName,
     MetaException,
     NotificationEventRequest,
+    Order,
     PrincipalType,
     PrivilegeBag,
     ResourceUri,
@@ -38,6 +40,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     SchemaValidation,
     SetPartitionsStatsRequest,
     StringColumnStatsData,
+    Type,
     WMCreateTriggerRequest,
     WMTrigger,
 )
@@ -158,6 +161,19 @@ def test_what_is_absent_is_named_however_deep(link: Link, method: str, request_o
         link.call(method, **request_of)
     assert raised.value.type == TApplicationException.PROTOCOL_ERROR
     assert "None" not in raised.value.message
+
+
+def test_a_column_that_is_sorted_without_an_order_has_that_of_java(link: Link) -> None:
+    sorted_table = table("d", "s")
+    sorted_table.sd.sortCols = [Order("a")]
+    link.call("create_table", tbl=sorted_table)
+    assert link.call("get_table", dbname="d", tbl_name="s").sd.sortCols == [Order("a", 0)]
+
+
+def test_what_a_database_does_not_store_is_told_as_absent(link: Link) -> None:
+    with pytest.raises(TApplicationException, match=r"absent are: .*FieldSchema\.name") as raised:
+        link.call("create_type", type=Type("n", fields=[FieldSchema(type="int")]))
+    assert raised.value.type == TApplicationException.PROTOCOL_ERROR
 
 
 def test_what_tables_require_of_a_request_is_refused(link: Link) -> None:
