@@ -96,6 +96,21 @@ def use_all(uri: str, number: int) -> None:
         assert metastore.get_current_notificationEventId().eventId > head
 
 
+READS = tuple(name for name in METHODS if name.startswith(("get_", "list_", "show_")) and name not in LEFT_OUT)
+CHANGING = {"get_delegation_token", "get_lock_materialization_rebuild", "get_lock_materialization_rebuild_req"}
+
+
+def read_all(uri: str) -> None:
+    """Each read: what was stored before may be what it cannot answer."""
+    with client(uri) as metastore:
+        for method in READS:
+            if method not in CHANGING:
+                arguments = filled(METHODS[method].args_class, (), 1)
+                given = [getattr(arguments, field[2]) for field in METHODS[method].args_class.thrift_spec if field]
+                with suppress(TApplicationException, TException):
+                    getattr(metastore, method)(*given)
+
+
 def faults(service: Service, cases: Iterable[Case], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Sends the cases of each method, and after them what clients need every day; what went wrong, a line each.
 
@@ -115,11 +130,14 @@ def faults(service: Service, cases: Iterable[Case], monkeypatch: pytest.MonkeyPa
         for number, (method, way, changed) in enumerate(cases):
             if method != before:
                 if before:
+                    seen = len(internal.found)
                     try:
                         use_all(uri, number)
+                        read_all(uri)
                     except TException as error:
                         wrong.append(f"after {before}: {error}"[:400])
                         break
+                    wrong += [f"after {before}: {one}" for one in internal.found[seen:]]
                 make_table(uri)
                 before = method
             told = f"{method} {'.'.join(map(str, way))} = {str(changed)[:20]!r}"

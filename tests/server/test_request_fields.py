@@ -13,6 +13,7 @@ from thrift.Thrift import TApplicationException, TException
 
 from hms_cache.server import faults
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AddNotNullConstraintRequest,
     AlterISchemaRequest,
     AppendPartitionsRequest,
     ColumnStatistics,
@@ -35,10 +36,12 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     PrincipalType,
     PrivilegeBag,
     ResourceUri,
+    Role,
     SchemaCompatibility,
     SchemaType,
     SchemaValidation,
     SetPartitionsStatsRequest,
+    SQLNotNullConstraint,
     StringColumnStatsData,
     Type,
     WMCreateTriggerRequest,
@@ -174,6 +177,22 @@ def test_what_a_database_does_not_store_is_told_as_absent(link: Link) -> None:
     with pytest.raises(TApplicationException, match=r"absent are: .*FieldSchema\.name") as raised:
         link.call("create_type", type=Type("n", fields=[FieldSchema(type="int")]))
     assert raised.value.type == TApplicationException.PROTOCOL_ERROR
+
+
+def test_a_role_without_a_name_is_refused_and_keeps_no_other_from_being_listed(link: Link) -> None:
+    """It was stored, and no role was listed any more, to nobody."""
+    with pytest.raises(MetaException, match="Role name cannot be null"):
+        link.call("create_role", role=Role(ownerName="o"))
+    link.call("create_role", role=Role("r"))
+    assert "r" in link.call("get_role_names")
+
+
+@pytest.mark.parametrize("column", [None, ""])
+def test_a_constraint_without_a_name_or_a_column_is_refused(link: Link, column: str | None) -> None:
+    constraint = SQLNotNullConstraint("hive", "d", "t", column, None, True, True, True)
+    with pytest.raises((TApplicationException, InvalidObjectException)) as raised:
+        link.call("add_not_null_constraint", req=AddNotNullConstraintRequest([constraint]))
+    assert "fkcolumn_name" not in raised.value.message
 
 
 def test_what_tables_require_of_a_request_is_refused(link: Link) -> None:
