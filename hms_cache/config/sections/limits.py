@@ -25,7 +25,8 @@ class LimitsSettings(Section):
         ge=256,
         le=1_048_576,
     )
-    """Maximum length of an alternative with wildcards in a name pattern."""
+    """Maximum length of an alternative with wildcards in a name pattern, and of a pattern for the parameters of
+    partitions (includeParamKeyPattern)."""
     regex_characters: int = setting(
         1_000, unit="characters", reason="Those that people write have a few dozen.", ge=100, le=100_000
     )
