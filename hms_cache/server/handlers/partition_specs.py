@@ -154,7 +154,7 @@ a request can hold in which they share nothing."""
 def _shared_characters(root: str, descriptor: StorageDescriptor, partitions: int) -> int:
     """How much is written for these partitions of what they share, but for the columns."""
     own = copy.copy(descriptor)
-    own.cols, own.location = [], None
+    own.cols, own.location = [], ""
     return (len(root) + len(write_struct(own))) * partitions if partitions > 1 else 0
 
 
