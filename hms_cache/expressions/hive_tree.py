@@ -38,6 +38,10 @@ MAX_DEPTH = 100
 """Deepest nesting of functions, ORs in ORs and ANDs in ANDs counted as one; binding and evaluation recurse, with some
 4 Python frames a level of the interpreter's 1,000."""
 
+_LONGEST_NAME = 256
+"""Characters of a column's, type's or function's name: Hive's columns for those of partition keys hold 128. A name is
+written out, in reasons and types, at each place where the expression refers to it."""
+
 _PLAN = "org.apache.hadoop.hive.ql.plan.ExprNode"
 _GENERIC = "org.apache.hadoop.hive.ql.udf.generic.GenericUDF"
 _UDF = "org.apache.hadoop.hive.ql.udf.UDF"
@@ -108,24 +112,31 @@ def parse_expression(
 
 def _tree_of(expression: bytes) -> tree.Predicate:
     try:
-        return _Translation().predicate(read_expression(expression), 0)
+        return read_expression(expression, lambda root: _Translation().predicate(root, 0))
     except KryoError as error:
         _log.debug("A partition expression of %d bytes was not understood: %s", len(expression), error)
         return tree.Unknown(str(error))
 
 
 class _Translation:
-    """One expression's translation; counts its nodes."""
+    """One expression's translation; counts its nodes and texts, each as often as it is used: objects may be shared and
+    hold each other, so that a few bytes could name one a million times."""
 
     def __init__(self) -> None:
+        limits = input_limits()
         self._nodes = 0
-        self._most_nodes = input_limits().expression_nodes
+        self._most_nodes = limits.expression_nodes
+        self._free_characters = self._most_characters = limits.expression_bytes
 
     def _enter(self, depth: int) -> None:
-        self._nodes += 1
         if depth > MAX_DEPTH:
             raise KryoError(f"nested more than {MAX_DEPTH} deep")
-        if self._nodes > self._most_nodes:
+        self._nodes += 1
+        self._check_nodes(0)
+
+    def _check_nodes(self, expected: int) -> None:
+        """`expected`: those that are still to come, at least."""
+        if self._nodes + expected > self._most_nodes:
             raise KryoError(f"more than {self._most_nodes} nodes ({exceeded('expression_nodes')})")
 
     def predicate(self, node: Value, depth: int) -> tree.Predicate:
@@ -156,12 +167,14 @@ class _Translation:
     def _joined(self, name: str, children: list[Value], depth: int) -> tuple[tree.Predicate, ...]:
         """What ORs in ORs, or ANDs in ANDs, join: Hive's optimizer writes `a OR b OR c` as `(a OR b) OR c`."""
         joined: list[tree.Predicate] = []
+        self._check_nodes(len(children))
         pending = children[::-1]
         while pending:
             node = pending.pop()
             inner, inner_children = _function(node)
             if inner == name and inner_children:
                 self._enter(depth)
+                self._check_nodes(len(pending) + len(inner_children))
                 pending += inner_children[::-1]
             else:
                 joined.append(self.predicate(node, depth + 1))
@@ -173,9 +186,11 @@ class _Translation:
             return tree.Unknown(f"a {type(node).__name__}")
         if node.class_name == _PLAN + "ColumnDesc":
             column = node.fields["column"]
-            return tree.Column(column) if isinstance(column, str) else tree.Unknown("a column without a name")
+            if isinstance(column, str) and len(column) <= _LONGEST_NAME:
+                return tree.Column(column)
+            return tree.Unknown("a column without a name")
         if node.class_name == _PLAN + "ConstantDesc":
-            return _constant(node.fields["value"], _type_name(node))
+            return self._constant(node.fields["value"], _type_name(node))
         name, children = _function(node)
         if name == "Cast" and len(children) == 1:
             return tree.Cast(self.operand(children[0], depth + 1), _type_name(node))
@@ -204,6 +219,7 @@ class _Translation:
         operands = self._operands(keys, depth)
         alternatives: list[tree.Predicate] = []
         for struct in structs:
+            self._enter(depth)
             values = self._struct_values(struct, depth)
             if len(values) != len(operands):
                 return tree.Unknown("structs of different lengths")
@@ -226,8 +242,20 @@ class _Translation:
         types = type_info.fields.get("allStructFieldTypeInfos") if isinstance(type_info, KryoObject) else None
         if not isinstance(values, list) or not isinstance(types, list) or len(values) != len(types):
             return []
+        self._check_nodes(len(values))
         self._nodes += len(values)
-        return [_constant(value, _type_name_of(type_of)) for value, type_of in zip(values, types, strict=True)]
+        return [self._constant(value, _type_name_of(type_of)) for value, type_of in zip(values, types, strict=True)]
+
+    def _constant(self, value: Value, type_name: str) -> tree.Constant | tree.Unknown:
+        literal = _literal(value)
+        if isinstance(literal, tree.Unknown):
+            return literal
+        if isinstance(literal, str):
+            self._free_characters -= len(literal)
+            if self._free_characters < 0:
+                told = exceeded("expression_bytes")
+                raise KryoError(f"its texts have more than {self._most_characters} characters in all uses ({told})")
+        return tree.Constant(literal, type_name)
 
 
 def _function(node: Value) -> tuple[str, list[Value]]:
@@ -244,7 +272,7 @@ def _function(node: Value) -> tuple[str, list[Value]]:
         return "Cast", children
     if name == "Bridge":
         bridged = function.fields["udfClassName"]
-        name = bridged.removeprefix(_UDF) if isinstance(bridged, str) else ""
+        name = bridged.removeprefix(_UDF) if isinstance(bridged, str) and len(bridged) <= _LONGEST_NAME else ""
         return ("Cast" if name in _BRIDGED_CASTS else name), children
     return ("" if name == "Like" else name), children
 
@@ -257,17 +285,12 @@ def _type_name_of(type_info: Value) -> str:
     if not isinstance(type_info, KryoObject):
         return ""
     name, fields = type_info.fields.get("typeName"), type_info.fields
-    if not isinstance(name, str):
+    if not isinstance(name, str) or len(name) > _LONGEST_NAME:
         return ""
     precision, scale, length = fields.get("precision"), fields.get("scale"), fields.get("length")
     if isinstance(precision, int) and isinstance(scale, int):
         return f"decimal({precision},{scale})"
     return f"{name.partition('(')[0]}({length})" if isinstance(length, int) else name
-
-
-def _constant(value: Value, type_name: str) -> tree.Constant | tree.Unknown:
-    literal = _literal(value)
-    return literal if isinstance(literal, tree.Unknown) else tree.Constant(literal, type_name)
 
 
 def _literal(value: Value) -> tree.Literal | tree.Unknown:

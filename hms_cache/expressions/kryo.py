@@ -25,7 +25,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from decimal import Decimal
 from types import GeneratorType
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from hms_cache.expressions.kryo_classes import Dialect, KryoClass, dialects
 from hms_cache.input_limits import exceeded, input_limits
@@ -94,15 +94,19 @@ Value: TypeAlias = (
     | list[Any] | dict[Any, Any] | KryoObject | EnumConstant | LocalMoment | None
 )  # fmt: skip
 
+Translated = TypeVar("Translated")
+
 Reading: TypeAlias = Generator["Reading", Value, Value]
 """Reads something that holds others: yields the reading of each of these in turn, is sent what that found, and returns
 what it has read. Readings that call each other would be as deep on the interpreter's stack as the data is."""
 
 
-def read_expression(data: bytes) -> KryoObject:
-    """The root object of a serialized expression, in whichever Hive's dialect reads it to the last byte.
+def read_expression(data: bytes, translate: Callable[[KryoObject], Translated]) -> Translated:
+    """What `translate` makes of the root object of a serialized expression, in whichever Hive's dialect reads it to the
+    last byte.
 
-    Raises `KryoError` if none does.
+    The objects are taken apart afterwards: those that hold each other would stay until the collector of cycles comes
+    by, which is rare. Raises `KryoError` if no dialect reads it, and whatever `translate` does.
     """
     most_bytes = input_limits().expression_bytes
     if len(data) > most_bytes:
@@ -111,11 +115,17 @@ def read_expression(data: bytes) -> KryoObject:
     failures: list[str] = []
     is_too_large = False
     for dialect in dialects():
+        reader = KryoReader(data, dialect)
         try:
-            return KryoReader(data, dialect).read_root()
-        except (KryoError, RecursionError) as error:
-            failures.append(f"Hive {dialect.hive}: {error}")
-            is_too_large |= isinstance(error, _TooManyObjects)
+            try:
+                root = reader.read_root()
+            except (KryoError, RecursionError) as error:
+                failures.append(f"Hive {dialect.hive}: {error}")
+                is_too_large |= isinstance(error, _TooManyObjects)
+                continue
+            return translate(root)
+        finally:
+            reader.take_apart()
     if is_too_large:
         failures.append(exceeded("expression_memory_bytes"))
     raise KryoError("; ".join(failures))
@@ -145,6 +155,13 @@ class KryoReader:
         if not isinstance(root, KryoObject):
             raise KryoError("the root is no object")
         return root
+
+    def take_apart(self) -> None:
+        """Objects that hold each other let go: each circle goes through the fields of an object."""
+        for read in self._objects:
+            if isinstance(read, KryoObject):
+                read.fields.clear()
+        self._objects.clear()
 
     @staticmethod
     def read(first: Value | Reading) -> Value:

@@ -8,8 +8,12 @@ clients see a text; everything else is a TApplicationException, which Hive's Jav
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any
 
+from sqlalchemy.exc import ArgumentError, IntegrityError
 from thrift.Thrift import TApplicationException, TException
 
 from hms_cache.config.secrets import redacted
@@ -21,6 +25,12 @@ _log = logging.getLogger(__name__)
 
 MAX_LOGGED_TRACES = 1024
 """Different errors whose trace is logged; beyond them, as for one that was logged before, only its text is."""
+
+MAX_TOLD_FIELDS = 40
+"""Fields of a request without a value that an error names."""
+
+MAX_SEARCHED_VALUES = 1_000
+"""Values of a request that are searched for them."""
 
 MAX_LOGGED_TEXT = 500
 """Characters of an error's text in the log: it may repeat what the client sent."""
@@ -59,9 +69,11 @@ def application_exception(method_name: str, error: Exception) -> TApplicationExc
     told = redacted(text)
     logged = first_of_its_kind(f"{method_name} {type(error).__name__}", error)
     _log.error("internal error in %s: %r", method_name, told[:MAX_LOGGED_TEXT], exc_info=logged)
+    # Of a database's errors without the statement and its values, which SQLAlchemy adds: they are for the log.
+    of_error, _, _ = told.partition("\n[SQL: ")
     return TApplicationException(
         TApplicationException.INTERNAL_ERROR,
-        f"Internal error processing {method_name}: {type(error).__name__}: {told}",
+        f"Internal error processing {method_name}: {type(error).__name__}: {of_error}",
     )
 
 
@@ -80,20 +92,14 @@ def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
     Java fails on an absent argument with a null pointer, which becomes a MetaException, and on an absent field of a
     request with a fault of the protocol. The types are the same here; the text names what is absent.
     """
-    if not isinstance(error, AttributeError | TypeError) or "NoneType" not in str(error):
+    if not _is_of_nothing(error):
         return error
     for name in arguments.__slots__:
         value = getattr(arguments, name)
         if value is None:
             missing: Exception = MetaException(f"{method.name} needs the argument {name}")
             return missing
-    absent = [
-        f"{type(value).__name__}.{name}"
-        for value in (getattr(arguments, name) for name in arguments.__slots__)
-        if hasattr(value, "thrift_spec")
-        for name in type(value).__slots__
-        if getattr(value, name) is None
-    ]
+    absent = list(islice(dict.fromkeys(_absent_fields(arguments)), MAX_TOLD_FIELDS))
     if not absent:
         return error
     text = f"{method.name} needs a value that the request does not have; absent are: {', '.join(absent)}"
@@ -101,6 +107,36 @@ def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
     _log.warning(text, exc_info=first_of_its_kind(text, error))
     fault: Exception = TApplicationException(TApplicationException.PROTOCOL_ERROR, text)
     return fault
+
+
+_NULL_REFUSED = re.compile(r"NOT NULL constraint failed|violates not-null constraint|cannot be null", re.ASCII)
+"""In the words of SQLite, PostgreSQL, MySQL and MariaDB."""
+
+
+def _is_of_nothing(error: Exception) -> bool:
+    """Whether an error is that of a value that is None: Python's, SQLAlchemy's of a comparison with it, or a database's
+    that does not store it."""
+    if isinstance(error, IntegrityError):
+        return _NULL_REFUSED.search(str(error.orig)) is not None
+    text = str(error)
+    if isinstance(error, ArgumentError):
+        return "None/True/False" in text
+    return isinstance(error, AttributeError | TypeError) and "NoneType" in text
+
+
+def _absent_fields(arguments: Any) -> Iterator[str]:
+    """Fields without a value, of the structs in the arguments, of those in these, and so on."""
+    found = [getattr(arguments, name) for name in arguments.__slots__]
+    for value in found:  # grows on the way
+        inner: Iterable[Any] = ()
+        if hasattr(value, "thrift_spec"):
+            yield from (f"{type(value).__name__}.{name}" for name in value.__slots__ if getattr(value, name) is None)
+            inner = [getattr(value, name) for name in value.__slots__]
+        elif isinstance(value, dict):
+            inner = value.values()
+        elif isinstance(value, list | tuple | set):
+            inner = value
+        found += islice(inner, max(0, MAX_SEARCHED_VALUES - len(found)))
 
 
 def wire_fault(error: WireError) -> TApplicationException:

@@ -50,7 +50,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from hms_cache.txn.id_lists import parse_ids
 from hms_cache.wire import METHODS
-from tests.expressions.test_hive_tree import _name, _number, expression_of
+from tests.expressions.kryo_writer import ascii_text, varint
+from tests.expressions.test_hive_tree import expression_of
 from tests.store.avro.schemas import field, record
 
 
@@ -60,9 +61,9 @@ def _parameters(count: int) -> str:
 
 def _graph() -> bytes:
     """A list of 30,000 nulls, which takes a megabyte."""
-    outer = _number(1) + _number(0) + _name("java.util.Arrays$ArrayList") + _number(1) + _number(1)
-    inner = _number(1) + _number(0) + _number(1) + _number(30_000) + _number(0)
-    return outer + _number(1) + _number(1) + _name("java.lang.Object") + inner + bytes(40_000)
+    outer = varint(1) + varint(0) + ascii_text("java.util.Arrays$ArrayList") + varint(1) + varint(1)
+    inner = varint(1) + varint(0) + varint(1) + varint(30_000) + varint(0)
+    return outer + varint(1) + varint(1) + ascii_text("java.lang.Object") + inner + bytes(40_000)
 
 
 def _sasl() -> None:
@@ -111,8 +112,8 @@ BEYOND: dict[str, tuple[int, Callable[[], object]]] = {
     "regex_characters": (3, lambda: JavaRegex("abcd")),
     "regex_states": (5, lambda: JavaRegex("a{9}")),
     "regex_steps": (5, lambda: JavaRegex("(a|b)*c").matches("abababab")),
-    "expression_bytes": (10, lambda: read_expression(bytes(11))),
-    "expression_memory_bytes": (100_000, lambda: read_expression(_graph())),
+    "expression_bytes": (10, lambda: read_expression(bytes(11), id)),
+    "expression_memory_bytes": (100_000, lambda: read_expression(_graph(), id)),
     "expression_nodes": (2, lambda: _unknown(expression_of("WHERE n IN (3, 33)"))),
     "table_filter_parameters": (2, lambda: bind_table_filter(parse_filter(_parameters(3)))),
     "listed_ids": (5, lambda: parse_ids("1-9", "ids")),

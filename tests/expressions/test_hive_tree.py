@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import gc
 import tracemalloc
 from decimal import Decimal
 from pathlib import Path
@@ -11,9 +12,10 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import column
 
 from hms_cache.config.sections import LimitsSettings
-from hms_cache.expressions import FilterSyntaxError, KeyColumns, evaluate_expression
+from hms_cache.expressions import FilterSyntaxError, KeyColumns, evaluate_expression, sql_prefilter
 from hms_cache.expressions.hive_tree import parse_expression
 from hms_cache.expressions.kryo import KryoError, KryoReader, read_expression
 from hms_cache.expressions.kryo_classes import dialects
@@ -32,6 +34,7 @@ from hms_cache.expressions.tree import (
     walk,
 )
 from hms_cache.expressions.tree import ComparisonOperator as Op
+from tests.expressions.kryo_writer import COLUMN, CONSTANT, FUNCTION, TYPE, Writer, ascii_text, varint
 from tests.expressions.recorded import recorded
 
 DEFAULT = "__HIVE_DEFAULT_PARTITION__"
@@ -206,12 +209,12 @@ def test_a_cut_expression_is_unknown_wherever_it_is_cut() -> None:
         expression = expression_of(sql)
         for length in range(len(expression)):
             with pytest.raises(KryoError):
-                read_expression(expression[:length])
+                read_expression(expression[:length], id)
 
 
 def test_size_and_depth_are_bounded() -> None:
     with pytest.raises(KryoError, match=r"setting limits\.expression_bytes"):
-        read_expression(b"\x00" * (LimitsSettings().expression_bytes + 1))
+        read_expression(b"\x00" * (LimitsSettings().expression_bytes + 1), id)
     # A list in a list in a list …: class, mark, one element of one class, no nulls.
     bomb = b"\x01\x00java.util.ArrayLis\xf4\x01\x82" + b"\x01\x00\x00\x01\x82" * 30_000
     reader = KryoReader(bomb, dialects()[0])
@@ -220,45 +223,6 @@ def test_size_and_depth_are_bounded() -> None:
     # A list that says it is longer than the data.
     with pytest.raises(KryoError, match="longer than the data"):
         KryoReader(b"\x01\x00java.util.ArrayLis\xf4\x01\x7f\xff\xff\x7f", dialects()[0]).class_and_object()
-
-
-class Writer:
-    """Writes as Kryo of Hive 4 does. Functions are written from their beginning to their end, so that any depth is."""
-
-    def __init__(self) -> None:
-        self.data = bytearray()
-        self._names: list[str] = []
-
-    def begin(self, name: str) -> None:
-        """A new object of a class that is named at its first use."""
-        self.data += b"\x01"
-        if name in self._names:
-            self.data += _varint(self._names.index(name))
-        else:
-            self.data += _varint(len(self._names)) + _name(name)
-            self._names.append(name)
-        self.data += b"\x01"
-
-    def begin_function(self) -> None:
-        """Up to its two arguments."""
-        self.begin("org.apache.hadoop.hive.ql.plan.ExprNodeGenericFuncDesc")
-        self.begin("java.util.ArrayList")
-        self.data += b"\x03"
-
-    def end_function(self, name: str, fields: bytes) -> None:
-        """`fields`: of the function, all of them without a value."""
-        self.begin(f"org.apache.hadoop.hive.ql.udf.generic.GenericUDF{name}")
-        self.data += fields + b"\x00\x00"
-
-    def equal(self, column: str, value: str) -> None:
-        """`column = 'value'`"""
-        self.begin_function()
-        self.begin("org.apache.hadoop.hive.ql.plan.ExprNodeColumnDesc")
-        self.data += b"\x01" + _name(column) + bytes(4)
-        self.begin("org.apache.hadoop.hive.ql.plan.ExprNodeConstantDesc")
-        self.begin("org.apache.hadoop.hive.serde2.typeinfo.PrimitiveTypeInfo")
-        self.data += b"\x01" + _name("string") + b"\x03\x01" + _name(value)
-        self.end_function("OPEqual", bytes(5))
 
 
 @pytest.mark.parametrize("inner", ["first", "last"])
@@ -296,23 +260,124 @@ def test_shared_objects_do_not_multiply() -> None:
         data += (lists if depth == 0 else b"\x01\x01") + b"\x01\x03"
         data += b"\x01\x00\x01" if depth < 39 else b"\x00\x00"
         reference = number + 4
-        tail = bytes([1, 0]) + _varint(reference) if depth < 39 else b""
+        tail = bytes([1, 0]) + varint(reference) if depth < 39 else b""
         tails.append(tail)
         number += 2
     for depth in reversed(range(40)):
         data += tails[depth]
         data += (udf if depth == 39 else b"\x01\x02") + b"\x01\x00" + b"\x00" + b"\x00"
-    root = read_expression(data)
-    assert root.fields["children"][0] is root.fields["children"][1]
+    children = read_expression(data, lambda root: root.fields["children"])
+    assert children[0] is children[1]
     assert isinstance(parse_expression(data).tree, Unknown)
 
 
-def _varint(value: int) -> bytes:
-    written = b""
-    while value > 0x7F:
-        written += bytes([value & 0x7F | 0x80])
-        value >>= 7
-    return written + bytes([value])
+def _circle(nulls: int) -> bytes:
+    """An OR of itself and of nulls."""
+    writer = Writer()
+    writer.begin_function(1 + nulls)
+    writer.again(FUNCTION, 0)
+    writer.data += bytes(nulls)
+    writer.end_function("OPOr", bytes(1))
+    return bytes(writer.data)
+
+
+def _same_structs(values: int, times: int) -> bytes:
+    """`struct(ds, ds, …) IN (x, x, …)`, where x is one constant."""
+    writer = Writer()
+    writer.begin_function(1 + times)
+    writer.begin_function(values)
+    if values:
+        writer.begin(COLUMN)
+        writer.data += b"\x01" + ascii_text("ds") + bytes(4)
+        writer.again(COLUMN, 4, values - 1)
+    writer.end_function("Struct", b"")
+    if values:
+        writer.begin(CONSTANT)
+        writer.begin("org.apache.hadoop.hive.serde2.typeinfo.StructTypeInfo")
+        writer.data += b"\x00"
+        writer.begin_list(values)
+        writer.begin(TYPE)
+        writer.data += b"\x01" + ascii_text("string")
+        writer.again(TYPE, 10, values - 1)
+        writer.begin_list(values)
+        writer.data += bytes(values)
+        writer.again(CONSTANT, 7, times - 1)
+    else:
+        writer.data += bytes(times)
+    writer.end_function("In", bytes(2))
+    return bytes(writer.data)
+
+
+def _same_function(times: int, function: str, *operands: str) -> bytes:
+    """`f OR f OR f …`, where f is one function of a column and a constant."""
+    writer = Writer()
+    writer.begin_function(1 + times)
+    writer.begin_function()
+    writer.operands(*operands)
+    if function == "OPEqualOrGreaterThan":
+        writer.end_function(function, bytes(5))
+    else:
+        writer.end_function(
+            "Bridge", b"\x00\x01" + ascii_text(f"org.apache.hadoop.hive.ql.udf.UDF{function}") + b"\x00"
+        )
+    writer.again(FUNCTION, 2, times)
+    writer.end_function("OPOr", bytes(1))
+    return bytes(writer.data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        _circle(20_000),
+        _same_structs(500, 20_000),
+        _same_structs(0, 150_000),
+        _same_function(20_000, "OPEqualOrGreaterThan", "ds", "a" * 20_000 + " "),
+        _same_function(20_000, "OPEqualOrGreaterThan", "ds", "a" * 20_000 + " ", "char(10)"),
+        _same_function(20_000, "OPEqualOrGreaterThan", "d" * 20_000, "aa"),
+        _same_function(20_000, "OPEqualOrGreaterThan", "ds", "aa", "t" * 20_000),
+        _same_function(20_000, "Like", "ds", "%a" * 10_000),
+        _same_function(20_000, "f" * 20_000, "ds", "aa"),
+    ],
+    ids=["circle", "structs", "empty structs", "text", "padded text", "column", "type", "pattern", "function"],
+)
+def test_what_is_shared_costs_as_if_it_were_written_out(data: bytes) -> None:
+    """Some kilobytes filled the memory of the server: an OR that holds itself, a struct or text used often."""
+    tracemalloc.start()
+    try:
+        parsed = parse_expression(data)
+        bound = parsed.bind(T_KEYS)
+        sql_prefilter(bound, lambda index: column(f"k{index}"), text_order=True)
+        result = evaluate_expression(bound, KeyColumns.from_values(T_KEYS, T_ROWS))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 2 * LimitsSettings().expression_memory_bytes
+    assert result.mask.all()
+    assert result.has_unknown
+
+
+def test_a_shared_text_of_some_length_is_understood() -> None:
+    parsed = parse_expression(_same_function(100, "OPEqualOrGreaterThan", "ds", "b" * 1_000))
+    assert not parsed.has_unknown
+    assert len(list(walk(parsed.tree))) > 300
+
+
+def test_objects_that_hold_each_other_do_not_stay() -> None:
+    """Each request left megabytes until the collector of cycles came by, after some ten thousand of them."""
+    data = _circle(90_000)
+    broken = data[:-1]
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        for _ in range(10):
+            assert parse_expression(data).has_unknown
+            assert parse_expression(broken).has_unknown
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert kept < 1 << 20
 
 
 EXPRESSIONS = [expression for _, expression, _, _ in SAMPLES] + [
@@ -342,27 +407,15 @@ def test_changed_bytes_never_do_worse_than_unknown(expression: bytes, cut: int, 
     evaluate_expression(bound, KeyColumns.from_values(T_KEYS, T_ROWS))
 
 
-def _number(value: int) -> bytes:
-    written = b""
-    while value > 127:
-        written += bytes([value & 127 | 128])
-        value >>= 7
-    return written + bytes([value])
-
-
-def _name(name: str) -> bytes:
-    return name[:-1].encode() + bytes([ord(name[-1]) | 0x80])
-
-
 def test_memory_of_a_graph_is_bounded() -> None:
     """24 KiB that stand for 1,000 lists of 15,000 nulls each: reading takes a stated amount of memory."""
-    outer = _number(1) + _number(0) + _name("java.util.Arrays$ArrayList") + _number(1) + _number(1_000)
-    inner = _number(1) + _number(0) + _number(1) + _number(15_000) + _number(0)
-    data = outer + _number(1) + _number(1) + _name("java.lang.Object") + inner * 1_000 + bytes(20_000)
+    outer = varint(1) + varint(0) + ascii_text("java.util.Arrays$ArrayList") + varint(1) + varint(1_000)
+    inner = varint(1) + varint(0) + varint(1) + varint(15_000) + varint(0)
+    data = outer + varint(1) + varint(1) + ascii_text("java.lang.Object") + inner * 1_000 + bytes(20_000)
     tracemalloc.start()
     try:
         with pytest.raises(KryoError, match=f"more than {LimitsSettings().expression_memory_bytes} bytes"):
-            read_expression(data)
+            read_expression(data, id)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

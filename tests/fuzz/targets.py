@@ -179,7 +179,7 @@ TARGETS: dict[str, Target] = {
         (*_pieces("p = 1", "(", " and "), b"\xff", b"\x00", b"\x01\x00", b"\x01\x01"),
     ),
     "kryo": Target(
-        read_expression,
+        lambda data: read_expression(data, id),
         (KryoError,),
         (
             *(b"\x01\x00java.util.Arrays$ArrayLis\xf4\x01", b"\x01\x00java.util.ArrayLis\xf4\x01", b"\x01\x00\x01"),

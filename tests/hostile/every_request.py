@@ -36,6 +36,29 @@ Case = tuple[str, Way, Any]
 """A method, a place in its request, and the value to put there."""
 
 
+ADDS = ("add_", "append_", "create_")
+"""Beginnings of methods that would find there what the case before has made."""
+
+OWN_NAMES = (
+    *("functionName", "name", "packageName", "poolPath", "resourcePlanName", "roleName", "serdeName", "triggerName"),
+    *("values", "partVals", "part_vals"),
+)
+"""Fields that name what such a request makes; `tableName` does in requests that create tables."""
+
+
+def named_anew(value: Any, names: tuple[str, ...], number: int, depth: int = 0) -> Any:
+    """With names that no request before had."""
+    if isinstance(value, list):
+        return [named_anew(each, names, number, depth) for each in value]
+    for field in filter(None, getattr(value, "thrift_spec", ()) if depth < 4 else ()):
+        name, of = field[2], getattr(value, field[2])
+        if name in names and isinstance(of, str | list):
+            setattr(value, name, [f"n{number}"] if isinstance(of, list) else f"n{number}")
+        else:
+            setattr(value, name, named_anew(of, names, number, depth + 1))
+    return value
+
+
 class InternalErrors(logging.Handler):
     """What failed with what is none of the declared exceptions."""
 
@@ -73,6 +96,21 @@ def use_all(uri: str, number: int) -> None:
         assert metastore.get_current_notificationEventId().eventId > head
 
 
+READS = tuple(name for name in METHODS if name.startswith(("get_", "list_", "show_")) and name not in LEFT_OUT)
+CHANGING = {"get_delegation_token", "get_lock_materialization_rebuild", "get_lock_materialization_rebuild_req"}
+
+
+def read_all(uri: str) -> None:
+    """Each read: what was stored before may be what it cannot answer."""
+    with client(uri) as metastore:
+        for method in READS:
+            if method not in CHANGING:
+                arguments = filled(METHODS[method].args_class, (), 1)
+                given = [getattr(arguments, field[2]) for field in METHODS[method].args_class.thrift_spec if field]
+                with suppress(TApplicationException, TException):
+                    getattr(metastore, method)(*given)
+
+
 def faults(service: Service, cases: Iterable[Case], monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Sends the cases of each method, and after them what clients need every day; what went wrong, a line each.
 
@@ -92,15 +130,22 @@ def faults(service: Service, cases: Iterable[Case], monkeypatch: pytest.MonkeyPa
         for number, (method, way, changed) in enumerate(cases):
             if method != before:
                 if before:
+                    seen = len(internal.found)
                     try:
                         use_all(uri, number)
+                        read_all(uri)
                     except TException as error:
                         wrong.append(f"after {before}: {error}"[:400])
                         break
+                    wrong += [f"after {before}: {one}" for one in internal.found[seen:]]
                 make_table(uri)
                 before = method
             told = f"{method} {'.'.join(map(str, way))} = {str(changed)[:20]!r}"
-            arguments = put(filled(METHODS[method].args_class, (), 1), way, changed)
+            arguments = filled(METHODS[method].args_class, (), 1)
+            if method.startswith(ADDS):
+                of_tables = ("tableName",) if method.startswith("create_table") else ()
+                named_anew(arguments, (*OWN_NAMES, *of_tables), number)
+            arguments = put(arguments, way, changed)
             given = [getattr(arguments, field[2]) for field in METHODS[method].args_class.thrift_spec if field]
             seen = len(internal.found)
             with suppress(TApplicationException, TException), client(uri) as metastore:

@@ -19,6 +19,26 @@ def places_of(kind: Any, types: Container[int], inside: tuple[Any, ...] = ()) ->
         yield from _places_in(field[1], field[3], types, (*inside, kind), (field[2],))
 
 
+def fields_of(kind: Any, inside: tuple[Any, ...] = ()) -> Iterator[tuple[Way, int]]:
+    """Each field of a struct and of those in it, with its type."""
+    if kind in inside or len(inside) > 4:
+        return
+    for field in filter(None, kind.thrift_spec):
+        yield (field[2],), field[1]
+        for of, way in _structs_in(field[1], field[3]):
+            yield from (((field[2], *way, *rest), found) for rest, found in fields_of(of, (*inside, kind)))
+
+
+def _structs_in(type_: int, of: Any) -> Iterator[tuple[Any, Way]]:
+    """The struct that a field has, or its elements and values have."""
+    if type_ == TType.STRUCT:
+        yield of[0], ()
+    elif type_ in (TType.LIST, TType.SET):
+        yield from ((found, (0, *rest)) for found, rest in _structs_in(of[0], of[1]))
+    elif type_ == TType.MAP:
+        yield from ((found, ("value", *rest)) for found, rest in _structs_in(of[2], of[3]))
+
+
 def _places_in(
     type_: int, of: Any, types: Container[int], inside: tuple[Any, ...], way: Way
 ) -> Iterator[tuple[Way, int]]:

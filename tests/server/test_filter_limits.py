@@ -82,3 +82,25 @@ def test_parameters_in_a_filter_of_tables_are_counted(serve: Serve) -> None:
     text = " or ".join(f"hive_filter_field_params__k{number} = 'x'" for number in range(20_000))
     with pytest.raises(ttypes.MetaException, match="1000 parameters"):
         link.call("get_table_names_by_filter", dbname="default", filter=text, max_tables=-1)
+
+
+@pytest.mark.parametrize("pattern", ["includeParamKeyPattern", "excludeParamKeyPattern"])
+@pytest.mark.parametrize("caches", [True, False])
+def test_a_pattern_of_parameters_is_as_short_as_one_of_names(serve: Serve, pattern: str, caches: bool) -> None:
+    link = serve(**{"limits.name_pattern_characters": 256, "cache.enabled": caches}).link()
+    link.call("create_database", database=database("d"))
+    link.call("create_table", tbl=table("d", "t"))
+    for _ in range(2):
+        for characters in (256, 257):
+            sent = {pattern: "%" * characters}
+            asked = ttypes.GetPartitionsRequest("hive", "d", "t", projectionSpec=ttypes.GetProjectionsSpec(**sent))
+            plain = ttypes.PartitionsRequest("hive", "d", "t", **sent)
+            for method, given in (
+                ("get_partitions_with_specs", {"request": asked}),
+                ("get_partitions_req", {"req": plain}),
+            ):
+                if characters > 256:
+                    with pytest.raises(ttypes.MetaException, match=r"limits\.name_pattern_characters"):
+                        link.call(method, **given)
+                else:
+                    link.call(method, **given)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
+import re
 from typing import Any
 
 import pytest
+from sqlalchemy.exc import IntegrityError
 from thrift.protocol.TBase import TBase
 from thrift.Thrift import TApplicationException, TException
 
 from hms_cache.server import faults
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    AddNotNullConstraintRequest,
+    AlterISchemaRequest,
     AppendPartitionsRequest,
     ColumnStatistics,
     ColumnStatisticsData,
@@ -18,11 +22,30 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatisticsObj,
     Database,
     DropDataConnectorRequest,
+    FieldSchema,
+    Function,
+    FunctionType,
+    HiveObjectPrivilege,
     InvalidInputException,
     InvalidObjectException,
+    ISchema,
+    ISchemaName,
     MetaException,
+    NotificationEventRequest,
+    Order,
+    PrincipalType,
+    PrivilegeBag,
+    ResourceUri,
+    Role,
+    SchemaCompatibility,
+    SchemaType,
+    SchemaValidation,
     SetPartitionsStatsRequest,
+    SQLNotNullConstraint,
     StringColumnStatsData,
+    Type,
+    WMCreateTriggerRequest,
+    WMTrigger,
 )
 from hms_cache.wire import METHODS
 from tests.server.conftest import Link, Serve, database, table
@@ -117,3 +140,76 @@ def test_a_client_that_repeats_its_mistake_gets_one_trace_into_the_log(
     told = [record for record in caplog.records if "connectorName" in record.getMessage()]
     assert len(told) == 6
     assert len([record for record in told if record.exc_info]) == 2  # they lack different fields
+
+
+@pytest.mark.parametrize(
+    ("method", "request_of", "told"),
+    [
+        ("create_wm_trigger", {"request": WMCreateTriggerRequest(WMTrigger("plan"))}, "WMTrigger.triggerName"),
+        (
+            "grant_privileges",
+            {"privileges": PrivilegeBag([HiveObjectPrivilege(None, "a", PrincipalType.USER)])},
+            "HiveObjectPrivilege.hiveObject",
+        ),
+        ("get_next_notification", {"rqst": NotificationEventRequest()}, "NotificationEventRequest.lastEvent"),
+        (
+            "update_table_column_statistics",
+            {"stats_obj": ColumnStatistics(ColumnStatisticsDesc(True, "d", "t"), [ColumnStatisticsObj()])},
+            "ColumnStatisticsObj.colName",
+        ),
+    ],
+)
+def test_what_is_absent_is_named_however_deep(link: Link, method: str, request_of: dict[str, Any], told: str) -> None:
+    with pytest.raises(TApplicationException, match=re.escape(told)) as raised:
+        link.call(method, **request_of)
+    assert raised.value.type == TApplicationException.PROTOCOL_ERROR
+    assert "None" not in raised.value.message
+
+
+def test_a_column_that_is_sorted_without_an_order_has_that_of_java(link: Link) -> None:
+    sorted_table = table("d", "s")
+    sorted_table.sd.sortCols = [Order("a")]
+    link.call("create_table", tbl=sorted_table)
+    assert link.call("get_table", dbname="d", tbl_name="s").sd.sortCols == [Order("a", 0)]
+
+
+def test_what_a_database_does_not_store_is_told_as_absent(link: Link) -> None:
+    with pytest.raises(TApplicationException, match=r"absent are: .*FieldSchema\.name") as raised:
+        link.call("create_type", type=Type("n", fields=[FieldSchema(type="int")]))
+    assert raised.value.type == TApplicationException.PROTOCOL_ERROR
+
+
+def test_a_role_without_a_name_is_refused_and_keeps_no_other_from_being_listed(link: Link) -> None:
+    """It was stored, and no role was listed any more, to nobody."""
+    with pytest.raises(MetaException, match="Role name cannot be null"):
+        link.call("create_role", role=Role(ownerName="o"))
+    link.call("create_role", role=Role("r"))
+    assert "r" in link.call("get_role_names")
+
+
+@pytest.mark.parametrize("column", [None, ""])
+def test_a_constraint_without_a_name_or_a_column_is_refused(link: Link, column: str | None) -> None:
+    constraint = SQLNotNullConstraint("hive", "d", "t", column, None, True, True, True)
+    with pytest.raises((TApplicationException, InvalidObjectException)) as raised:
+        link.call("add_not_null_constraint", req=AddNotNullConstraintRequest([constraint]))
+    assert "fkcolumn_name" not in raised.value.message
+
+
+def test_what_tables_require_of_a_request_is_refused(link: Link) -> None:
+    resources = [ResourceUri(uri="file:/a.jar")]
+    function = Function("f", "d", "c", "o", PrincipalType.USER, 0, FunctionType.JAVA, resources)
+    with pytest.raises(MetaException, match="Resource type cannot be null"):
+        link.call("create_function", func=function)
+    schema = ISchema(SchemaType.HIVE, "s", "hive", "d", SchemaCompatibility.BOTH, SchemaValidation.ALL, True)
+    link.call("create_ischema", schema=schema)
+    schema.compatibility = None
+    with pytest.raises(MetaException, match="needs a compatibility"):
+        link.call("alter_ischema", rqst=AlterISchemaRequest(ISchemaName("hive", "d", "s"), schema))
+
+
+def test_a_fault_tells_no_statement() -> None:
+    error = IntegrityError("INSERT INTO a VALUES (?)", ("secret",), ValueError("NOT NULL constraint failed"))
+    told = faults.application_exception("create_table", error).message
+    assert "NOT NULL constraint failed" in told
+    assert "INSERT" not in told
+    assert "secret" not in told

@@ -191,3 +191,21 @@ def test_what_is_written_for_each_partition_is_not_sent_once_for_many(serve: Ser
     with pytest.raises(t.MetaException, match="too long for 10000 partitions: send fewer"):
         link.call("add_partitions_pspec", new_parts=shared_by(10_000, 1, 10_000))
     assert link.call("add_partitions_pspec", new_parts=shared_by(100, 1, 100)) == 100
+
+
+@pytest.mark.parametrize("specs", [1, 300])
+def test_a_long_path_is_not_sent_once_for_many_partitions(serve: Serve, specs: int) -> None:
+    """A megabyte for 4,000 partitions took 4 GB before anything was checked."""
+    link = serve(**{"warehouse.files": "leave"}).link()
+    with_wide_table(link)
+    sent = [shared_by(3_000 // specs, 1)[0] for _ in range(specs)]
+    for spec in sent:
+        spec.rootPath = f"file:/{'x' * 100_000}"
+    tracemalloc.start()
+    try:
+        with pytest.raises(t.MetaException, match="send fewer at a time"):
+            link.call("add_partitions_pspec", new_parts=sent)
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most_bytes < 250_000_000

@@ -61,18 +61,23 @@ class Rules:
 
 
 def plain(value: Any, rules: Rules) -> Any:
-    """Thrift structs as dicts of what they set, without ignored fields; sets as sorted lists."""
+    """Thrift structs as dicts of what they set, without ignored fields; sets as sorted lists; keys as JSON has them."""
     if hasattr(value, "thrift_spec"):
         named = ((field[2], getattr(value, field[2], None)) for field in value.thrift_spec if field is not None)
         fields = ((name, plain(item, rules)) for name, item in named if not rules.ignores(name))
         return {name: item for name, item in fields if not _is_unset(item)}
     if isinstance(value, Mapping):
-        return {key: plain(item, rules) for key, item in value.items() if not rules.ignores(str(key))}
+        return {_key(key): plain(item, rules) for key, item in value.items() if not rules.ignores(str(key))}
     if isinstance(value, (set, frozenset)):
         return sorted((plain(item, rules) for item in value), key=_sort_key)
     if isinstance(value, (list, tuple)):
         return [plain(item, rules) for item in value]
     return value
+
+
+def _key(key: Any) -> Any:
+    """Lists are keys in Thrift, where skewed values have locations, and none in JSON."""
+    return json.dumps(key) if isinstance(key, list | tuple) else key
 
 
 def _is_unset(item: Any) -> bool:

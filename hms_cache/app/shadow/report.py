@@ -13,6 +13,9 @@ from hms_cache.values import frozen
 
 #: Differences kept in full. Some hundred of them tell what is wrong; all are counted.
 MOST_KEPT: Final = 1000
+#: Different notes kept. They have sizes and texts of what clients sent in them; more are counted as one.
+MOST_NOTES: Final = 1000
+OTHER_NOTES: Final = "other notes"
 #: Places kept of one call's answer.
 MOST_PLACES: Final = 20
 
@@ -52,7 +55,7 @@ class Report:
     def note(self, text: str) -> None:
         """Something that kept calls from being compared."""
         with self._lock:
-            self._notes[text] += 1
+            self._notes[text if text in self._notes or len(self._notes) < MOST_NOTES else OTHER_NOTES] += 1
 
     def differ(self, method: str, arguments: str, places: list[Difference]) -> None:
         """One call that was answered differently."""

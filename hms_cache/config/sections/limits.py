@@ -25,7 +25,8 @@ class LimitsSettings(Section):
         ge=256,
         le=1_048_576,
     )
-    """Maximum length of an alternative with wildcards in a name pattern."""
+    """Maximum length of an alternative with wildcards in a name pattern, and of a pattern for the parameters of
+    partitions (includeParamKeyPattern)."""
     regex_characters: int = setting(
         1_000, unit="characters", reason="Those that people write have a few dozen.", ge=100, le=100_000
     )
@@ -47,8 +48,8 @@ class LimitsSettings(Section):
         ge=1024,
         le=64 * 1024 * 1024,
     )
-    """Maximum size of a serialized partition expression. For a larger one, the server returns all partitions, and the
-    client evaluates it itself."""
+    """Maximum size of a serialized partition expression, also with a text that it uses several times written out each
+    time. For a larger one, the server returns all partitions, and the client evaluates it itself."""
     expression_memory_bytes: SizeBytes = setting(
         64 * 1024 * 1024,
         reason="An IN of 10,000 dates takes 12 MB. Bytes of the data can be hundreds in memory: 24 KiB filled 274 MB.",

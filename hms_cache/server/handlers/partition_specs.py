@@ -147,19 +147,15 @@ def _descriptor_key(descriptor: StorageDescriptor | None) -> Any:
 
 
 _MOST_SHARED_CHARACTERS = 100 * 1024 * 1024
-"""What partitions share, but for the columns, is written for each of them: as much in all as a request can hold in
-which they share nothing."""
+"""What partitions share, their path and descriptor but for the columns, is written for each of them: as much in all as
+a request can hold in which they share nothing."""
 
 
-def _require_little_shared(descriptor: StorageDescriptor, partitions: int) -> None:
-    """Raises MetaException for more."""
+def _shared_characters(root: str, descriptor: StorageDescriptor, partitions: int) -> int:
+    """How much is written for these partitions of what they share, but for the columns."""
     own = copy.copy(descriptor)
-    own.cols = []
-    if partitions > 1 and len(write_struct(own)) * partitions > _MOST_SHARED_CHARACTERS:
-        raise MetaException(
-            f"A storage descriptor of {len(write_struct(own))} characters beside its columns is too long for"
-            f" {partitions} partitions: send fewer at a time"
-        )
+    own.cols, own.location = [], ""
+    return (len(root) + len(write_struct(own))) * partitions if partitions > 1 else 0
 
 
 def expand_specs(specifications: Iterable[PartitionSpec]) -> list[Partition]:
@@ -168,6 +164,7 @@ def expand_specs(specifications: Iterable[PartitionSpec]) -> list[Partition]:
     Raises MetaException for a spec that holds neither form, or no descriptor, and for one that is too long for so many.
     """
     partitions: list[Partition] = []
+    shared_characters = 0
     for specification in specifications:
         if specification.partitionList is not None:
             # Of a spec that holds both forms Hive takes the list.
@@ -177,7 +174,12 @@ def expand_specs(specifications: Iterable[PartitionSpec]) -> list[Partition]:
                 raise MetaException("The shared storage descriptor of the partitions cannot be null.")
             root = specification.rootPath or specification.sharedSDPartitionSpec.sd.location or ""
             shared, shorts = specification.sharedSDPartitionSpec.sd, specification.sharedSDPartitionSpec.partitions
-            _require_little_shared(shared, len(shorts or ()))
+            shared_characters += _shared_characters(root, shared, len(shorts or ()))
+            if shared_characters > _MOST_SHARED_CHARACTERS:
+                raise MetaException(
+                    f"A path and storage descriptor of {len(root) + len(write_struct(shared))} characters, columns"
+                    f" included, are too long for {len(shorts or ())} partitions: send fewer at a time"
+                )
             for short in shorts or ():
                 descriptor = copy.copy(shared)
                 # An absent path is written out, as Java does: Hive's client tests look for a directory `null`.

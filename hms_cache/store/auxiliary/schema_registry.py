@@ -79,8 +79,8 @@ class SchemaRegistry(PartOfStore):
                 "DESCRIPTION": new.description,
                 **_policy(new),
             }
-            if None in (new.schemaType, new.compatibility, new.validationLevel):
-                raise MetaException(f"Schema {schema} needs a type, a compatibility and a validation level")
+            if new.schemaType is None:
+                raise MetaException(f"Schema {schema} needs a type")
             try:
                 connection.execute(insert(I_SCHEMA).values(values))
             except IntegrityError as error:
@@ -341,6 +341,8 @@ def _no_version(descriptor: SchemaVersionDescriptor) -> NoSuchObjectException:
 
 
 def _policy(schema: ISchema) -> dict[str, Any]:
+    if schema.compatibility is None or schema.validationLevel is None:
+        raise MetaException(f"Schema {schema.name} needs a compatibility and a validation level")
     return {
         "COMPATIBILITY": schema.compatibility,
         "VALIDATION_LEVEL": schema.validationLevel,

@@ -198,7 +198,7 @@ def _make_up_names(context: StoreContext, wanted: Sequence[Any]) -> None:
         if kind.has_position and constraint.key_seq not in (0, 1) and owner in made:
             name = made[owner]
         else:
-            column = getattr(constraint, "column_name", None) or constraint.fkcolumn_name
+            column = constraint.fkcolumn_name if kind.type == FOREIGN_KEY else constraint.column_name
             seed = zlib.crc32("|".join((*owner, column, kind.suffix)).encode()) & 0xFFFFFFF
             name = made[owner] = f"{kind.suffix}_{seed}_{int(context.clock.epoch_s() * 1000)}_{number}"
         setattr(constraint, kind.name_field, name)

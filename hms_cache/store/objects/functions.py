@@ -259,6 +259,8 @@ def _check(function: Function) -> None:
         raise MetaException("Function owner type cannot be null.")
     if function.functionType is None:
         raise MetaException("Function type cannot be null.")
+    if any(resource.resourceType is None for resource in function.resourceUris or ()):
+        raise MetaException("Resource type cannot be null.")
     function.functionName = normalize_identifier(function.functionName)
     function.dbName = normalize_identifier(function.dbName)
     function.catName = normalize_catalog(function.catName or DEFAULT_CATALOG)

@@ -9,6 +9,7 @@ import copy
 from typing import Any
 
 from hms_cache.expressions.like_pattern import LikePattern, sql_pattern
+from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store.contract.partitions import PartitionProjection
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition
 
@@ -77,4 +78,11 @@ def _kept(struct: Any, tree: _Tree, path: str) -> Any:
 
 
 def _like(pattern: str | None) -> LikePattern | None:
-    return sql_pattern(pattern) if pattern else None
+    """Raises MetaException for a pattern that is longer than those of names may be: keys are as short."""
+    if not pattern:
+        return None
+    most = input_limits().name_pattern_characters
+    if len(pattern) > most:
+        told = exceeded("name_pattern_characters")
+        raise MetaException(f"A pattern of parameters has {len(pattern)} characters; {most} are allowed ({told})")
+    return sql_pattern(pattern)

@@ -343,7 +343,7 @@ def _list_values(descriptor: StorageDescriptor) -> tuple[Any, ...]:
     skew = descriptor.skewedInfo
     return (
         list(descriptor.bucketCols or ()),
-        [(order.col, order.order) for order in descriptor.sortCols or ()],
+        [(order.col, order.order or 0) for order in descriptor.sortCols or ()],  # Java takes an absent number for 0
         list((skew.skewedColNames if skew else None) or ()),
         [list(values) for values in (skew.skewedColValues if skew else None) or ()],
         {tuple(key): value for key, value in ((skew.skewedColValueLocationMaps if skew else None) or {}).items()},

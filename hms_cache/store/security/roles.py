@@ -55,9 +55,11 @@ class Roles(PartOfStore):
                 with suppress(InvalidObjectException):  # a server that starts beside this one was first
                     self.grant_role(ADMIN, user, PrincipalType.USER, ADMIN, PrincipalType.ROLE, grant_option=True)
 
-    def create_role(self, name: str, owner: str | None) -> None:
+    def create_role(self, name: str | None, owner: str | None) -> None:
         """:raises InvalidObjectException: it exists.
-        :raises MetaException: it is `public`."""
+        :raises MetaException: it is `public`, or has no name."""
+        if name is None:
+            raise MetaException("Role name cannot be null.")
         if name == PUBLIC:
             raise MetaException("public role implicitly exists. It can't be created.")
 
@@ -98,8 +100,8 @@ class Roles(PartOfStore):
         run_write(self._database, drop)
 
     def get_role_names(self) -> list[str]:
-        """All roles, ascending."""
-        statement = select(ROLES.c.ROLE_NAME)
+        """All roles, ascending; but one that was stored without a name, which nobody can be granted."""
+        statement = select(ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME.is_not(None))
         return sorted(run_read(self._database, lambda connection: connection.execute(statement).scalars().all()))
 
     def grant_role(

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from hms_cache.app.shadow.comparing import Answer, Rules, differences, plain
-from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Partition, Table
+from hms_cache.app.shadow.report import MOST_NOTES, OTHER_NOTES, Report
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Partition, SkewedInfo, StorageDescriptor, Table
 
 
 def value(content: Any, rules: Rules | None = None) -> Answer:
@@ -49,6 +50,19 @@ def test_partitions_are_paired_by_their_values() -> None:
     assert len(found) == 2
 
 
+def test_locations_of_skewed_values_are_compared() -> None:
+    """By lists of values. A thread that compared a list of such partitions ended with an error."""
+
+    def partition(location: str) -> Partition:
+        skewed = SkewedInfo(["a", "b"], [["1", "2"]], {("1", "2"): location})
+        return Partition(values=["1"], sd=StorageDescriptor(skewedInfo=skewed))
+
+    assert paths("get_partitions", [partition("x")], [partition("x")]) == []
+    [place] = differences("get_partitions", value([partition("x")]), value([partition("y")]))
+    assert place.path.endswith('.skewedColValueLocationMaps.["1", "2"]')
+    assert (place.primary, place.other) == ("x", "y")
+
+
 def test_one_more_of_the_same_is_a_difference() -> None:
     assert paths("get_all_tables", ["a"], ["a", "a"]) == ["[a]"]
 
@@ -78,3 +92,12 @@ def test_times_and_ids_count_when_asked_for() -> None:
 def test_the_class_of_an_exception_counts_and_its_words_do_not(other: Answer, is_different: bool) -> None:
     primary = Answer("exception", "NoSuchObjectException", "no such table")
     assert bool(differences("get_table", primary, other)) is is_different
+
+
+def test_different_notes_are_kept_up_to_a_number() -> None:
+    report = Report("a", "b")
+    for number in [*range(2 * MOST_NOTES), 0, 0]:
+        report.note(f"a frame of {number} bytes")
+    notes = report.as_json()["notes"]
+    assert len(notes) == MOST_NOTES + 1
+    assert (notes["a frame of 0 bytes"], notes[OTHER_NOTES]) == (3, MOST_NOTES)
