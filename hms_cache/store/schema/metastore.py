@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hms_cache.store.schema.column_types import BIGINT, BLOB, WIDE_INTEGER
-from hms_cache.store.schema.definition import column, identifier, required, table
+from hms_cache.store.schema.definition import all_required, column, columns, identifier, required, table
 from hms_cache.store.schema.keys import owner, primary_key, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, string
 
@@ -25,8 +25,7 @@ SEQUENCE_TABLE = table(
 #: DataNucleus keeps its schema notes here; we never write it.
 NUCLEUS_TABLES = table(
     "NUCLEUS_TABLES",
-    required("CLASS_NAME", STRING_128),
-    required("TABLE_NAME", STRING_128),
+    *all_required(STRING_128, "CLASS_NAME", "TABLE_NAME"),
     required("TYPE", string(4)),
     required("OWNER", string(2)),
     required("VERSION", string(20)),
@@ -47,8 +46,7 @@ TYPES = table(
     "TYPES",
     *identifier("TYPES_ID"),
     column("TYPE_NAME", STRING_128),
-    column("TYPE1", STRING_767),
-    column("TYPE2", STRING_767),
+    *columns(STRING_767, "TYPE1", "TYPE2"),
     unique("UNIQUE_TYPE", "TYPE_NAME"),
 )
 

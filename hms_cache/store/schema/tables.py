@@ -5,7 +5,15 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from hms_cache.store.schema.column_types import BIGINT, MEDIUM_TEXT, TEXT, WIDE_INTEGER, Flag
-from hms_cache.store.schema.definition import column, identifier, parameters_table, required, table
+from hms_cache.store.schema.definition import (
+    all_required,
+    column,
+    columns,
+    identifier,
+    parameters_table,
+    required,
+    table,
+)
 from hms_cache.store.schema.keys import auto_named_key, foreign_key, index, owner, primary_key, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, STRING_4000, string
 
@@ -21,8 +29,7 @@ TBLS = table(
     column("SD_ID", BIGINT),
     column("TBL_NAME", STRING_256),
     column("TBL_TYPE", STRING_128),
-    column("VIEW_EXPANDED_TEXT", MEDIUM_TEXT),
-    column("VIEW_ORIGINAL_TEXT", MEDIUM_TEXT),
+    *columns(MEDIUM_TEXT, "VIEW_EXPANDED_TEXT", "VIEW_ORIGINAL_TEXT"),
     required("IS_REWRITE_ENABLED", Flag(), default=text("false")),
     column("WRITE_ID", BIGINT, default=text("0")),
     index("TBLS_N49", "DB_ID"),
@@ -61,8 +68,7 @@ MV_CREATION_METADATA = table(
 
 MV_TABLES_USED = table(
     "MV_TABLES_USED",
-    required("MV_CREATION_METADATA_ID", BIGINT),
-    required("TBL_ID", BIGINT),
+    *all_required(BIGINT, "MV_CREATION_METADATA_ID", "TBL_ID"),
     required("INSERTED_COUNT", BIGINT, default=text("0")),
     required("UPDATED_COUNT", BIGINT, default=text("0")),
     required("DELETED_COUNT", BIGINT, default=text("0")),
