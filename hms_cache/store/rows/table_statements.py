@@ -34,37 +34,18 @@ from hms_cache.values import frozen
 COLUMN, PARTITION_KEY, TABLE_PARAMETER, PARAMETER, SERDE_PARAMETER, BUCKET, SORT, SKEWED = range(8)
 """Kinds of rows that `DETAILS` answers, in its first column."""
 
+_OF_TABLE, _OF_DESCRIPTOR, _OF_SERDE = schema.TBLS.c, schema.SDS.c, schema.SERDES.c
 _MAIN_COLUMNS: tuple[Any, ...] = (
-    schema.TBLS.c.TBL_ID,
-    schema.TBLS.c.DB_ID,
-    schema.TBLS.c.SD_ID,
-    schema.SDS.c.CD_ID,
-    schema.SDS.c.SERDE_ID,
+    *_OF_TABLE["TBL_ID", "DB_ID", "SD_ID"],
+    *_OF_DESCRIPTOR["CD_ID", "SERDE_ID"],
     schema.DBS.c.NAME.label("DATABASE_NAME"),
     schema.DBS.c.CTLG_NAME,
-    schema.TBLS.c.TBL_NAME,
-    schema.TBLS.c.OWNER,
-    schema.TBLS.c.OWNER_TYPE,
-    schema.TBLS.c.CREATE_TIME,
-    schema.TBLS.c.LAST_ACCESS_TIME,
-    schema.TBLS.c.RETENTION,
-    schema.TBLS.c.TBL_TYPE,
-    schema.TBLS.c.VIEW_ORIGINAL_TEXT,
-    schema.TBLS.c.VIEW_EXPANDED_TEXT,
-    schema.TBLS.c.IS_REWRITE_ENABLED,
-    schema.TBLS.c.WRITE_ID,
-    schema.SDS.c.LOCATION,
-    schema.SDS.c.INPUT_FORMAT,
-    schema.SDS.c.OUTPUT_FORMAT,
-    schema.SDS.c.IS_COMPRESSED,
-    schema.SDS.c.NUM_BUCKETS,
-    schema.SDS.c.IS_STOREDASSUBDIRECTORIES,
+    *_OF_TABLE["TBL_NAME", "OWNER", "OWNER_TYPE", "CREATE_TIME", "LAST_ACCESS_TIME", "RETENTION", "TBL_TYPE"],
+    *_OF_TABLE["VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT", "IS_REWRITE_ENABLED", "WRITE_ID"],
+    *_OF_DESCRIPTOR["LOCATION", "INPUT_FORMAT", "OUTPUT_FORMAT"],
+    *_OF_DESCRIPTOR["IS_COMPRESSED", "NUM_BUCKETS", "IS_STOREDASSUBDIRECTORIES"],
     schema.SERDES.c.NAME.label("SERDE_NAME"),
-    schema.SERDES.c.SLIB,
-    schema.SERDES.c.DESCRIPTION,
-    schema.SERDES.c.SERIALIZER_CLASS,
-    schema.SERDES.c.DESERIALIZER_CLASS,
-    schema.SERDES.c.SERDE_TYPE,
+    *_OF_SERDE["SLIB", "DESCRIPTION", "SERIALIZER_CLASS", "DESERIALIZER_CLASS", "SERDE_TYPE"],
 )
 _MAIN_FROM = (
     schema.TBLS.join(schema.DBS, schema.DBS.c.DB_ID == schema.TBLS.c.DB_ID)
@@ -190,16 +171,9 @@ SKEW = union_all(
 )
 
 _CREATION_METADATA_COLUMNS = (
-    schema.MV_CREATION_METADATA.c.MV_CREATION_METADATA_ID,
-    schema.MV_CREATION_METADATA.c.CAT_NAME,
-    schema.MV_CREATION_METADATA.c.DB_NAME,
-    schema.MV_CREATION_METADATA.c.TBL_NAME,
-    schema.MV_CREATION_METADATA.c.TXN_LIST,
-    schema.MV_CREATION_METADATA.c.MATERIALIZATION_TIME,
-    schema.MV_TABLES_USED.c.TBL_ID,
-    schema.MV_TABLES_USED.c.INSERTED_COUNT,
-    schema.MV_TABLES_USED.c.UPDATED_COUNT,
-    schema.MV_TABLES_USED.c.DELETED_COUNT,
+    *schema.MV_CREATION_METADATA.c["MV_CREATION_METADATA_ID", "CAT_NAME", "DB_NAME", "TBL_NAME"],
+    *schema.MV_CREATION_METADATA.c["TXN_LIST", "MATERIALIZATION_TIME"],
+    *schema.MV_TABLES_USED.c["TBL_ID", "INSERTED_COUNT", "UPDATED_COUNT", "DELETED_COUNT"],
 )
 
 
