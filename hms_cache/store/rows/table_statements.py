@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     CompoundSelect,
     FromClause,
@@ -140,34 +141,37 @@ def _is_of_named(owner: Any, ids: str) -> ColumnElement[bool]:
 DETAILS = _details(_is_listed)
 DETAILS_BY_NAME = DirectQuery(_details(_is_of_named))
 
-_LISTS = schema.SKEWED_STRING_LIST_VALUES
-SKEW = union_all(
-    select(
-        literal_column("0").label("KIND"),
-        schema.SKEWED_VALUES.c.SD_ID_OID.label("SD_ID"),
-        schema.SKEWED_VALUES.c.INTEGER_IDX.label("NUMBER"),
-        _LISTS.c.INTEGER_IDX.label("POSITION"),
-        _LISTS.c.STRING_LIST_VALUE.label("LIST_VALUE"),
-        cast(null(), String(4000)).label("LOCATION"),
-    )
-    .select_from(
-        schema.SKEWED_VALUES.outerjoin(_LISTS, _LISTS.c.STRING_LIST_ID == schema.SKEWED_VALUES.c.STRING_LIST_ID_EID)
-    )
-    .where(schema.SKEWED_VALUES.c.SD_ID_OID.in_(bindparam("sd_ids", expanding=True))),
-    select(
-        literal_column("1").label("KIND"),
-        schema.SKEWED_COL_VALUE_LOC_MAP.c.SD_ID.label("SD_ID"),
-        schema.SKEWED_COL_VALUE_LOC_MAP.c.STRING_LIST_ID_KID.label("NUMBER"),
-        _LISTS.c.INTEGER_IDX.label("POSITION"),
-        _LISTS.c.STRING_LIST_VALUE.label("LIST_VALUE"),
-        schema.SKEWED_COL_VALUE_LOC_MAP.c.LOCATION.label("LOCATION"),
-    )
-    .select_from(
-        schema.SKEWED_COL_VALUE_LOC_MAP.outerjoin(
-            _LISTS, _LISTS.c.STRING_LIST_ID == schema.SKEWED_COL_VALUE_LOC_MAP.c.STRING_LIST_ID_KID
+
+def _skew(
+    kind: int,
+    descriptor_id: Column[Any],
+    number: Column[Any],
+    list_id: Column[Any],
+    location: ColumnElement[Any],
+) -> Select[Any]:
+    """Elements of lists of skewed values, of the rows of one table that refer to them.
+
+    :param number: which list of the descriptor it is.
+    """
+    lists = schema.SKEWED_STRING_LIST_VALUES
+    return (
+        select(
+            literal_column(str(kind)).label("KIND"),
+            descriptor_id.label("SD_ID"),
+            number.label("NUMBER"),
+            lists.c.INTEGER_IDX.label("POSITION"),
+            lists.c.STRING_LIST_VALUE.label("LIST_VALUE"),
+            location.label("LOCATION"),
         )
+        .select_from(descriptor_id.table.outerjoin(lists, lists.c.STRING_LIST_ID == list_id))
+        .where(descriptor_id.in_(bindparam("sd_ids", expanding=True)))
     )
-    .where(schema.SKEWED_COL_VALUE_LOC_MAP.c.SD_ID.in_(bindparam("sd_ids", expanding=True))),
+
+
+_VALUES, _LOCATIONS = schema.SKEWED_VALUES.c, schema.SKEWED_COL_VALUE_LOC_MAP.c
+SKEW = union_all(
+    _skew(0, _VALUES.SD_ID_OID, _VALUES.INTEGER_IDX, _VALUES.STRING_LIST_ID_EID, cast(null(), String(4000))),
+    _skew(1, _LOCATIONS.SD_ID, _LOCATIONS.STRING_LIST_ID_KID, _LOCATIONS.STRING_LIST_ID_KID, _LOCATIONS.LOCATION),
 )
 
 _CREATION_METADATA_COLUMNS = (
