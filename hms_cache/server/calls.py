@@ -54,7 +54,7 @@ class Call:
 
 HandlerFunction = Callable[[Call, Any], Any]
 AuditFunction = Callable[[Any], str]
-NamingFunction = Callable[[Any], object]
+Naming = Callable[[Any], object]
 """What a call is about, by its arguments."""
 
 
@@ -137,7 +137,7 @@ class HandlerTable:
         self,
         kind: Kind,
         names: tuple[str, ...],
-        about: NamingFunction | None,
+        about: Naming | None,
         audit: AuditFunction | None,
         request: str | None,
     ) -> Callable[[Function], Function]:
@@ -156,21 +156,13 @@ class HandlerTable:
         return self._register(Kind.LOCAL, names, None, None, None)
 
     def read(
-        self,
-        *names: str,
-        about: NamingFunction | None = None,
-        audit: AuditFunction | None = None,
-        request: str | None = None,
+        self, *names: str, about: Naming | None = None, audit: AuditFunction | None = None, request: str | None = None
     ) -> Callable[[Function], Function]:
         """Registers a read."""
         return self._register(Kind.READ, names, about, audit, request)
 
     def write(
-        self,
-        *names: str,
-        about: NamingFunction | None = None,
-        audit: AuditFunction | None = None,
-        request: str | None = None,
+        self, *names: str, about: Naming | None = None, audit: AuditFunction | None = None, request: str | None = None
     ) -> Callable[[Function], Function]:
         """Registers a write; what it reads for that is what is committed by then, at any `cache.max_staleness_ms`."""
         register = self._register(Kind.WRITE, names, about, audit, request)
@@ -187,7 +179,7 @@ def _plain_name(method: str) -> str:
     return method.removesuffix("_with_environment_context").removesuffix("_req")
 
 
-def audit_about(method: str, about: NamingFunction) -> AuditFunction:
+def audit_about(method: str, about: Naming) -> AuditFunction:
     """The audit text of a method: its plain name, then what the call is about."""
     plain = _plain_name(method)
     return lambda arguments: f"{plain}: {about(arguments)}"

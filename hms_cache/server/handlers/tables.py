@@ -407,15 +407,17 @@ def _alter(
     )
 
 
-@handlers.write("alter_table", about=lambda a: f"db={a.dbname} tbl={a.tbl_name} newtbl={a.new_tbl.tableName}")
+def _renaming(arguments: Any) -> str:
+    """What an audit line says of a table that may get another name."""
+    return f"db={arguments.dbname} tbl={arguments.tbl_name} newtbl={arguments.new_tbl.tableName}"
+
+
+@handlers.write("alter_table", about=_renaming)
 def alter_table(call: Call, arguments: methods.alter_table_args) -> None:
     _alter(call, arguments.dbname, arguments.tbl_name, arguments.new_tbl, None)
 
 
-@handlers.write(
-    "alter_table_with_environment_context",
-    about=lambda a: f"db={a.dbname} tbl={a.tbl_name} newtbl={a.new_tbl.tableName}",
-)
+@handlers.write("alter_table_with_environment_context", about=_renaming)
 def alter_table_with_environment_context(
     call: Call, arguments: methods.alter_table_with_environment_context_args
 ) -> None:
