@@ -140,6 +140,25 @@ def list_table(
     )
 
 
+def fields_table(name: str, column_of_owner: str, comment: Column[Any], *, prefix: str, of: str) -> Table:
+    """The fields of a structure, one row each, ordered by ``INTEGER_IDX``.
+
+    :param comment: the column of their comments.
+    :param prefix: of the columns of their names and types.
+    :param of: ``TABLE.COLUMN`` that ``column_of_owner`` refers to.
+    """
+    return table(
+        name,
+        required(column_of_owner, BIGINT),
+        comment,
+        required(f"{prefix}_NAME", STRING_128),
+        required(f"{prefix}_TYPE", STRING_767),
+        required("INTEGER_IDX", WIDE_INTEGER),
+        primary_key(column_of_owner, f"{prefix}_NAME"),
+        *owner(name, column_of_owner, of),
+    )
+
+
 def _nullability(on_postgresql: bool | None) -> dict[Any, Any]:
     return {} if on_postgresql is None else {_NULLABLE_ON_POSTGRESQL: on_postgresql}
 

@@ -106,6 +106,17 @@ def auto_named_key(name: str, column: str, target: str) -> SidedForeignKey:
     return foreign_key(name, column, target, postgresql_name=f"{name.rpartition('_')[0]}_{column}_fkey")
 
 
+def auto_named_keys(table: str, *targets: str) -> tuple[SidedForeignKey, ...]:
+    """Foreign keys as `auto_named_key`, numbered on MySQL, of columns that are called like those that they refer to.
+
+    :param targets: each a ``TABLE.COLUMN``.
+    """
+    return tuple(
+        auto_named_key(f"{table}_FK{number}", target.partition(".")[2], target)
+        for number, target in enumerate(targets, 1)
+    )
+
+
 def unnamed_key(column: str, target: str) -> SidedForeignKey:
     """A foreign key that the database names, and that is not deferrable.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hms_cache.store.schema.column_types import BIGINT, BLOB, WIDE_INTEGER
-from hms_cache.store.schema.definition import all_required, column, columns, identifier, required, table
-from hms_cache.store.schema.keys import owner, primary_key, unique
+from hms_cache.store.schema.column_types import BIGINT, BLOB
+from hms_cache.store.schema.definition import all_required, column, columns, fields_table, identifier, required, table
+from hms_cache.store.schema.keys import primary_key, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, string
 
 VERSION = table(
@@ -50,13 +50,6 @@ TYPES = table(
     unique("UNIQUE_TYPE", "TYPE_NAME"),
 )
 
-TYPE_FIELDS = table(
-    "TYPE_FIELDS",
-    required("TYPE_NAME", BIGINT),
-    column("COMMENT", STRING_256),
-    required("FIELD_NAME", STRING_128),
-    required("FIELD_TYPE", STRING_767),
-    required("INTEGER_IDX", WIDE_INTEGER),
-    primary_key("TYPE_NAME", "FIELD_NAME"),
-    *owner("TYPE_FIELDS", "TYPE_NAME", "TYPES.TYPES_ID"),
+TYPE_FIELDS = fields_table(
+    "TYPE_FIELDS", "TYPE_NAME", column("COMMENT", STRING_256), prefix="FIELD", of="TYPES.TYPES_ID"
 )

@@ -15,7 +15,7 @@ from hms_cache.store.schema.definition import (
     required,
     table,
 )
-from hms_cache.store.schema.keys import auto_named_key, index, unique
+from hms_cache.store.schema.keys import auto_named_keys, index, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, plane_string
 
 PARTITIONS = table(
@@ -27,8 +27,7 @@ PARTITIONS = table(
     column("WRITE_ID", BIGINT, default=text("0")),
     index("PARTITIONS_N50", "SD_ID"),
     unique("UNIQUEPARTITION", "TBL_ID", "PART_NAME"),
-    auto_named_key("PARTITIONS_FK1", "TBL_ID", "TBLS.TBL_ID"),
-    auto_named_key("PARTITIONS_FK2", "SD_ID", "SDS.SD_ID"),
+    *auto_named_keys("PARTITIONS", "TBLS.TBL_ID", "SDS.SD_ID"),
 )
 
 PARTITION_PARAMS = parameters_table("PARTITION_PARAMS", "PART_ID", of="PARTITIONS.PART_ID")

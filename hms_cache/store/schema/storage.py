@@ -15,7 +15,14 @@ from hms_cache.store.schema.definition import (
     required,
     table,
 )
-from hms_cache.store.schema.keys import SidedForeignKey, auto_named_key, foreign_key, index, primary_key
+from hms_cache.store.schema.keys import (
+    SidedForeignKey,
+    auto_named_key,
+    auto_named_keys,
+    foreign_key,
+    index,
+    primary_key,
+)
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, STRING_4000, plane_string
 
 
@@ -87,8 +94,7 @@ SDS = table(
     column("SERDE_ID", BIGINT),
     index("SDS_N49", "SERDE_ID"),
     index("SDS_N50", "CD_ID"),
-    auto_named_key("SDS_FK1", "SERDE_ID", "SERDES.SERDE_ID"),
-    auto_named_key("SDS_FK2", "CD_ID", "CDS.CD_ID"),
+    *auto_named_keys("SDS", "SERDES.SERDE_ID", "CDS.CD_ID"),
 )
 
 SD_PARAMS = parameters_table("SD_PARAMS", "SD_ID", of="SDS.SD_ID")
