@@ -5,7 +5,6 @@ from __future__ import annotations
 import ssl
 from collections.abc import Sequence
 from contextlib import suppress
-from types import TracebackType
 from typing import Any
 
 from thrift.Thrift import TApplicationException
@@ -147,7 +146,5 @@ class MetastoreClient:
     def __enter__(self) -> MetastoreClient:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from hms_cache.clock import Clock
 from hms_cache.metrics.registry import EventMetrics
 from hms_cache.notifications.event_log import LogDiscontinuity
 from hms_cache.notifications.events import Event, EventHeader, NotificationRow, UndecodedEvent, header_of, undecoded
@@ -47,14 +46,13 @@ class EventApplier:
         sink: EventSink,
         counters: PollerCounters,
         lock: threading.Condition,
-        clock: Clock,
         header_filter: HeaderFilter | None,
         metrics: EventMetrics | None,
     ) -> None:
         self._sink = sink
         self._counters = counters
         self._lock = lock
-        self._clock = clock
+        self._clock = counters.clock
         self._header_filter = header_filter
         self._metrics = metrics
         self._skip_ids: set[int] = set()

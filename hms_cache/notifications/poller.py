@@ -133,7 +133,7 @@ class Poller:
         self._next_renewal_s = -math.inf
         self._last_finished = (0, StepOutcome.IDLE)
         self._counters = PollerCounters(self._clock)
-        self._applier = EventApplier(sink, self._counters, self._condition, self._clock, header_filter, metrics)
+        self._applier = EventApplier(sink, self._counters, self._condition, header_filter, metrics)
         self._show_status()
 
     # ---- state ----

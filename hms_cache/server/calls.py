@@ -54,6 +54,8 @@ class Call:
 
 HandlerFunction = Callable[[Call, Any], Any]
 AuditFunction = Callable[[Any], str]
+Naming = Callable[[Any], object]
+"""What a call is about, by its arguments."""
 
 
 @frozen
@@ -123,38 +125,47 @@ def _telling(function: HandlerFunction) -> HandlerFunction:
 
 
 class HandlerTable:
-    """Collects the handlers of one module: `handlers = HandlerTable()` and `@handlers.read("get_table", …)`."""
+    """Collects the handlers of one module: `handlers = HandlerTable()` and `@handlers.read("get_table", …)`.
+
+    `about`: the audit text is the method's plain name and this. `audit`: it is this alone. See `default_audit`.
+    """
 
     def __init__(self) -> None:
         self.entries: dict[str, Handler] = {}
 
     def _register(
-        self, kind: Kind, names: tuple[str, ...], audit: AuditFunction | None, request: str | None = None
+        self,
+        kind: Kind,
+        names: tuple[str, ...],
+        about: Naming | None,
+        audit: AuditFunction | None,
+        request: str | None,
     ) -> Callable[[Function], Function]:
         def register(function: Function) -> Function:
             for name in names:
                 if name in self.entries:
                     raise ValueError(f"two handlers for {name}")
-                self.entries[name] = Handler(function, kind, audit or default_audit(name), request)
+                usual = default_audit(name) if about is None else audit_about(name, about)
+                self.entries[name] = Handler(function, kind, audit or usual, request)
             return function
 
         return register
 
-    def local(self, *names: str, audit: AuditFunction | None = None) -> Callable[[Function], Function]:
+    def local(self, *names: str) -> Callable[[Function], Function]:
         """Registers a function that answers from memory."""
-        return self._register(Kind.LOCAL, names, audit)
+        return self._register(Kind.LOCAL, names, None, None, None)
 
     def read(
-        self, *names: str, audit: AuditFunction | None = None, request: str | None = None
+        self, *names: str, about: Naming | None = None, audit: AuditFunction | None = None, request: str | None = None
     ) -> Callable[[Function], Function]:
         """Registers a read."""
-        return self._register(Kind.READ, names, audit, request)
+        return self._register(Kind.READ, names, about, audit, request)
 
     def write(
-        self, *names: str, audit: AuditFunction | None = None, request: str | None = None
+        self, *names: str, about: Naming | None = None, audit: AuditFunction | None = None, request: str | None = None
     ) -> Callable[[Function], Function]:
         """Registers a write; what it reads for that is what is committed by then, at any `cache.max_staleness_ms`."""
-        register = self._register(Kind.WRITE, names, audit, request)
+        register = self._register(Kind.WRITE, names, about, audit, request)
 
         def register_write(function: Function) -> Function:
             register(for_write(_telling(function) if any(map(_is_about_catalog, names)) else function))
@@ -163,12 +174,20 @@ class HandlerTable:
         return register_write
 
 
-def default_audit(method: str) -> AuditFunction:
-    """The audit text of a method: its plain name, then `db=… tbl=…` where its arguments or its request name them.
+def _plain_name(method: str) -> str:
+    """As Hive's log has it: without `_with_environment_context` and `_req` (seen in its audit log)."""
+    return method.removesuffix("_with_environment_context").removesuffix("_req")
 
-    Hive's log leaves the `_with_environment_context` and `_req` spellings out of the name (seen in its audit log).
-    """
-    plain = method.removesuffix("_with_environment_context").removesuffix("_req")
+
+def audit_about(method: str, about: Naming) -> AuditFunction:
+    """The audit text of a method: its plain name, then what the call is about."""
+    plain = _plain_name(method)
+    return lambda arguments: f"{plain}: {about(arguments)}"
+
+
+def default_audit(method: str) -> AuditFunction:
+    """The audit text of a method: its plain name, then `db=… tbl=…` where its arguments or its request name them."""
+    plain = _plain_name(method)
 
     def text(arguments: Any) -> str:
         names = arguments.__slots__ if hasattr(arguments, "__slots__") else tuple(vars(arguments))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from sqlalchemy import Connection
 
@@ -318,34 +318,32 @@ class PartitionWriter(PartitionWrites):
     ) -> None:
         """See `PartitionWrites.alter_partitions`."""
 
-        def alter(transaction: WriteTransaction) -> None:
-            alter_partitions(
-                self._context,
-                transaction,
-                _table_to_alter(transaction.connection, table),
-                partitions,
-                writer=writer,
-            )
+        def alter(transaction: WriteTransaction, found: TableRow) -> None:
+            alter_partitions(self._context, transaction, found, partitions, writer=writer)
 
         if partitions:
-            run_write(self._context.database, alter)
+            self._alter(table, alter)
 
     def rename_partition(
         self, table: TableName, old_values: Sequence[str], partition: Partition, *, writer: Writer = ANY_WRITER
     ) -> None:
         """See `PartitionWrites.rename_partition`."""
 
-        def rename(transaction: WriteTransaction) -> None:
-            rename_partition(
-                self._context,
-                transaction,
-                _table_to_alter(transaction.connection, table),
-                old_values,
-                partition,
-                writer=writer,
-            )
+        def rename(transaction: WriteTransaction, found: TableRow) -> None:
+            rename_partition(self._context, transaction, found, old_values, partition, writer=writer)
 
-        run_write(self._context.database, rename)
+        self._alter(table, rename)
+
+    def _alter(self, table: TableName, change: Callable[[WriteTransaction, TableRow], None]) -> None:
+        """Changes partitions of a table whose row is locked. Raises InvalidOperationException if there is none."""
+
+        def alter(transaction: WriteTransaction) -> None:
+            found = lock_table(transaction.connection, *table)
+            if found is None:
+                raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
+            change(transaction, found)
+
+        run_write(self._context.database, alter)
 
     def exchange_partitions(
         self, partition_specification: dict[str, str], source: TableName, destination: TableName
@@ -372,11 +370,4 @@ def require_locked_table(connection: Connection, table: TableName) -> TableRow:
     found = lock_table(connection, *table)
     if found is None:
         raise NoSuchObjectException(f"{table} table not found")
-    return found
-
-
-def _table_to_alter(connection: Connection, table: TableName) -> TableRow:
-    found = lock_table(connection, *table)
-    if found is None:
-        raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
     return found

@@ -18,6 +18,7 @@ variable-length integers, name.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Final
 
@@ -116,20 +117,16 @@ def detect(opening: bytes, max_message_bytes: int) -> Encoding | None:
     raise UnsupportedProtocol(f"the connection starts with no Thrift message: {opening[:8].hex(' ')}")
 
 
+@dataclass(slots=True, eq=False)
 class Header:
     """A decoded message header. Positions are offsets in the buffer it was read from."""
 
-    __slots__ = ("arguments_start", "kind", "name", "sequence_end", "sequence_id", "sequence_start")
-
-    def __init__(
-        self, kind: int, name: bytes, sequence_id: int, sequence_start: int, sequence_end: int, arguments_start: int
-    ) -> None:
-        self.kind = kind
-        self.name = name
-        self.sequence_id = sequence_id
-        self.sequence_start = sequence_start
-        self.sequence_end = sequence_end
-        self.arguments_start = arguments_start
+    kind: int
+    name: bytes
+    sequence_id: int
+    sequence_start: int
+    sequence_end: int
+    arguments_start: int
 
 
 def read_header(encoding: Encoding, data: bytes, start: int) -> Header | int:

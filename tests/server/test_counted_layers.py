@@ -16,7 +16,7 @@ import pytest
 from hms_cache.authentication.bearer_tokens import BearerTokens
 from hms_cache.authentication.negotiation import ERROR, START
 from hms_cache.server.buffers import BufferBudget
-from hms_cache.server.transports.http import HttpPort
+from hms_cache.server.transports.http import HttpLimits, HttpPort
 from hms_cache.server.transports.sasl import SaslPort
 from hms_cache.server.transports.tls import RECORD_BYTES
 from tests.server.conftest import Serve, request_bytes
@@ -43,10 +43,8 @@ def http_bench(tokens: BearerTokens | None = None) -> Bench:
     port = HttpPort(
         "metastore",
         tokens,
-        max_header_bytes=1 << 20,
-        max_message_bytes=1 << 20,
-        header_timeout_s=60,
-        buffers=BufferBudget(LIMIT_BYTES, lambda: 0.0),
+        HttpLimits(1 << 20, 1 << 20, 60),
+        BufferBudget(LIMIT_BYTES, lambda: 0.0),
     )
     return Bench(lambda upper, turns: port.protect(cast(Any, lambda: upper), turns))
 

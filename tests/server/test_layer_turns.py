@@ -24,7 +24,7 @@ from hms_cache.server.layer import FIRST_PIECE_BYTES, Layer
 from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.shares import SLICE_S, Turns, Waiter
 from hms_cache.server.transports import http as http_module
-from hms_cache.server.transports.http import HttpPort
+from hms_cache.server.transports.http import HttpLimits, HttpPort
 from hms_cache.server.transports.sasl import SaslPort
 from hms_cache.server.transports.tls import TlsPort
 from tests.server.test_tls import Authority
@@ -138,10 +138,8 @@ def http_body() -> tuple[Bench, bytes]:
     port = HttpPort(
         "metastore",
         None,
-        max_header_bytes=1 << 15,
-        max_message_bytes=1 << 20,
-        header_timeout_s=60,
-        buffers=BufferBudget(1 << 24, lambda: 0.0),
+        HttpLimits(1 << 15, 1 << 20, 60),
+        BufferBudget(1 << 24, lambda: 0.0),
     )
     head = b"POST /metastore HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n"
     return Bench(lambda upper, turns: port.protect(cast(Any, lambda: upper), turns)), head + b"1\r\nx\r\n" * ITEMS
@@ -258,10 +256,8 @@ def http_over_tls(authority: Authority) -> Bench:
     http = HttpPort(
         "metastore",
         None,
-        max_header_bytes=1 << 15,
-        max_message_bytes=1 << 20,
-        header_timeout_s=LIMIT_S,
-        buffers=BufferBudget(1 << 24, lambda: 0.0),
+        HttpLimits(1 << 15, 1 << 20, LIMIT_S),
+        BufferBudget(1 << 24, lambda: 0.0),
     )
     return Bench(lambda upper, turns: port.protect(cast(Any, http.protect(cast(Any, lambda: upper), turns)), turns))
 

@@ -9,9 +9,9 @@ import secrets
 import socket
 import ssl
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hms_cache.app.security.authentication import directory_options, kerberos_options
 from hms_cache.app.security.authorization import authenticates, policy_file, policy_service, require_authentication
@@ -29,16 +29,25 @@ from hms_cache.errors import StartupError
 if TYPE_CHECKING:
     from hms_cache.app.checks import Findings
 
+T = TypeVar("T")
+
 _STRANGER = "hms-cache-check"
 """A user whom no directory has."""
 
 
-def check_security(findings: Findings, settings: Settings) -> None:
-    """All of them, each only if it is turned on."""
+def _made(findings: Findings, make: Callable[[], T]) -> T | None:
+    """What is made of the settings; None if they are wrong, which is told."""
     try:
-        ports = settings_of_ports(settings)
+        return make()
     except StartupError as error:
         findings.error(error.problem, error.remedy)
+        return None
+
+
+def check_security(findings: Findings, settings: Settings) -> None:
+    """All of them, each only if it is turned on."""
+    ports = _made(findings, lambda: settings_of_ports(settings))
+    if ports is None:
         return
     if len(ports) == 1:
         _check_ports(findings, ports)
@@ -98,10 +107,8 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
 
 
 def _check_certificate(findings: Findings, settings: Settings) -> None:
-    try:
-        context = server_context(settings.server, asks_clients=False)
-    except StartupError as error:
-        findings.error(error.problem, error.remedy)
+    context = _made(findings, lambda: server_context(settings.server, asks_clients=False))
+    if context is None:
         return
     file = settings.server.tls_certificate_file
     trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -142,10 +149,8 @@ def _check_certificate(findings: Findings, settings: Settings) -> None:
 
 
 def _check_keytab(findings: Findings, settings: Settings) -> None:
-    try:
-        options = kerberos_options(settings.authentication)
-    except StartupError as error:
-        findings.error(error.problem, error.remedy)
+    options = _made(findings, lambda: kerberos_options(settings.authentication))
+    if options is None:
         return
     import gssapi
 
@@ -166,10 +171,8 @@ def _check_keytab(findings: Findings, settings: Settings) -> None:
 
 
 def _check_directory(findings: Findings, settings: Settings) -> None:
-    try:
-        options = directory_options(settings.authentication)
-    except StartupError as error:
-        findings.error(error.problem, error.remedy)
+    options = _made(findings, lambda: directory_options(settings.authentication))
+    if options is None:
         return
     for url in options.urls:
         try:

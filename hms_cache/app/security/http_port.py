@@ -9,7 +9,7 @@ from hms_cache.config.sections import AuthenticationSettings
 from hms_cache.errors import StartupError
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.transports.client_networks import client_networks
-from hms_cache.server.transports.http import HttpPort
+from hms_cache.server.transports.http import HttpLimits, HttpPort
 
 
 def http_port(settings: Settings, tokens: BearerTokens | None, buffers: BufferBudget) -> HttpPort | None:
@@ -39,11 +39,13 @@ def http_port(settings: Settings, tokens: BearerTokens | None, buffers: BufferBu
     return HttpPort(
         server.http_path,
         tokens if authentication.jwt_jwks_url else None,
-        max_header_bytes=server.http_max_header_bytes,
-        max_message_bytes=server.max_message_bytes,
-        header_timeout_s=server.http_header_timeout_s,
-        buffers=buffers,
-        message_timeout_s=finite_s(server.message_timeout_s),
+        HttpLimits(
+            server.http_max_header_bytes,
+            server.max_message_bytes,
+            server.http_header_timeout_s,
+            finite_s(server.message_timeout_s),
+        ),
+        buffers,
         network_of=client_networks(server.client_ipv6_prefix_length),
     )
 

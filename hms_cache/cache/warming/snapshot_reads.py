@@ -272,18 +272,19 @@ class Moment:
         except NoSuchObjectException:
             return None
 
-    def _table(self, key: TableName) -> Table | None:
+    def _table(self, one: Wanted) -> tuple[TableName, Table | None]:
+        """The table that something of is wanted: its name, and itself if there is one."""
+        key = one.key
+        assert isinstance(key, TableName)
         if key not in self._tables:
             try:
                 self._tables[key] = self._store.tables.get_table(TableName(*key))
             except NoSuchObjectException:
                 self._tables[key] = None
-        return self._tables[key]
+        return key, self._tables[key]
 
     def _read_table(self, one: Wanted) -> list[Loaded]:
-        key = one.key
-        assert isinstance(key, TableName)
-        table = self._table(key)
+        key, table = self._table(one)
         if table is None:
             # Absence is answered from complete names only (P6).
             return self._read(Wanted(key.in_database, Facet.TABLE_NAMES))
@@ -314,9 +315,7 @@ class Moment:
         return ValidWriteIdList.parse(text) if text is not None else None
 
     def _read_partitions(self, one: Wanted) -> list[Loaded]:
-        key = one.key
-        assert isinstance(key, TableName)
-        table = self._table(key)
+        key, table = self._table(one)
         if table is None:
             return self._read(Wanted(key.in_database, Facet.TABLE_NAMES))
         if key in self._excluded:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BooleanType, StructField, StructType
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.Thrift import TException
 from thrift.TSerialization import serialize
@@ -16,6 +16,7 @@ from hms_cache.jobs.files.trees import TreeLister
 from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
+from hms_cache.jobs.sources.fields import LONG, STRING, fields, required
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 from hms_cache.values import frozen
@@ -24,55 +25,46 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-_STRING, _LONG = StringType(), LongType()
-_OWNER = [StructField(name, _STRING, False) for name in TABLE_COLUMNS]
+_OWNER = required(STRING, *TABLE_COLUMNS)
 
-SLICES = StructType([*_OWNER, StructField("partitions", ArrayType(_STRING, False), False)])
+SLICES = StructType([*_OWNER, *required(ArrayType(STRING, False), "partitions")])
 """Names of some partitions of a table."""
 
 PLACES = StructType(
     [
         *_OWNER,
         # Null: the table itself, which has no partitions.
-        StructField("partition", _STRING),
-        StructField("location", _STRING, False),
+        *fields(STRING, "partition"),
+        *required(STRING, "location"),
         # Of its struct as clients are sent it.
-        StructField("encoded_bytes", _LONG, False),
+        *required(LONG, "encoded_bytes"),
         # As its parameters say.
-        StructField("recorded_files", _LONG),
-        StructField("recorded_bytes", _LONG),
+        *fields(LONG, "recorded_files", "recorded_bytes"),
         # Why it could not be read, or listed. Then nothing else is known.
-        StructField("problem", _STRING),
+        *fields(STRING, "problem"),
     ]
 )
 """Where the catalog says that data is."""
 
 _FIGURES = [
-    StructField("files", _LONG),
-    StructField("bytes", _LONG),
-    StructField("small_files", _LONG),
-    StructField("blocks", _LONG),
+    *fields(LONG, "files", "bytes", "small_files", "blocks"),
     # Of the last modification, in microseconds since 1970; 0 where the file system does not say.
-    StructField("newest_us", _LONG),
+    *fields(LONG, "newest_us"),
     # Directories between it and its deepest file.
-    StructField("depth", _LONG),
+    *fields(LONG, "depth"),
 ]
 
 LISTED = StructType([*PLACES.fields, StructField("exists", BooleanType(), False), *_FIGURES])
 """The same with what is there."""
 
-ROOTS = StructType(
-    [*_OWNER, StructField("location", _STRING, False), StructField("keys", ArrayType(_STRING, False), False)]
-)
+ROOTS = StructType([*_OWNER, *required(STRING, "location"), *required(ArrayType(STRING, False), "keys")])
 """Partitioned tables: their directories, and their partition keys."""
 
 FOUND = StructType(
     [
         *_OWNER,
-        StructField("kind", _STRING, False),
-        StructField("location", _STRING, False),
-        StructField("partition", _STRING),
-        StructField("problem", _STRING),
+        *required(STRING, "kind", "location"),
+        *fields(STRING, "partition", "problem"),
         # Of a partition's directory only.
         *_FIGURES,
     ]
@@ -189,9 +181,7 @@ def directories_below(roots: DataFrame, slices: int, options: ListingOptions) ->
                 figures = {} if one.files is None else asdict(one.files)
                 yield owner | figures | asdict(one.found)
 
-    between = StructType(
-        [*FOUND.fields, StructField("root", _STRING, False), StructField("keys", ArrayType(_STRING, False), False)]
-    )
+    between = StructType([*FOUND.fields, *required(STRING, "root"), *required(ArrayType(STRING, False), "keys")])
     return _mapped(_mapped(roots, prefixes, between).repartition(slices), trees, FOUND)
 
 

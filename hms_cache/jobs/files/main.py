@@ -8,7 +8,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.Thrift import TException
 from thrift.TSerialization import serialize
@@ -23,6 +23,7 @@ from hms_cache.jobs.files.results import Results
 from hms_cache.jobs.files.transform import DIFFERENCES, OK, differences, directories, sizes, unknown_directories
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
 from hms_cache.jobs.sources.catalog_reader import tables_within
+from hms_cache.jobs.sources.fields import LONG, STRING, required
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS, TableScope, shown_name
 from hms_cache.metadata.object_names import TableName, table_name
@@ -38,9 +39,8 @@ _FOUND_DIFFERENCES = 3
 _WITH_FILES = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
 _TABLES = StructType(
     [
-        *(StructField(name, StringType(), False) for name in TABLE_COLUMNS),
-        StructField("columns", LongType(), False),
-        StructField("encoded_bytes", LongType(), False),
+        *required(STRING, *TABLE_COLUMNS),
+        *required(LONG, "columns", "encoded_bytes"),
     ]
 )
 _PROTOCOL = TBinaryProtocolAcceleratedFactory()

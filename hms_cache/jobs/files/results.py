@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Window
 from pyspark.sql import functions as f
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from hms_cache.jobs.files.directories import UNREADABLE
 from hms_cache.jobs.files.transform import DIRECTORIES
+from hms_cache.jobs.sources.fields import LONG, STRING, TIME, required
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS, TableScope
 from hms_cache.metadata.names import DEFAULT_CATALOG
 
@@ -32,14 +33,10 @@ KEPT_DIRECTORIES = StructType([*DIRECTORIES.fields, _CHANGE, _RUN])
 RUNS = StructType(
     [
         # The full run that this one goes back to: itself, of a full one.
-        StructField("base", StringType(), False),
-        StructField("started_at", TimestampType(), False),
-        StructField("ended_at", TimestampType(), False),
-        StructField("scope", StringType(), False),
-        StructField("tables", LongType(), False),
-        StructField("directories", LongType(), False),
-        StructField("written", LongType(), False),
-        StructField("differences", LongType(), False),
+        *required(STRING, "base"),
+        *required(TIME, "started_at", "ended_at"),
+        *required(STRING, "scope"),
+        *required(LONG, "tables", "directories", "written", "differences"),
         _RUN,
     ]
 )

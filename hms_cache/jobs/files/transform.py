@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as f
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import LongType, StructType
 
 from hms_cache.jobs.files.directories import EMPTY, MISSING, ORPHAN, OUTDATED, PARTITION, UNREADABLE, UNREGISTERED
 from hms_cache.jobs.files.listing import FOUND
+from hms_cache.jobs.sources.fields import LONG, STRING, TIME, fields, required
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 
 if TYPE_CHECKING:
@@ -16,30 +17,26 @@ if TYPE_CHECKING:
 
 DIFFERENCES = StructType(
     [
-        *(StructField(name, StringType(), False) for name in TABLE_COLUMNS),
+        *required(STRING, *TABLE_COLUMNS),
         # missing: a partition without its directory; empty: a directory without files; unregistered: a directory with
         # files that no partition has; orphan: one that is no partition's by its name, or whose partition lies
         # elsewhere; outdated: other numbers of files or bytes than the catalog's; unreadable: it could not be listed.
-        StructField("kind", StringType(), False),
-        StructField("partition", StringType()),
-        StructField("location", StringType(), False),
-        StructField("problem", StringType()),
+        *required(STRING, "kind"),
+        *fields(STRING, "partition"),
+        *required(STRING, "location"),
+        *fields(STRING, "problem"),
     ]
 )
 
 DIRECTORIES = StructType(
     [
         *DIFFERENCES.fields,
-        StructField("files", LongType()),
-        StructField("bytes", LongType()),
-        StructField("small_files", LongType()),
-        StructField("blocks", LongType()),
+        *fields(LONG, "files", "bytes", "small_files", "blocks"),
         # Directories between it and its deepest file.
-        StructField("depth", LongType()),
-        StructField("newest_file_at", TimestampType()),
+        *fields(LONG, "depth"),
+        *fields(TIME, "newest_file_at"),
         # As the catalog's parameters say.
-        StructField("recorded_files", LongType()),
-        StructField("recorded_bytes", LongType()),
+        *fields(LONG, "recorded_files", "recorded_bytes"),
     ]
 )
 

@@ -10,18 +10,19 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import StructType
+
+from hms_cache.jobs.sources.fields import LONG, STRING, TIME, fields
 
 CALLERS = StructType(
     [
-        StructField("event_id", LongType()),
-        StructField("called_at", TimestampType()),
+        *fields(LONG, "event_id"),
+        *fields(TIME, "called_at"),
         # As the client called itself, or the name that its authentication gave it.
-        StructField("caller", StringType()),
+        *fields(STRING, "caller"),
         # As it authenticated; null: it did not.
-        StructField("caller_principal", StringType()),
-        StructField("caller_address", StringType()),
-        StructField("method", StringType()),
+        *fields(STRING, "caller_principal"),
+        *fields(STRING, "caller_address", "method"),
     ]
 )
 """A row for each event. `called_at`: when the line was written; null where lines have no time."""

@@ -7,43 +7,29 @@ from __future__ import annotations
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import (
-    DateType,
-    IntegerType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import DateType, LongType, StructField, StructType
+
+from hms_cache.jobs.sources.fields import INTEGER, LONG, STRING, TIME, fields
 
 HISTORY = StructType(
     [
-        StructField("event_id", LongType()),
-        StructField("event_time", TimestampType()),
-        StructField("event_type", StringType()),
+        *fields(LONG, "event_id"),
+        *fields(TIME, "event_time"),
+        *fields(STRING, "event_type"),
         # created, altered, renamed, truncated, dropped, written, statistics, transaction or other
-        StructField("change", StringType()),
-        StructField("catalog", StringType()),
-        StructField("database", StringType()),
-        StructField("table", StringType()),
+        *fields(STRING, "change"),
+        *fields(STRING, "catalog", "database", "table"),
         # Of a rename: database.table before it.
-        StructField("old_name", StringType()),
+        *fields(STRING, "old_name"),
         # Who did it, as far as the log knows: the owner of what was created, who Hive says modified a table last.
-        StructField("actor", StringType()),
+        *fields(STRING, "actor"),
         # The server that wrote it, and its principal.
-        StructField("server", StringType()),
-        StructField("service_principal", StringType()),
+        *fields(STRING, "server", "service_principal"),
         # Who called, and what, by the audit log: see `callers`.
-        StructField("caller", StringType()),
-        StructField("caller_principal", StringType()),
-        StructField("caller_address", StringType()),
-        StructField("method", StringType()),
-        StructField("partitions", IntegerType()),
-        StructField("files", IntegerType()),
-        StructField("transaction_id", LongType()),
-        StructField("write_id", LongType()),
-        StructField("message", StringType()),
+        *fields(STRING, "caller", "caller_principal", "caller_address", "method"),
+        *fields(INTEGER, "partitions", "files"),
+        *fields(LONG, "transaction_id", "write_id"),
+        *fields(STRING, "message"),
     ]
 )
 """A row for each event, without the columns of the directories."""

@@ -2,129 +2,72 @@
 
 from __future__ import annotations
 
-from pyspark.sql.types import (
-    ArrayType,
-    BinaryType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import ArrayType, BinaryType, DoubleType, MapType, StructType
 
-_STRING, _LONG, _INTEGER, _TIME = StringType(), LongType(), IntegerType(), TimestampType()
-_PARAMETERS = MapType(_STRING, _STRING)
-_FIELDS = ArrayType(
-    StructType([StructField("name", _STRING), StructField("type", _STRING), StructField("comment", _STRING)])
-)
+from hms_cache.jobs.sources.fields import BOOLEAN, INTEGER, LONG, STRING, TIME, fields, required
 
+_PARAMETERS = MapType(STRING, STRING)
+_FIELDS = ArrayType(StructType(fields(STRING, "name", "type", "comment")))
 
-def _schema(required: int, **columns: DataType) -> StructType:
-    """The first `required` columns are never null."""
-    return StructType(
-        [StructField(name, kind, index >= required) for index, (name, kind) in enumerate(columns.items())]
-    )
-
-
-DATABASES = _schema(
-    2,
-    catalog=_STRING,
-    database=_STRING,
-    description=_STRING,
-    location=_STRING,
-    managed_location=_STRING,
-    owner=_STRING,
-    owner_type=_STRING,
-    created_at=_TIME,
-    parameters=_PARAMETERS,
+DATABASES = StructType(
+    [
+        *required(STRING, "catalog", "database"),
+        *fields(STRING, "description", "location", "managed_location", "owner", "owner_type"),
+        *fields(TIME, "created_at"),
+        *fields(_PARAMETERS, "parameters"),
+    ]
 )
-TABLES = _schema(
-    3,
-    catalog=_STRING,
-    database=_STRING,
-    table=_STRING,
-    table_id=_LONG,
-    table_type=_STRING,
-    owner=_STRING,
-    owner_type=_STRING,
-    created_at=_TIME,
-    last_access_at=_TIME,
-    location=_STRING,
-    input_format=_STRING,
-    output_format=_STRING,
-    serde=_STRING,
-    serde_parameters=_PARAMETERS,
-    bucket_count=_INTEGER,
-    bucket_columns=ArrayType(_STRING),
-    sort_columns=ArrayType(_STRING),
-    columns=_FIELDS,
-    partition_keys=_FIELDS,
-    parameters=_PARAMETERS,
-    num_files=_LONG,
-    num_rows=_LONG,
-    total_size=_LONG,
-    view_original_text=_STRING,
-    view_expanded_text=_STRING,
-    write_id=_LONG,
+TABLES = StructType(
+    [
+        *required(STRING, "catalog", "database", "table"),
+        *fields(LONG, "table_id"),
+        *fields(STRING, "table_type", "owner", "owner_type"),
+        *fields(TIME, "created_at", "last_access_at"),
+        *fields(STRING, "location", "input_format", "output_format", "serde"),
+        *fields(_PARAMETERS, "serde_parameters"),
+        *fields(INTEGER, "bucket_count"),
+        *fields(ArrayType(STRING), "bucket_columns", "sort_columns"),
+        *fields(_FIELDS, "columns", "partition_keys"),
+        *fields(_PARAMETERS, "parameters"),
+        *fields(LONG, "num_files", "num_rows", "total_size"),
+        *fields(STRING, "view_original_text", "view_expanded_text"),
+        *fields(LONG, "write_id"),
+    ]
 )
-COLUMNS = _schema(
-    5,
-    catalog=_STRING,
-    database=_STRING,
-    table=_STRING,
-    column=_STRING,
-    position=_INTEGER,
-    type=_STRING,
-    comment=_STRING,
-    is_partition_key=BooleanType(),
+COLUMNS = StructType(
+    [
+        *required(STRING, "catalog", "database", "table", "column"),
+        *required(INTEGER, "position"),
+        *fields(STRING, "type", "comment"),
+        *fields(BOOLEAN, "is_partition_key"),
+    ]
 )
-PARTITIONS = _schema(
-    4,
-    catalog=_STRING,
-    database=_STRING,
-    table=_STRING,
-    partition=_STRING,
-    values=ArrayType(_STRING),
-    created_at=_TIME,
-    last_access_at=_TIME,
-    location=_STRING,
-    input_format=_STRING,
-    output_format=_STRING,
-    serde=_STRING,
-    parameters=_PARAMETERS,
-    num_files=_LONG,
-    num_rows=_LONG,
-    total_size=_LONG,
-    write_id=_LONG,
+PARTITIONS = StructType(
+    [
+        *required(STRING, "catalog", "database", "table", "partition"),
+        *fields(ArrayType(STRING), "values"),
+        *fields(TIME, "created_at", "last_access_at"),
+        *fields(STRING, "location", "input_format", "output_format", "serde"),
+        *fields(_PARAMETERS, "parameters"),
+        *fields(LONG, "num_files", "num_rows", "total_size", "write_id"),
+    ]
 )
 STATISTICS = StructType(
     [
-        StructField("catalog", _STRING, False),
-        StructField("database", _STRING, False),
-        StructField("table", _STRING, False),
+        *required(STRING, "catalog", "database", "table"),
         # Null: of the table itself.
-        StructField("partition", _STRING),
-        StructField("column", _STRING, False),
-        StructField("type", _STRING),
-        StructField("engine", _STRING),
-        StructField("last_analyzed_at", _TIME),
+        *fields(STRING, "partition"),
+        *required(STRING, "column"),
+        *fields(STRING, "type", "engine"),
+        *fields(TIME, "last_analyzed_at"),
         # boolean, long, double, string, binary, decimal, date or timestamp: which of the following apply.
-        StructField("kind", _STRING),
+        *fields(STRING, "kind"),
         # As texts, since their type differs: a number, an ISO date, an ISO time in UTC.
-        StructField("low_value", _STRING),
-        StructField("high_value", _STRING),
-        StructField("num_nulls", _LONG),
-        StructField("num_distinct", _LONG),
-        StructField("average_length", DoubleType()),
-        StructField("max_length", _LONG),
-        StructField("num_trues", _LONG),
-        StructField("num_falses", _LONG),
-        StructField("bit_vector", BinaryType()),
+        *fields(STRING, "low_value", "high_value"),
+        *fields(LONG, "num_nulls", "num_distinct"),
+        *fields(DoubleType(), "average_length"),
+        *fields(LONG, "max_length", "num_trues", "num_falses"),
+        *fields(BinaryType(), "bit_vector"),
     ]
 )
 SCHEMAS = {

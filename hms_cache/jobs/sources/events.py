@@ -34,7 +34,7 @@ from pyspark.sql.datasource import (
     LessThan,
     LessThanOrEqual,
 )
-from pyspark.sql.types import LongType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import StructType
 
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_rows import time_of
@@ -45,6 +45,7 @@ from hms_cache.jobs.sources.event_range import (
     place_after,
     read_events,
 )
+from hms_cache.jobs.sources.fields import LONG, STRING, TIME, fields, required
 from hms_cache.jobs.sources.options import (
     all_options,
     chosen_columns,
@@ -66,15 +67,13 @@ MESSAGES = ("json", "raw", "none")
 
 SCHEMA = StructType(
     [
-        StructField("event_id", LongType(), False),
-        StructField("event_time", TimestampType()),
-        StructField("event_type", StringType(), False),
-        StructField("catalog", StringType()),
-        StructField("database", StringType()),
-        StructField("table", StringType()),
+        *required(LONG, "event_id"),
+        *fields(TIME, "event_time"),
+        *required(STRING, "event_type"),
+        *fields(STRING, "catalog", "database", "table"),
         # Null where it is not asked for, or cannot be unpacked.
-        StructField("message", StringType()),
-        StructField("message_format", StringType()),
+        *fields(STRING, "message"),
+        *fields(STRING, "message_format"),
     ]
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient
@@ -44,14 +45,18 @@ class MetastoreReader:
         """`uris`, `fills_cache`: as in `MetastoreClient`. Raises ConfigurationError."""
         self._client = MetastoreClient(uris, fills_cache=fills_cache)
 
+    def _answer(self, absent: Any, method: str, *arguments: Any) -> Any:
+        """What the call answers; `absent` where what it is about is not there, or no more."""
+        try:
+            return self._client.call(method, *arguments)
+        except NoSuchObjectException:
+            return absent
+
     def catalog_names(self) -> list[str]:
         return sorted(self._client.call("get_catalogs").names)
 
     def database_names(self, catalog: str) -> list[str]:
-        try:
-            return sorted(self._client.call("get_databases", in_catalog(catalog, "*")))
-        except NoSuchObjectException:
-            return []
+        return sorted(self._answer([], "get_databases", in_catalog(catalog, "*")))
 
     def databases(self, catalog: str, names: Sequence[str]) -> list[Database]:
         found = []
@@ -63,10 +68,7 @@ class MetastoreReader:
         return found
 
     def table_names(self, catalog: str, database: str) -> list[str]:
-        try:
-            return sorted(self._client.call("get_all_tables", in_catalog(catalog, database)))
-        except NoSuchObjectException:
-            return []
+        return sorted(self._answer([], "get_all_tables", in_catalog(catalog, database)))
 
     def tables(self, catalog: str, database: str, names: Sequence[str]) -> list[Table]:
         found: list[Table] = []
@@ -127,13 +129,9 @@ class MetastoreReader:
         return self._partition_names(table, _EVERY_ONE)
 
     def _partition_names(self, table: TableName, most: int) -> list[str]:
-        try:
-            names: list[str] = self._client.call(
-                "get_partition_names", in_catalog(table.catalog, table.database), table.table, most
-            )
-            return names
-        except NoSuchObjectException:
-            return []
+        database = in_catalog(table.catalog, table.database)
+        names: list[str] = self._answer([], "get_partition_names", database, table.table, most)
+        return names
 
     def table_statistics(self, table: Table, engine: str) -> list[ColumnStatistics]:
         request = TableStatsRequest(
@@ -143,11 +141,8 @@ class MetastoreReader:
             catName=table.catName,
             engine=engine,
         )
-        try:
-            found = self._client.call("get_table_statistics_req", request).tableStats
-        except NoSuchObjectException:
-            return []
-        return [_statistics(table, None, found, engine)] if found else []
+        found = self._answer(None, "get_table_statistics_req", request)
+        return [_statistics(table, None, found.tableStats, engine)] if found is not None and found.tableStats else []
 
     def partition_statistics(self, table: Table, names: Sequence[str], engine: str) -> list[ColumnStatistics]:
         answers: list[ColumnStatistics] = []
@@ -160,11 +155,11 @@ class MetastoreReader:
                 catName=table.catName,
                 engine=engine,
             )
-            try:
-                found = self._client.call("get_partitions_statistics_req", request).partStats
-            except NoSuchObjectException:
-                return answers
-            answers.extend(_statistics(table, name, found[name], engine) for name in sorted(found))
+            found = self._answer(None, "get_partitions_statistics_req", request)
+            if found is None:
+                break
+            by_name = found.partStats
+            answers.extend(_statistics(table, name, by_name[name], engine) for name in sorted(by_name))
         return answers
 
     def close(self) -> None:

@@ -11,11 +11,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pyspark.sql.types import ArrayType, BooleanType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, StructType
 
 from hms_cache.jobs.files.directories import OF_DIRECTORIES, DirectoryFiles, DirectoryLister, is_hidden
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
+from hms_cache.jobs.sources.fields import BOOLEAN, LONG, STRING, fields, required
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 from hms_cache.jobs.statistics.acid import COMPACTED, AcidDirectory, Snapshot, state_of
@@ -35,24 +36,23 @@ how many partitions' are."""
 
 FOUND = StructType(
     [
-        *(StructField(name, StringType(), False) for name in TABLE_COLUMNS),
+        *required(STRING, *TABLE_COLUMNS),
         # Null: of the table itself.
-        StructField("partition", StringType()),
-        StructField("location", StringType(), False),
+        *fields(STRING, "partition"),
+        *required(STRING, "location"),
         # Null: they could not be listed.
-        StructField("files", StringType()),
-        StructField("problem", StringType()),
+        *fields(STRING, "files"),
+        *fields(STRING, "problem"),
         # What is to be read of it; null: all.
-        StructField("sample", ArrayType(StringType(), False)),
-        StructField("sample_bytes", LongType()),
+        *fields(ArrayType(STRING, False), "sample"),
+        *fields(LONG, "sample_bytes"),
         # As its parameters say.
-        StructField("recorded", StringType()),
-        StructField("rows", LongType()),
-        StructField("was_sampled", BooleanType(), False),
+        *fields(STRING, "recorded"),
+        *fields(LONG, "rows"),
+        *required(BOOLEAN, "was_sampled"),
         # `Layout`, of transactional tables.
-        StructField("rows_in", ArrayType(StringType(), False)),
-        StructField("deletes_in", ArrayType(StringType(), False)),
-        StructField("hidden", ArrayType(LongType(), False)),
+        *fields(ArrayType(STRING, False), "rows_in", "deletes_in"),
+        *fields(ArrayType(LONG, False), "hidden"),
     ]
 )
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from pyspark.sql.types import ArrayType, BooleanType, IntegerType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, StructField, StructType
 
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.sources.catalog_reader import TableName
+from hms_cache.jobs.sources.fields import BOOLEAN, INTEGER, STRING, fields, required
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, PartitionsStatsRequest, TableStatsRequest
 
@@ -19,23 +20,22 @@ if TYPE_CHECKING:
 PARTITIONS_OF_A_SLICE = 500
 """Partitions looked at in one call: the statistics of each column come with it, some 100 bytes."""
 
-_NAMES = ArrayType(StringType(), False)
+_NAMES = ArrayType(STRING, False)
 SLICES = StructType(
     [
-        *(StructField(name, StringType(), False) for name in TABLE_COLUMNS),
-        StructField("columns", _NAMES, False),
+        *required(STRING, *TABLE_COLUMNS),
+        *required(_NAMES, "columns"),
         # Null: the table itself.
-        StructField("partitions", _NAMES),
+        *fields(_NAMES, "partitions"),
         # How many the table has.
-        StructField("partitions_in_all", IntegerType(), False),
+        *required(INTEGER, "partitions_in_all"),
         # `acid.Snapshot`; null: the table is not transactional.
         StructField(
             "snapshot",
             StructType(
                 [
-                    StructField("transactions", StringType(), False),
-                    StructField("write_ids", StringType(), False),
-                    StructField("is_full", BooleanType(), False),
+                    *required(STRING, "transactions", "write_ids"),
+                    *required(BOOLEAN, "is_full"),
                 ]
             ),
         ),
@@ -43,8 +43,8 @@ SLICES = StructType(
 )
 LACKING = StructType(
     [
-        *(StructField(name, StringType(), False) for name in TABLE_COLUMNS),
-        StructField("partition", StringType()),
+        *required(STRING, *TABLE_COLUMNS),
+        *fields(STRING, "partition"),
     ]
 )
 

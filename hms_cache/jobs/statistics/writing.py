@@ -12,12 +12,13 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.types import BinaryType, BooleanType, IntegerType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import BinaryType, StructType
 from thrift.Thrift import TException
 
 from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.frame.reasons import reason_of
+from hms_cache.jobs.sources.fields import BOOLEAN, INTEGER, LONG, STRING, fields, required
 from hms_cache.jobs.statistics.acid import Snapshot
 from hms_cache.jobs.statistics.columns import StatisticsColumn
 from hms_cache.jobs.statistics.data_files import FigureLister, Figures, UnitFiles, are_most
@@ -60,17 +61,16 @@ FILES_CHANGED = "its files changed while they were read; the next run reads them
 OUTCOME = StructType(
     [
         # Its number, where several are worked on together.
-        StructField("table", IntegerType(), False),
-        StructField("written", LongType(), False),
-        StructField("rows", LongType(), False),
+        *required(INTEGER, "table"),
+        *required(LONG, "written", "rows"),
         # Null: of the table itself, where a failure is told.
-        StructField("partition", StringType()),
-        StructField("failure", StringType()),
+        *fields(STRING, "partition"),
+        *fields(STRING, "failure"),
         # Nothing was read of the partition: Spark has to (`small_files`).
-        StructField("is_left", BooleanType(), False),
+        *required(BOOLEAN, "is_left"),
         # An encoded `AggrStats` of all that the task wrote, in a row of its own.
-        StructField("together", BinaryType()),
-        StructField("totals", StringType()),
+        *fields(BinaryType(), "together"),
+        *fields(STRING, "totals"),
     ]
 )
 """What became of a batch: so many partitions written, of so many rows; or a partition that was not, and why. The last

@@ -13,12 +13,13 @@ from contextlib import closing
 from typing import Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import LongType, StringType, StructField, StructType
+from pyspark.sql.types import StructType
 
 from hms_cache.batches import batches
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, packed
 from hms_cache.jobs.sources.database_reader import DatabaseReader
+from hms_cache.jobs.sources.fields import LONG, STRING, fields, required
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.options import SliceSize, positive
 from hms_cache.jobs.sources.scope import TableScope
@@ -31,21 +32,16 @@ SLICE_SIZE = SliceSize(tables=100, partitions=5_000)
 
 SCHEMA = StructType(
     [
-        StructField("server", StringType(), False),
-        StructField("catalog", StringType(), False),
-        StructField("database", StringType(), False),
-        StructField("table", StringType()),
-        StructField("partition", StringType()),
+        *required(STRING, "server", "catalog", "database"),
+        *fields(STRING, "table", "partition"),
         # database, tables, table, partitions, partition or statistics; null in a row that only counts.
-        StructField("kind", StringType()),
+        *fields(STRING, "kind"),
         # different, undecided, or compared: the row of each task that counts its objects.
-        StructField("outcome", StringType(), False),
-        StructField("field", StringType()),
-        StructField("held", StringType()),
-        StructField("stored", StringType()),
-        StructField("compared", LongType()),
+        *required(STRING, "outcome"),
+        *fields(STRING, "field", "held", "stored"),
+        *fields(LONG, "compared"),
         # Of a finding: the newest event when it was looked at last.
-        StructField("event_id", LongType()),
+        *fields(LONG, "event_id"),
     ]
 )
 

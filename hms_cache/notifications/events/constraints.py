@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications import tjson
-from hms_cache.notifications.events.base import Event, scope_of_row
+from hms_cache.notifications.events.base import Event
 from hms_cache.notifications.scope import EVERYTHING, Scope, scope_of_tables
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.values import frozen
@@ -90,7 +90,3 @@ class ConstraintDropped(Event):
     """A foreign key may be dropped under the name of either of its tables; the other one is not named."""
 
     constraint_name: str | None = None
-
-    @property
-    def scope(self) -> Scope:
-        return scope_of_row(self.header)

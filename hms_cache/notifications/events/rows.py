@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
@@ -26,6 +26,10 @@ class EventRow(NamedTuple):
     keeps_tables: bool = False
 
 
+_FIELDS = ("eventId", "eventTime", "eventType", "catName", "dbName", "tableName", "message", "messageFormat")
+"""Of `NotificationEvent`, in the order of a `NotificationRow`."""
+
+
 class NotificationRow(NamedTuple):
     """A row of NOTIFICATION_LOG as read. ``event_time_s`` is the clock of the server that wrote it."""
 
@@ -41,16 +45,12 @@ class NotificationRow(NamedTuple):
     @classmethod
     def received(cls, event: ttypes.NotificationEvent) -> NotificationRow:
         """The row that a metastore answered as this struct."""
-        return cls(
-            event.eventId,
-            event.eventTime,
-            event.eventType,
-            event.catName,
-            event.dbName,
-            event.tableName,
-            event.message,
-            event.messageFormat,
-        )
+        return cls(*(getattr(event, name) for name in _FIELDS))
+
+    def sent(self) -> ttypes.NotificationEvent:
+        """The struct that a metastore answers."""
+        values: dict[str, Any] = dict(zip(_FIELDS, self, strict=True))
+        return ttypes.NotificationEvent(**values | {"message": self.message or ""})
 
 
 class EventHeader(NamedTuple):

@@ -21,7 +21,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 
-@handlers.read("get_catalog", audit=lambda a: f"get_catalog: {a.catName.name}")
+@handlers.read("get_catalog", about=lambda a: a.catName.name)
 def get_catalog(call: Call, arguments: methods.get_catalog_args) -> GetCatalogResponse:
     if arguments.catName.name is None:
         raise MetaException("Catalog name cannot be null")
@@ -51,20 +51,20 @@ def drop_catalog(call: Call, arguments: methods.drop_catalog_args) -> None:
     call.stores.writes.catalogs.drop_catalog(request.name, if_exists=bool(request.ifExists))
 
 
-@handlers.read("get_database", audit=lambda a: f"get_database: {a.name}")
+@handlers.read("get_database", about=lambda a: a.name)
 def get_database(call: Call, arguments: methods.get_database_args) -> Database:
     found = call.stores.reads.databases.get_database(database_name(arguments.name))
     return call.stores.auxiliary.translation.database(found, None)
 
 
-@handlers.read("get_database_req", audit=lambda a: f"get_database: {a.request.name}")
+@handlers.read("get_database_req", about=lambda a: a.request.name)
 def get_database_req(call: Call, arguments: methods.get_database_req_args) -> Database:
     request = arguments.request
     found = call.stores.reads.databases.get_database(database_name(request.name, request.catalogName))
     return call.stores.auxiliary.translation.database(found, request.processorCapabilities)
 
 
-@handlers.read("get_databases", audit=lambda a: f"get_databases: {a.pattern}")
+@handlers.read("get_databases", about=lambda a: a.pattern)
 def get_databases(call: Call, arguments: methods.get_databases_args) -> list[str]:
     if arguments.pattern == "":
         return []  # a pattern of no name; absent it stands for all names
@@ -83,7 +83,7 @@ def get_databases_req(call: Call, arguments: methods.get_databases_req_args) -> 
     return GetDatabaseObjectsResponse(databases=call.stores.reads.databases.get_databases(catalog, pattern))
 
 
-@handlers.write("create_database", audit=lambda a: f"create_database: {a.database}")
+@handlers.write("create_database", about=lambda a: a.database)
 def create_database(call: Call, arguments: methods.create_database_args) -> None:
     database: Database = arguments.database
     _create(call, database)
@@ -126,7 +126,7 @@ def alter_database(call: Call, arguments: methods.alter_database_args) -> None:
     _alter(call, arguments.dbname, arguments.db)
 
 
-@handlers.write("alter_database_req", audit=lambda a: f"alter_database: {a.alterDbReq.oldDbName}")
+@handlers.write("alter_database_req", about=lambda a: a.alterDbReq.oldDbName)
 def alter_database_req(call: Call, arguments: methods.alter_database_req_args) -> None:
     _alter(call, arguments.alterDbReq.oldDbName, arguments.alterDbReq.newDb)
 
@@ -138,7 +138,7 @@ def _alter(call: Call, text: str, database: Database) -> None:
     call.stores.writes.databases.alter_database(DatabaseName(catalog, name), database)
 
 
-@handlers.write("drop_database", audit=lambda a: f"drop_database: {a.name}")
+@handlers.write("drop_database", about=lambda a: a.name)
 def drop_database(call: Call, arguments: methods.drop_database_args) -> None:
     catalog, name = database_name(arguments.name)
     call.stores.writes.databases.drop_database(
@@ -146,7 +146,7 @@ def drop_database(call: Call, arguments: methods.drop_database_args) -> None:
     )
 
 
-@handlers.write("drop_database_req", audit=lambda a: f"drop_database: {a.req.name}")
+@handlers.write("drop_database_req", about=lambda a: a.req.name)
 def drop_database_req(call: Call, arguments: methods.drop_database_req_args) -> AsyncOperationResp:
     """Hive's newest client needs an answer where 4.0's was void; the drop has happened when this returns."""
     request = arguments.req

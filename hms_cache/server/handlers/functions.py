@@ -20,7 +20,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 
-@handlers.read("get_function", audit=lambda a: f"get_function: {a.dbName}.{a.funcName}")
+@handlers.read("get_function", about=lambda a: f"{a.dbName}.{a.funcName}")
 def get_function(call: Call, arguments: methods.get_function_args) -> Function:
     return call.stores.reads.functions.get_function(_named(arguments.dbName, arguments.funcName))
 
@@ -31,7 +31,7 @@ def _named(database: str | None, function: str | None, catalog: str | None = Non
     return FunctionName(*database_name(database, catalog), normalize_identifier(function))
 
 
-@handlers.read("get_functions", audit=lambda a: f"get_functions: db={a.dbName} pat={a.pattern}")
+@handlers.read("get_functions", about=lambda a: f"db={a.dbName} pat={a.pattern}")
 def get_functions(call: Call, arguments: methods.get_functions_args) -> list[str]:
     return call.stores.reads.functions.get_function_names(database_name(arguments.dbName), arguments.pattern)
 
@@ -51,7 +51,7 @@ def get_all_functions(call: Call, arguments: methods.get_all_functions_args) -> 
     return GetAllFunctionsResponse(functions=call.stores.reads.functions.get_functions("hive"))
 
 
-@handlers.write("create_function", audit=lambda a: f"create_function: {a.func.dbName}.{a.func.functionName}")
+@handlers.write("create_function", about=lambda a: f"{a.func.dbName}.{a.func.functionName}")
 def create_function(call: Call, arguments: methods.create_function_args) -> None:
     function: Function = arguments.func
     function.catName, function.dbName = database_name(function.dbName, function.catName)
@@ -60,7 +60,7 @@ def create_function(call: Call, arguments: methods.create_function_args) -> None
     call.stores.writes.functions.create_function(function)
 
 
-@handlers.write("alter_function", audit=lambda a: f"alter_function: {a.dbName}.{a.funcName}")
+@handlers.write("alter_function", about=lambda a: f"{a.dbName}.{a.funcName}")
 def alter_function(call: Call, arguments: methods.alter_function_args) -> None:
     function: Function = arguments.newFunc
     if function is None:
@@ -72,6 +72,6 @@ def alter_function(call: Call, arguments: methods.alter_function_args) -> None:
     call.stores.writes.functions.alter_function(name, function)
 
 
-@handlers.write("drop_function", audit=lambda a: f"drop_function: {a.dbName}.{a.funcName}")
+@handlers.write("drop_function", about=lambda a: f"{a.dbName}.{a.funcName}")
 def drop_function(call: Call, arguments: methods.drop_function_args) -> None:
     call.stores.writes.functions.drop_function(_named(arguments.dbName, arguments.funcName))

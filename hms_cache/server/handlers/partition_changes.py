@@ -113,16 +113,17 @@ def _add(
     )
 
 
-@handlers.write("add_partition", audit=lambda a: f"add_partition : db={a.new_part.dbName} tbl={a.new_part.tableName}")
+def _add_audit(arguments: Any) -> str:
+    return f"add_partition : db={arguments.new_part.dbName} tbl={arguments.new_part.tableName}"
+
+
+@handlers.write("add_partition", audit=_add_audit)
 def add_partition(call: Call, arguments: methods.add_partition_args) -> Partition:
     partitions = [_required(arguments.new_part)]
     return _add(call, _table_of(partitions), partitions)[0]
 
 
-@handlers.write(
-    "add_partition_with_environment_context",
-    audit=lambda a: f"add_partition : db={a.new_part.dbName} tbl={a.new_part.tableName}",
-)
+@handlers.write("add_partition_with_environment_context", audit=_add_audit)
 def add_partition_with_environment_context(
     call: Call, arguments: methods.add_partition_with_environment_context_args
 ) -> Partition:

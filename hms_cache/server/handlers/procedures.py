@@ -9,7 +9,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObje
 handlers = HandlerTable()
 
 
-@handlers.write("create_stored_procedure", audit=lambda a: f"create_stored_procedure: {a.proc.dbName}.{a.proc.name}")
+@handlers.write("create_stored_procedure", about=lambda a: f"{a.proc.dbName}.{a.proc.name}")
 def create_stored_procedure(call: Call, arguments: methods.create_stored_procedure_args) -> None:
     call.stores.auxiliary.procedures.save_procedure(arguments.proc)
 

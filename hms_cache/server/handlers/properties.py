@@ -9,7 +9,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import PropertyGetResponse
 handlers = HandlerTable()
 
 
-@handlers.read("get_properties", audit=lambda a: f"get_properties: {a.req.nameSpace} {a.req.mapPrefix}")
+@handlers.read("get_properties", about=lambda a: f"{a.req.nameSpace} {a.req.mapPrefix}")
 def get_properties(call: Call, arguments: methods.get_properties_args) -> PropertyGetResponse:
     request = arguments.req
     return PropertyGetResponse(
@@ -19,7 +19,7 @@ def get_properties(call: Call, arguments: methods.get_properties_args) -> Proper
     )
 
 
-@handlers.write("set_properties", audit=lambda a: f"set_properties: {a.req.nameSpace}")
+@handlers.write("set_properties", about=lambda a: a.req.nameSpace)
 def set_properties(call: Call, arguments: methods.set_properties_args) -> bool:
     call.stores.auxiliary.properties.set(arguments.req.nameSpace, arguments.req.propertyMap or {})
     return True

@@ -51,7 +51,7 @@ def get_replication_metrics(call: Call, arguments: methods.get_replication_metri
     return ReplicationMetricList(statistics.get_replication_metrics(request.policy, request.scheduledExecutionId))
 
 
-@handlers.write("update_transaction_statistics", audit=lambda a: f"update_transaction_statistics: {a.req.tableId}")
+@handlers.write("update_transaction_statistics", about=lambda a: a.req.tableId)
 def update_transaction_statistics(call: Call, arguments: methods.update_transaction_statistics_args) -> None:
     request = arguments.req
     call.stores.auxiliary.runtime_statistics.add_changed_rows(
@@ -59,7 +59,7 @@ def update_transaction_statistics(call: Call, arguments: methods.update_transact
     )
 
 
-@handlers.write("create_type", audit=lambda a: f"create_type: {a.type.name}")
+@handlers.write("create_type", about=lambda a: a.type.name)
 def create_type(call: Call, arguments: methods.create_type_args) -> bool:
     call.stores.auxiliary.types.create(arguments.type)
     return True
@@ -70,7 +70,7 @@ def get_type(call: Call, arguments: methods.get_type_args) -> Type:
     return call.stores.auxiliary.types.get(arguments.name)
 
 
-@handlers.write("drop_type", audit=lambda a: f"drop_type: {a.type}")
+@handlers.write("drop_type", about=lambda a: a.type)
 def drop_type(call: Call, arguments: methods.drop_type_args) -> bool:
     call.stores.auxiliary.types.drop(arguments.type)
     return True

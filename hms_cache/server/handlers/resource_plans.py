@@ -31,18 +31,20 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 
-def _of_plan(method: str) -> Any:
-    return lambda arguments: f"{method}: {arguments.request.resourcePlanName}"
+def _plan(arguments: Any) -> str | None:
+    """The name of the plan that a request is about."""
+    name: str | None = arguments.request.resourcePlanName
+    return name
 
 
-@handlers.write("create_resource_plan", audit=lambda a: f"create_resource_plan: {a.request.resourcePlan.name}")
+@handlers.write("create_resource_plan", about=lambda a: a.request.resourcePlan.name)
 def create_resource_plan(call: Call, arguments: methods.create_resource_plan_args) -> WMCreateResourcePlanResponse:
     request = arguments.request
     call.stores.auxiliary.resource_plans.create(request.resourcePlan, request.copyFrom)
     return WMCreateResourcePlanResponse()
 
 
-@handlers.read("get_resource_plan", audit=_of_plan("get_resource_plan"))
+@handlers.read("get_resource_plan", about=_plan)
 def get_resource_plan(call: Call, arguments: methods.get_resource_plan_args) -> WMGetResourcePlanResponse:
     request = arguments.request
     return WMGetResourcePlanResponse(call.stores.auxiliary.resource_plans.get(request.resourcePlanName, request.ns))
@@ -60,7 +62,7 @@ def get_all_resource_plans(call: Call, arguments: methods.get_all_resource_plans
     return WMGetAllResourcePlanResponse(call.stores.auxiliary.resource_plans.get_all(arguments.request.ns))
 
 
-@handlers.write("alter_resource_plan", audit=_of_plan("alter_resource_plan"))
+@handlers.write("alter_resource_plan", about=_plan)
 def alter_resource_plan(call: Call, arguments: methods.alter_resource_plan_args) -> WMAlterResourcePlanResponse:
     """Answers the whole plan where it became active, so that the client gets it as of that moment."""
     request = arguments.request
@@ -79,7 +81,7 @@ def alter_resource_plan(call: Call, arguments: methods.alter_resource_plan_args)
     )
 
 
-@handlers.read("validate_resource_plan", audit=_of_plan("validate_resource_plan"))
+@handlers.read("validate_resource_plan", about=_plan)
 def validate_resource_plan(
     call: Call, arguments: methods.validate_resource_plan_args
 ) -> WMValidateResourcePlanResponse:
@@ -87,32 +89,32 @@ def validate_resource_plan(
     return call.stores.auxiliary.resource_plans.validate(request.resourcePlanName, request.ns)
 
 
-@handlers.write("drop_resource_plan", audit=_of_plan("drop_resource_plan"))
+@handlers.write("drop_resource_plan", about=_plan)
 def drop_resource_plan(call: Call, arguments: methods.drop_resource_plan_args) -> WMDropResourcePlanResponse:
     call.stores.auxiliary.resource_plans.drop(arguments.request.resourcePlanName, arguments.request.ns)
     return WMDropResourcePlanResponse()
 
 
-@handlers.write("create_wm_trigger", audit=lambda a: f"create_wm_trigger: {a.request.trigger.triggerName}")
+@handlers.write("create_wm_trigger", about=lambda a: a.request.trigger.triggerName)
 def create_wm_trigger(call: Call, arguments: methods.create_wm_trigger_args) -> WMCreateTriggerResponse:
     call.stores.auxiliary.plan_parts.create_trigger(arguments.request.trigger)
     return WMCreateTriggerResponse()
 
 
-@handlers.write("alter_wm_trigger", audit=lambda a: f"alter_wm_trigger: {a.request.trigger.triggerName}")
+@handlers.write("alter_wm_trigger", about=lambda a: a.request.trigger.triggerName)
 def alter_wm_trigger(call: Call, arguments: methods.alter_wm_trigger_args) -> WMAlterTriggerResponse:
     call.stores.auxiliary.plan_parts.alter_trigger(arguments.request.trigger)
     return WMAlterTriggerResponse()
 
 
-@handlers.write("drop_wm_trigger", audit=lambda a: f"drop_wm_trigger: {a.request.triggerName}")
+@handlers.write("drop_wm_trigger", about=lambda a: a.request.triggerName)
 def drop_wm_trigger(call: Call, arguments: methods.drop_wm_trigger_args) -> WMDropTriggerResponse:
     request = arguments.request
     call.stores.auxiliary.plan_parts.drop_trigger(request.resourcePlanName, request.triggerName, request.ns)
     return WMDropTriggerResponse()
 
 
-@handlers.read("get_triggers_for_resourceplan", audit=_of_plan("get_triggers_for_resourceplan"))
+@handlers.read("get_triggers_for_resourceplan", about=_plan)
 def get_triggers_for_resourceplan(
     call: Call, arguments: methods.get_triggers_for_resourceplan_args
 ) -> WMGetTriggersForResourePlanResponse:
@@ -121,28 +123,26 @@ def get_triggers_for_resourceplan(
     return WMGetTriggersForResourePlanResponse(triggers)
 
 
-@handlers.write("create_wm_pool", audit=lambda a: f"create_wm_pool: {a.request.pool.poolPath}")
+@handlers.write("create_wm_pool", about=lambda a: a.request.pool.poolPath)
 def create_wm_pool(call: Call, arguments: methods.create_wm_pool_args) -> WMCreatePoolResponse:
     call.stores.auxiliary.plan_parts.create_pool(arguments.request.pool)
     return WMCreatePoolResponse()
 
 
-@handlers.write("alter_wm_pool", audit=lambda a: f"alter_wm_pool: {a.request.poolPath}")
+@handlers.write("alter_wm_pool", about=lambda a: a.request.poolPath)
 def alter_wm_pool(call: Call, arguments: methods.alter_wm_pool_args) -> WMAlterPoolResponse:
     call.stores.auxiliary.plan_parts.alter_pool(arguments.request.pool, arguments.request.poolPath)
     return WMAlterPoolResponse()
 
 
-@handlers.write("drop_wm_pool", audit=lambda a: f"drop_wm_pool: {a.request.poolPath}")
+@handlers.write("drop_wm_pool", about=lambda a: a.request.poolPath)
 def drop_wm_pool(call: Call, arguments: methods.drop_wm_pool_args) -> WMDropPoolResponse:
     request = arguments.request
     call.stores.auxiliary.plan_parts.drop_pool(request.resourcePlanName, request.poolPath, request.ns)
     return WMDropPoolResponse()
 
 
-@handlers.write(
-    "create_or_update_wm_mapping", audit=lambda a: f"create_or_update_wm_mapping: {a.request.mapping.entityName}"
-)
+@handlers.write("create_or_update_wm_mapping", about=lambda a: a.request.mapping.entityName)
 def create_or_update_wm_mapping(
     call: Call, arguments: methods.create_or_update_wm_mapping_args
 ) -> WMCreateOrUpdateMappingResponse:
@@ -151,16 +151,13 @@ def create_or_update_wm_mapping(
     return WMCreateOrUpdateMappingResponse()
 
 
-@handlers.write("drop_wm_mapping", audit=lambda a: f"drop_wm_mapping: {a.request.mapping.entityName}")
+@handlers.write("drop_wm_mapping", about=lambda a: a.request.mapping.entityName)
 def drop_wm_mapping(call: Call, arguments: methods.drop_wm_mapping_args) -> WMDropMappingResponse:
     call.stores.auxiliary.plan_parts.drop_mapping(arguments.request.mapping)
     return WMDropMappingResponse()
 
 
-@handlers.write(
-    "create_or_drop_wm_trigger_to_pool_mapping",
-    audit=lambda a: f"create_or_drop_wm_trigger_to_pool_mapping: {a.request.triggerName}",
-)
+@handlers.write("create_or_drop_wm_trigger_to_pool_mapping", about=lambda a: a.request.triggerName)
 def create_or_drop_wm_trigger_to_pool_mapping(
     call: Call, arguments: methods.create_or_drop_wm_trigger_to_pool_mapping_args
 ) -> WMCreateOrDropTriggerToPoolMappingResponse:

@@ -14,10 +14,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 
-@handlers.write(
-    "scheduled_query_maintenance",
-    audit=lambda a: f"scheduled_query_maintenance: {a.request.scheduledQuery.scheduleKey.scheduleName}",
-)
+@handlers.write("scheduled_query_maintenance", about=lambda a: a.request.scheduledQuery.scheduleKey.scheduleName)
 def scheduled_query_maintenance(call: Call, arguments: methods.scheduled_query_maintenance_args) -> None:
     request, queries = arguments.request, call.stores.auxiliary.scheduled_queries
     if request.type == ScheduledQueryMaintenanceRequestType.CREATE:
@@ -30,16 +27,16 @@ def scheduled_query_maintenance(call: Call, arguments: methods.scheduled_query_m
         raise MetaException("invalid request")
 
 
-@handlers.write("scheduled_query_poll", audit=lambda a: f"scheduled_query_poll: {a.request.clusterNamespace}")
+@handlers.write("scheduled_query_poll", about=lambda a: a.request.clusterNamespace)
 def scheduled_query_poll(call: Call, arguments: methods.scheduled_query_poll_args) -> ScheduledQueryPollResponse:
     return call.stores.auxiliary.scheduled_queries.poll(arguments.request.clusterNamespace)
 
 
-@handlers.write("scheduled_query_progress", audit=lambda a: f"scheduled_query_progress: {a.info.scheduledExecutionId}")
+@handlers.write("scheduled_query_progress", about=lambda a: a.info.scheduledExecutionId)
 def scheduled_query_progress(call: Call, arguments: methods.scheduled_query_progress_args) -> None:
     call.stores.auxiliary.scheduled_queries.report_progress(arguments.info)
 
 
-@handlers.read("get_scheduled_query", audit=lambda a: f"get_scheduled_query: {a.scheduleKey.scheduleName}")
+@handlers.read("get_scheduled_query", about=lambda a: a.scheduleKey.scheduleName)
 def get_scheduled_query(call: Call, arguments: methods.get_scheduled_query_args) -> ScheduledQuery:
     return call.stores.auxiliary.scheduled_queries.get(arguments.scheduleKey)

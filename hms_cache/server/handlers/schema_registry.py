@@ -9,12 +9,12 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import FindSchemasByColsResp, IS
 handlers = HandlerTable()
 
 
-@handlers.write("create_ischema", audit=lambda a: f"create_ischema: {a.schema.name}")
+@handlers.write("create_ischema", about=lambda a: a.schema.name)
 def create_ischema(call: Call, arguments: methods.create_ischema_args) -> None:
     call.stores.auxiliary.schemas.create_schema(arguments.schema)
 
 
-@handlers.write("alter_ischema", audit=lambda a: f"alter_ischema: {a.rqst.name.schemaName}")
+@handlers.write("alter_ischema", about=lambda a: a.rqst.name.schemaName)
 def alter_ischema(call: Call, arguments: methods.alter_ischema_args) -> None:
     call.stores.auxiliary.schemas.alter_schema(arguments.rqst.name, arguments.rqst.newSchema)
 
@@ -24,12 +24,12 @@ def get_ischema(call: Call, arguments: methods.get_ischema_args) -> ISchema:
     return call.stores.auxiliary.schemas.get_schema(arguments.name)
 
 
-@handlers.write("drop_ischema", audit=lambda a: f"drop_ischema: {a.name.schemaName}")
+@handlers.write("drop_ischema", about=lambda a: a.name.schemaName)
 def drop_ischema(call: Call, arguments: methods.drop_ischema_args) -> None:
     call.stores.auxiliary.schemas.drop_schema(arguments.name)
 
 
-@handlers.write("add_schema_version", audit=lambda a: f"add_schema_version: {a.schemaVersion.version}")
+@handlers.write("add_schema_version", about=lambda a: a.schemaVersion.version)
 def add_schema_version(call: Call, arguments: methods.add_schema_version_args) -> None:
     call.stores.auxiliary.schemas.add_version(arguments.schemaVersion)
 
@@ -49,7 +49,7 @@ def get_schema_all_versions(call: Call, arguments: methods.get_schema_all_versio
     return call.stores.auxiliary.schemas.get_all_versions(arguments.schemaName)
 
 
-@handlers.write("drop_schema_version", audit=lambda a: f"drop_schema_version: {a.schemaVersion.version}")
+@handlers.write("drop_schema_version", about=lambda a: a.schemaVersion.version)
 def drop_schema_version(call: Call, arguments: methods.drop_schema_version_args) -> None:
     call.stores.auxiliary.schemas.drop_version(arguments.schemaVersion)
 
@@ -61,17 +61,17 @@ def get_schemas_by_cols(call: Call, arguments: methods.get_schemas_by_cols_args)
     return FindSchemasByColsResp(schemas.find_versions(request.colName, request.colNamespace, request.type))
 
 
-@handlers.write("map_schema_version_to_serde", audit=lambda a: f"map_schema_version_to_serde: {a.rqst.serdeName}")
+@handlers.write("map_schema_version_to_serde", about=lambda a: a.rqst.serdeName)
 def map_schema_version_to_serde(call: Call, arguments: methods.map_schema_version_to_serde_args) -> None:
     call.stores.auxiliary.schemas.map_version_to_serde(arguments.rqst.schemaVersion, arguments.rqst.serdeName)
 
 
-@handlers.write("set_schema_version_state", audit=lambda a: f"set_schema_version_state: {a.rqst.state}")
+@handlers.write("set_schema_version_state", about=lambda a: a.rqst.state)
 def set_schema_version_state(call: Call, arguments: methods.set_schema_version_state_args) -> None:
     call.stores.auxiliary.schemas.set_version_state(arguments.rqst.schemaVersion, arguments.rqst.state)
 
 
-@handlers.write("add_serde", audit=lambda a: f"add_serde: {a.serde.name}")
+@handlers.write("add_serde", about=lambda a: a.serde.name)
 def add_serde(call: Call, arguments: methods.add_serde_args) -> None:
     call.stores.auxiliary.schemas.add_serde(arguments.serde)
 

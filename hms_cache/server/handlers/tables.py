@@ -155,19 +155,17 @@ def _is_pattern(database: str) -> bool:
     return "*" in database and "|" not in database
 
 
-@handlers.read("get_tables", audit=lambda a: f"get_tables: db={a.db_name} pat={a.pattern}")
+@handlers.read("get_tables", about=lambda a: f"db={a.db_name} pat={a.pattern}")
 def get_tables(call: Call, arguments: methods.get_tables_args) -> list[str]:
     return call.stores.reads.tables.get_table_names(database_name(arguments.db_name), arguments.pattern)
 
 
-@handlers.read("get_all_tables", audit=lambda a: f"get_all_tables: db={a.db_name}")
+@handlers.read("get_all_tables", about=lambda a: f"db={a.db_name}")
 def get_all_tables(call: Call, arguments: methods.get_all_tables_args) -> list[str]:
     return call.stores.reads.tables.get_table_names(database_name(arguments.db_name))
 
 
-@handlers.read(
-    "get_tables_by_type", audit=lambda a: f"get_tables_by_type: db={a.db_name} pat={a.pattern},type={a.tableType}"
-)
+@handlers.read("get_tables_by_type", about=lambda a: f"db={a.db_name} pat={a.pattern},type={a.tableType}")
 def get_tables_by_type(call: Call, arguments: methods.get_tables_by_type_args) -> list[str]:
     if arguments.tableType not in TABLE_TYPES:
         raise MetaException(f"There is no table type {arguments.tableType}: {', '.join(TABLE_TYPES)}")
@@ -332,12 +330,12 @@ def _note_time(metadata: CreationMetadata) -> None:
         metadata.materializationTime = int(time.time() * 1000)
 
 
-@handlers.write("create_table", audit=lambda a: f"create_table: {a.tbl}")
+@handlers.write("create_table", about=lambda a: a.tbl)
 def create_table(call: Call, arguments: methods.create_table_args) -> None:
     _create(call, arguments.tbl)
 
 
-@handlers.write("create_table_with_environment_context", audit=lambda a: f"create_table: {a.tbl}")
+@handlers.write("create_table_with_environment_context", about=lambda a: a.tbl)
 def create_table_with_environment_context(
     call: Call, arguments: methods.create_table_with_environment_context_args
 ) -> None:
@@ -359,13 +357,13 @@ def create_table_with_constraints(call: Call, arguments: methods.create_table_wi
     _create(call, arguments.tbl, None, _constraints(arguments))
 
 
-@handlers.write("create_table_req", audit=lambda a: f"create_table: {a.request.table}")
+@handlers.write("create_table_req", about=lambda a: a.request.table)
 def create_table_req(call: Call, arguments: methods.create_table_req_args) -> None:
     request = arguments.request
     _create(call, request.table, request.envContext, _constraints(request), request.processorCapabilities)
 
 
-@handlers.read("translate_table_dryrun", audit=lambda a: f"translate_table_dryrun: {a.request.table}")
+@handlers.read("translate_table_dryrun", about=lambda a: a.request.table)
 def translate_table_dryrun(call: Call, arguments: methods.translate_table_dryrun_args) -> Table:
     """The table that `create_table_req` would create; nothing is created. Without translation it is the same table."""
     request = arguments.request
@@ -409,17 +407,17 @@ def _alter(
     )
 
 
-@handlers.write(
-    "alter_table", audit=lambda a: f"alter_table: db={a.dbname} tbl={a.tbl_name} newtbl={a.new_tbl.tableName}"
-)
+def _renaming(arguments: Any) -> str:
+    """What an audit line says of a table that may get another name."""
+    return f"db={arguments.dbname} tbl={arguments.tbl_name} newtbl={arguments.new_tbl.tableName}"
+
+
+@handlers.write("alter_table", about=_renaming)
 def alter_table(call: Call, arguments: methods.alter_table_args) -> None:
     _alter(call, arguments.dbname, arguments.tbl_name, arguments.new_tbl, None)
 
 
-@handlers.write(
-    "alter_table_with_environment_context",
-    audit=lambda a: f"alter_table: db={a.dbname} tbl={a.tbl_name} newtbl={a.new_tbl.tableName}",
-)
+@handlers.write("alter_table_with_environment_context", about=_renaming)
 def alter_table_with_environment_context(
     call: Call, arguments: methods.alter_table_with_environment_context_args
 ) -> None:
@@ -431,7 +429,7 @@ def alter_table_with_cascade(call: Call, arguments: methods.alter_table_with_cas
     _alter(call, arguments.dbname, arguments.tbl_name, arguments.new_tbl, None, cascade=bool(arguments.cascade))
 
 
-@handlers.write("alter_table_req", audit=lambda a: f"alter_table: db={a.req.dbName} tbl={a.req.tableName}")
+@handlers.write("alter_table_req", about=lambda a: f"db={a.req.dbName} tbl={a.req.tableName}")
 def alter_table_req(call: Call, arguments: methods.alter_table_req_args) -> AlterTableResponse:
     request = arguments.req
     _alter(
@@ -503,7 +501,7 @@ def update_creation_metadata(call: Call, arguments: methods.update_creation_meta
 
 @handlers.write(
     "update_table_params",
-    audit=lambda a: f"update_table_params: {', '.join(f'{u.db_name}.{u.table_name}' for u in a.updates or ())}",
+    about=lambda a: ", ".join(f"{u.db_name}.{u.table_name}" for u in a.updates or ()),
 )
 def update_table_params(call: Call, arguments: methods.update_table_params_args) -> None:
     for update in arguments.updates or ():

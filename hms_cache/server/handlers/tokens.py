@@ -27,12 +27,12 @@ def _tokens(call: Call) -> Tokens:
     return tokens
 
 
-@handlers.write("add_token", audit=lambda a: f"add_token: {a.token_identifier}")
+@handlers.write("add_token", about=lambda a: a.token_identifier)
 def add_token(call: Call, arguments: methods.add_token_args) -> bool:
     return _tokens(call).add_token(arguments.token_identifier, arguments.delegation_token)
 
 
-@handlers.write("remove_token", audit=lambda a: f"remove_token: {a.token_identifier}")
+@handlers.write("remove_token", about=lambda a: a.token_identifier)
 def remove_token(call: Call, arguments: methods.remove_token_args) -> bool:
     return _tokens(call).remove_token(arguments.token_identifier)
 
@@ -80,7 +80,7 @@ def _manager(call: Call) -> Iterator[tuple[TokenManager, Caller]]:
         raise MetaException(str(error)) from error
 
 
-@handlers.write("get_delegation_token", audit=lambda a: f"get_delegation_token: owner={a.token_owner}")
+@handlers.write("get_delegation_token", about=lambda a: f"owner={a.token_owner}")
 def get_delegation_token(call: Call, arguments: methods.get_delegation_token_args) -> str:
     with _manager(call) as (manager, caller):
         return manager.issue(caller, arguments.token_owner or "", arguments.renewer_kerberos_principal_name or "")

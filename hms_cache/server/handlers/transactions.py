@@ -97,7 +97,7 @@ handlers.write("abort_Compactions", audit=lambda a: "abort_Compactions")(
 )
 
 
-@handlers.write("abort_txns", audit=lambda a: f"abort_txns: {a.rqst.txn_ids}")
+@handlers.write("abort_txns", about=lambda a: a.rqst.txn_ids)
 def abort_txns(call: Call, arguments: methods.abort_txns_args) -> None:
     """Aborts what can be aborted; the store's list of those it did has no place in the reply."""
     call.stores.transactions.abort_txns(arguments.rqst)

@@ -25,6 +25,7 @@ from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import CLAIMED_USER, IDENTITY
 from hms_cache.server.shares import Turns
 from hms_cache.server.transports.fair_threads import FairThreads
+from hms_cache.values import frozen
 
 USER_HEADER = b"x-actor-username"
 
@@ -59,6 +60,17 @@ _ONCE = frozenset((b"authorization", USER_HEADER, b"transfer-encoding"))
 """Of two of these a proxy may judge the one, and the server follow the other."""
 
 
+@frozen
+class HttpLimits:
+    """Of one request."""
+
+    max_header_bytes: int
+    max_message_bytes: int
+    header_timeout_s: float
+    message_timeout_s: float | None = None
+    """None: never."""
+
+
 class HttpPort(Handshakes):
     """HTTP of one port. Touched on the port's event loop only."""
 
@@ -66,24 +78,17 @@ class HttpPort(Handshakes):
         self,
         path: str,
         tokens: BearerTokens | None,
-        *,
-        max_header_bytes: int,
-        max_message_bytes: int,
-        header_timeout_s: float,
+        limits: HttpLimits,
         buffers: BufferBudget,
-        message_timeout_s: float | None = None,
+        *,
         network_of: Callable[[str], str] = str,
     ) -> None:
-        """`tokens`: None where clients need none; `message_timeout_s`: None is never; `network_of`: what takes turns as
-        one with an address."""
+        """`tokens`: None where clients need none; `network_of`: what takes turns as one with an address."""
         super().__init__("authentication", OUTCOMES)
         self.target = f"/{path.strip('/')}".encode()
         self.tokens = tokens
-        self.max_header_bytes = max_header_bytes
-        self.max_message_bytes = max_message_bytes
-        self.header_timeout_s = header_timeout_s
+        self.limits = limits
         self.buffers = buffers
-        self.message_timeout_s = message_timeout_s
         self.threads = FairThreads(CHECK_THREADS, "hms-jwt", network_of)
 
     def protect(self, connect: Callable[[], Caller], turns: Turns) -> HttpLayer:
@@ -141,7 +146,7 @@ class HttpLayer(Layer):
         self._connect = connect
         self._port = port
         self._loop = asyncio.get_running_loop()
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=port.max_header_bytes)
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=port.limits.max_header_bytes)
         self._upper = connect()
         self._greeted = False
         self._fresh = True
@@ -354,7 +359,7 @@ class HttpLayer(Layer):
 
     def _count_header_lines(self) -> None:
         buffered = self._http.trailing_data[0]
-        end = _END_OF_HEADER.search(buffered, 0, self._port.max_header_bytes)
+        end = _END_OF_HEADER.search(buffered, 0, self._port.limits.max_header_bytes)
         if buffered.count(b"\n", 0, end.start() if end else len(buffered)) > _MAX_HEADER_LINES:
             raise _Refusal(431, f"the header has too many lines; {_MAX_HEADER_LINES} are allowed")
 
@@ -364,8 +369,8 @@ class HttpLayer(Layer):
         self._body_bytes = 0
         self._is_head = request.method == b"HEAD"
         port = self._port
-        if sum(len(name) + len(value) for name, value in request.headers) > port.max_header_bytes:
-            limit = f"{port.max_header_bytes} are allowed (setting server.http_max_header_bytes)"
+        if sum(len(name) + len(value) for name, value in request.headers) > port.limits.max_header_bytes:
+            limit = f"{port.limits.max_header_bytes} are allowed (setting server.http_max_header_bytes)"
             raise _Refusal(431, f"the header is too long; {limit}")
         headers = dict(request.headers)
         names = [name for name, _ in request.headers]
@@ -384,8 +389,8 @@ class HttpLayer(Layer):
             port.failed("refused", self._address, "a page in a browser sent a request")
             raise _Refusal(403, "the metastore takes no requests of pages in browsers")
         length = headers.get(b"content-length")
-        if length is not None and int(length) > port.max_message_bytes:
-            limit = f"{port.max_message_bytes} are allowed (setting server.max_message_bytes)"
+        if length is not None and int(length) > port.limits.max_message_bytes:
+            limit = f"{port.limits.max_message_bytes} are allowed (setting server.max_message_bytes)"
             raise _Refusal(413, f"a request of {int(length)} bytes; {limit}")
         if port.tokens is None:
             self._serve(self._claimed(headers.get(USER_HEADER)))
@@ -541,14 +546,14 @@ class HttpLayer(Layer):
         if self._timer is not None:
             return
         if self._in_body:
-            if self._port.message_timeout_s:
-                self._start_timer(self._port.message_timeout_s, self._body_overdue)
+            if self._port.limits.message_timeout_s:
+                self._start_timer(self._port.limits.message_timeout_s, self._body_overdue)
         elif self._http.trailing_data[0]:
-            self._start_timer(self._port.header_timeout_s, self._header_overdue)
+            self._start_timer(self._port.limits.header_timeout_s, self._header_overdue)
 
     def _header_overdue(self) -> None:
         self._timer = None
-        self._port.failed("timeout", self._address, f"no whole header within {self._port.header_timeout_s:g} s")
+        self._port.failed("timeout", self._address, f"no whole header within {self._port.limits.header_timeout_s:g} s")
         self.abort()
 
     def _body_overdue(self) -> None:
@@ -558,7 +563,7 @@ class HttpLayer(Layer):
         if self._upper.has_other_limit() or not self._is_done_with_what_came() or self.waits_for_turn:
             self._watch_request()
             return
-        text = f"no whole body within {self._port.message_timeout_s:g} s (setting server.message_timeout_s)"
+        text = f"no whole body within {self._port.limits.message_timeout_s:g} s (setting server.message_timeout_s)"
         self._port.failed("timeout", self._address, text)
         self._refuse(_Refusal(408, text))
 

@@ -36,7 +36,6 @@ from hms_cache.store.engine.read_plans import Question, ask, carry_out, side_by_
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import AUX_TABLE, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    NotificationEvent,
     NotificationEventRequest,
     NotificationEventResponse,
     NotificationEventsCountRequest,
@@ -159,7 +158,7 @@ class NotificationLog:
         page = run_read(
             self._database, lambda connection: _read_page(connection, conditions, limit, _MAX_RESPONSE_BYTES)
         )
-        return NotificationEventResponse(events=[_event(row) for row in page.rows])
+        return NotificationEventResponse(events=[row.sent() for row in page.rows])
 
     def get_notification_events_count(self, request: NotificationEventsCountRequest) -> NotificationEventsCountResponse:
         """Events after ``fromEventId``, up to ``toEventId`` if given, at most ``limit`` if given.
@@ -256,19 +255,6 @@ _FIRST_ROWS_QUERY = DirectQuery(
         [_LOG.EVENT_ID > bindparam("after", type_=BigInteger)], bindparam("longest", type_=BigInteger)
     ).limit(bindparam("wanted", type_=Integer))
 )
-
-
-def _event(row: NotificationRow) -> NotificationEvent:
-    return NotificationEvent(
-        eventId=row.event_id,
-        eventTime=row.event_time_s,
-        eventType=row.event_type,
-        catName=row.catalog,
-        dbName=row.database,
-        tableName=row.table,
-        message=row.message or "",
-        messageFormat=row.message_format,
-    )
 
 
 #: The row of AUX_TABLE whose lock lets one server at a time clean. MT_KEY2 is part of the key and means nothing here.

@@ -42,19 +42,10 @@ DETAIL_COLUMNS = ("KIND", "POSITION", "TEXT_1", "TEXT_2", "TEXT_3", "NUMBER")
 
 # The sixth says that there is no serde at all: an empty one has nulls only, too.
 DESCRIPTOR_COLUMNS: tuple[ColumnElement[Any], ...] = (
-    schema.SDS.c.CD_ID,
-    schema.SDS.c.INPUT_FORMAT,
-    schema.SDS.c.OUTPUT_FORMAT,
-    schema.SDS.c.IS_COMPRESSED,
-    schema.SDS.c.IS_STOREDASSUBDIRECTORIES,
-    schema.SDS.c.NUM_BUCKETS,
+    *schema.SDS.c["CD_ID", "INPUT_FORMAT", "OUTPUT_FORMAT"],
+    *schema.SDS.c["IS_COMPRESSED", "IS_STOREDASSUBDIRECTORIES", "NUM_BUCKETS"],
     case((schema.SDS.c.SERDE_ID.is_(None), literal_column("1")), else_=literal_column("0")),
-    schema.SERDES.c.NAME,
-    schema.SERDES.c.SLIB,
-    schema.SERDES.c.DESCRIPTION,
-    schema.SERDES.c.SERIALIZER_CLASS,
-    schema.SERDES.c.DESERIALIZER_CLASS,
-    schema.SERDES.c.SERDE_TYPE,
+    *schema.SERDES.c["NAME", "SLIB", "DESCRIPTION", "SERIALIZER_CLASS", "DESERIALIZER_CLASS", "SERDE_TYPE"],
 )
 
 

@@ -26,7 +26,6 @@ from hms_cache.store.rows.storage_descriptor_statements import (
     SORT_COLUMN,
     DescriptorScope,
     GroupedStatement,
-    ScopeStatements,
     statements_of,
 )
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Order, SerDeInfo, SkewedInfo, StorageDescriptor
@@ -94,8 +93,8 @@ def read_templates(
     connection: Connection, scope: DescriptorScope, parameters: Mapping[str, Any]
 ) -> DescriptorTemplates:
     """The distinct descriptors of a scope: two statements, three when one of them is skewed."""
-    statements = statements_of(scope)
-    return _build_templates(connection, _read_grouped(connection, statements.base, parameters), statements, parameters)
+    rows = _read_grouped(connection, statements_of(scope).base, parameters)
+    return build_templates(connection, rows, scope, parameters)
 
 
 def build_templates(
@@ -103,27 +102,18 @@ def build_templates(
     rows: Iterable[tuple[tuple[Any, ...], list[int]]],
     scope: DescriptorScope,
     parameters: Mapping[str, Any],
-    details: Iterable[Sequence[Any]] | None = None,
+    known_details: Iterable[Sequence[Any]] | None = None,
 ) -> DescriptorTemplates:
     """As `read_templates` where the caller read `DESCRIPTOR_COLUMNS` of the scope itself: (values, ids having them).
 
-    `details`: what `details_at_once` of the scope answered together with them; None: it was not asked.
+    Descriptors with the same base row and the same details are one template. `known_details`: what `details_at_once` of
+    the scope answered together with the rows; None: it was not asked.
     """
-    return _build_templates(connection, rows, statements_of(scope), parameters, details)
-
-
-def _build_templates(
-    connection: Connection,
-    base: Iterable[tuple[tuple[Any, ...], list[int]]],
-    statements: ScopeStatements,
-    parameters: Mapping[str, Any],
-    known_details: Iterable[Sequence[Any]] | None = None,
-) -> DescriptorTemplates:
-    """Puts base rows and details together: descriptors with the same base row and the same details are one template."""
+    statements = statements_of(scope)
     bases: list[tuple[Any, ...]] = []
     signature_of: dict[int, int] = {}
     signatures: list[_Signature] = []
-    for values, ids in base:
+    for values, ids in rows:
         number = len(signatures)
         bases.append(values)
         signatures.append((None, number))

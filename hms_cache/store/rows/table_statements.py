@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     ColumnElement,
     CompoundSelect,
     FromClause,
@@ -34,37 +35,18 @@ from hms_cache.values import frozen
 COLUMN, PARTITION_KEY, TABLE_PARAMETER, PARAMETER, SERDE_PARAMETER, BUCKET, SORT, SKEWED = range(8)
 """Kinds of rows that `DETAILS` answers, in its first column."""
 
+_OF_TABLE, _OF_DESCRIPTOR, _OF_SERDE = schema.TBLS.c, schema.SDS.c, schema.SERDES.c
 _MAIN_COLUMNS: tuple[Any, ...] = (
-    schema.TBLS.c.TBL_ID,
-    schema.TBLS.c.DB_ID,
-    schema.TBLS.c.SD_ID,
-    schema.SDS.c.CD_ID,
-    schema.SDS.c.SERDE_ID,
+    *_OF_TABLE["TBL_ID", "DB_ID", "SD_ID"],
+    *_OF_DESCRIPTOR["CD_ID", "SERDE_ID"],
     schema.DBS.c.NAME.label("DATABASE_NAME"),
     schema.DBS.c.CTLG_NAME,
-    schema.TBLS.c.TBL_NAME,
-    schema.TBLS.c.OWNER,
-    schema.TBLS.c.OWNER_TYPE,
-    schema.TBLS.c.CREATE_TIME,
-    schema.TBLS.c.LAST_ACCESS_TIME,
-    schema.TBLS.c.RETENTION,
-    schema.TBLS.c.TBL_TYPE,
-    schema.TBLS.c.VIEW_ORIGINAL_TEXT,
-    schema.TBLS.c.VIEW_EXPANDED_TEXT,
-    schema.TBLS.c.IS_REWRITE_ENABLED,
-    schema.TBLS.c.WRITE_ID,
-    schema.SDS.c.LOCATION,
-    schema.SDS.c.INPUT_FORMAT,
-    schema.SDS.c.OUTPUT_FORMAT,
-    schema.SDS.c.IS_COMPRESSED,
-    schema.SDS.c.NUM_BUCKETS,
-    schema.SDS.c.IS_STOREDASSUBDIRECTORIES,
+    *_OF_TABLE["TBL_NAME", "OWNER", "OWNER_TYPE", "CREATE_TIME", "LAST_ACCESS_TIME", "RETENTION", "TBL_TYPE"],
+    *_OF_TABLE["VIEW_ORIGINAL_TEXT", "VIEW_EXPANDED_TEXT", "IS_REWRITE_ENABLED", "WRITE_ID"],
+    *_OF_DESCRIPTOR["LOCATION", "INPUT_FORMAT", "OUTPUT_FORMAT"],
+    *_OF_DESCRIPTOR["IS_COMPRESSED", "NUM_BUCKETS", "IS_STOREDASSUBDIRECTORIES"],
     schema.SERDES.c.NAME.label("SERDE_NAME"),
-    schema.SERDES.c.SLIB,
-    schema.SERDES.c.DESCRIPTION,
-    schema.SERDES.c.SERIALIZER_CLASS,
-    schema.SERDES.c.DESERIALIZER_CLASS,
-    schema.SERDES.c.SERDE_TYPE,
+    *_OF_SERDE["SLIB", "DESCRIPTION", "SERIALIZER_CLASS", "DESERIALIZER_CLASS", "SERDE_TYPE"],
 )
 _MAIN_FROM = (
     schema.TBLS.join(schema.DBS, schema.DBS.c.DB_ID == schema.TBLS.c.DB_ID)
@@ -159,47 +141,43 @@ def _is_of_named(owner: Any, ids: str) -> ColumnElement[bool]:
 DETAILS = _details(_is_listed)
 DETAILS_BY_NAME = DirectQuery(_details(_is_of_named))
 
-_LISTS = schema.SKEWED_STRING_LIST_VALUES
-SKEW = union_all(
-    select(
-        literal_column("0").label("KIND"),
-        schema.SKEWED_VALUES.c.SD_ID_OID.label("SD_ID"),
-        schema.SKEWED_VALUES.c.INTEGER_IDX.label("NUMBER"),
-        _LISTS.c.INTEGER_IDX.label("POSITION"),
-        _LISTS.c.STRING_LIST_VALUE.label("LIST_VALUE"),
-        cast(null(), String(4000)).label("LOCATION"),
-    )
-    .select_from(
-        schema.SKEWED_VALUES.outerjoin(_LISTS, _LISTS.c.STRING_LIST_ID == schema.SKEWED_VALUES.c.STRING_LIST_ID_EID)
-    )
-    .where(schema.SKEWED_VALUES.c.SD_ID_OID.in_(bindparam("sd_ids", expanding=True))),
-    select(
-        literal_column("1").label("KIND"),
-        schema.SKEWED_COL_VALUE_LOC_MAP.c.SD_ID.label("SD_ID"),
-        schema.SKEWED_COL_VALUE_LOC_MAP.c.STRING_LIST_ID_KID.label("NUMBER"),
-        _LISTS.c.INTEGER_IDX.label("POSITION"),
-        _LISTS.c.STRING_LIST_VALUE.label("LIST_VALUE"),
-        schema.SKEWED_COL_VALUE_LOC_MAP.c.LOCATION.label("LOCATION"),
-    )
-    .select_from(
-        schema.SKEWED_COL_VALUE_LOC_MAP.outerjoin(
-            _LISTS, _LISTS.c.STRING_LIST_ID == schema.SKEWED_COL_VALUE_LOC_MAP.c.STRING_LIST_ID_KID
+
+def _skew(
+    kind: int,
+    descriptor_id: Column[Any],
+    number: Column[Any],
+    list_id: Column[Any],
+    location: ColumnElement[Any],
+) -> Select[Any]:
+    """Elements of lists of skewed values, of the rows of one table that refer to them.
+
+    :param number: which list of the descriptor it is.
+    """
+    lists = schema.SKEWED_STRING_LIST_VALUES
+    return (
+        select(
+            literal_column(str(kind)).label("KIND"),
+            descriptor_id.label("SD_ID"),
+            number.label("NUMBER"),
+            lists.c.INTEGER_IDX.label("POSITION"),
+            lists.c.STRING_LIST_VALUE.label("LIST_VALUE"),
+            location.label("LOCATION"),
         )
+        .select_from(descriptor_id.table.outerjoin(lists, lists.c.STRING_LIST_ID == list_id))
+        .where(descriptor_id.in_(bindparam("sd_ids", expanding=True)))
     )
-    .where(schema.SKEWED_COL_VALUE_LOC_MAP.c.SD_ID.in_(bindparam("sd_ids", expanding=True))),
+
+
+_VALUES, _LOCATIONS = schema.SKEWED_VALUES.c, schema.SKEWED_COL_VALUE_LOC_MAP.c
+SKEW = union_all(
+    _skew(0, _VALUES.SD_ID_OID, _VALUES.INTEGER_IDX, _VALUES.STRING_LIST_ID_EID, cast(null(), String(4000))),
+    _skew(1, _LOCATIONS.SD_ID, _LOCATIONS.STRING_LIST_ID_KID, _LOCATIONS.STRING_LIST_ID_KID, _LOCATIONS.LOCATION),
 )
 
 _CREATION_METADATA_COLUMNS = (
-    schema.MV_CREATION_METADATA.c.MV_CREATION_METADATA_ID,
-    schema.MV_CREATION_METADATA.c.CAT_NAME,
-    schema.MV_CREATION_METADATA.c.DB_NAME,
-    schema.MV_CREATION_METADATA.c.TBL_NAME,
-    schema.MV_CREATION_METADATA.c.TXN_LIST,
-    schema.MV_CREATION_METADATA.c.MATERIALIZATION_TIME,
-    schema.MV_TABLES_USED.c.TBL_ID,
-    schema.MV_TABLES_USED.c.INSERTED_COUNT,
-    schema.MV_TABLES_USED.c.UPDATED_COUNT,
-    schema.MV_TABLES_USED.c.DELETED_COUNT,
+    *schema.MV_CREATION_METADATA.c["MV_CREATION_METADATA_ID", "CAT_NAME", "DB_NAME", "TBL_NAME"],
+    *schema.MV_CREATION_METADATA.c["TXN_LIST", "MATERIALIZATION_TIME"],
+    *schema.MV_TABLES_USED.c["TBL_ID", "INSERTED_COUNT", "UPDATED_COUNT", "DELETED_COUNT"],
 )
 
 

@@ -7,24 +7,29 @@ from typing import Any
 from sqlalchemy import CHAR, Column, text
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, MEDIUM_TEXT, SHORT_BLOB
-from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.definition import (
+    all_required,
+    column,
+    columns,
+    number_table,
+    recorded_table,
+    required,
+    table,
+)
 from hms_cache.store.schema.keys import index, primary_key
-from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, STRING_4000, string
+from hms_cache.store.schema.text_types import STRING_128, STRING_767, STRING_4000, string
 
 
 def _request(prefix: str) -> tuple[Column[Any], ...]:
     """What is to be compacted, and when a worker began."""
     return (
         required(f"{prefix}_ID", BIGINT),
-        required(f"{prefix}_DATABASE", STRING_128),
-        required(f"{prefix}_TABLE", STRING_256),
+        *recorded_table(prefix),
         column(f"{prefix}_PARTITION", STRING_767),
-        required(f"{prefix}_STATE", CHAR(1)),
-        required(f"{prefix}_TYPE", CHAR(1)),
+        *all_required(CHAR(1), f"{prefix}_STATE", f"{prefix}_TYPE"),
         column(f"{prefix}_TBLPROPERTIES", string(2048)),
         column(f"{prefix}_WORKER_ID", STRING_128),
-        column(f"{prefix}_ENQUEUE_TIME", BIGINT),
-        column(f"{prefix}_START", BIGINT),
+        *columns(BIGINT, f"{prefix}_ENQUEUE_TIME", f"{prefix}_START"),
     )
 
 
@@ -36,12 +41,8 @@ def _work(prefix: str) -> tuple[Column[Any], ...]:
         column(f"{prefix}_META_INFO", SHORT_BLOB),
         column(f"{prefix}_HADOOP_JOB_ID", string(32)),
         column(f"{prefix}_ERROR_MESSAGE", MEDIUM_TEXT),
-        column(f"{prefix}_NEXT_TXN_ID", BIGINT),
-        column(f"{prefix}_TXN_ID", BIGINT),
-        column(f"{prefix}_COMMIT_TIME", BIGINT),
-        column(f"{prefix}_INITIATOR_ID", STRING_128),
-        column(f"{prefix}_INITIATOR_VERSION", STRING_128),
-        column(f"{prefix}_WORKER_VERSION", STRING_128),
+        *columns(BIGINT, f"{prefix}_NEXT_TXN_ID", f"{prefix}_TXN_ID", f"{prefix}_COMMIT_TIME"),
+        *columns(STRING_128, f"{prefix}_INITIATOR_ID", f"{prefix}_INITIATOR_VERSION", f"{prefix}_WORKER_VERSION"),
     )
 
 
@@ -64,10 +65,7 @@ COMPACTION_QUEUE = table(
     primary_key("CQ_ID"),
 )
 
-NEXT_COMPACTION_QUEUE_ID = table(
-    "NEXT_COMPACTION_QUEUE_ID",
-    required("NCQ_NEXT", BIGINT),
-)
+NEXT_COMPACTION_QUEUE_ID = number_table("NEXT_COMPACTION_QUEUE_ID", "NCQ_NEXT")
 
 COMPLETED_COMPACTIONS = table(
     "COMPLETED_COMPACTIONS",
@@ -81,10 +79,8 @@ COMPLETED_COMPACTIONS = table(
 
 COMPACTION_METRICS_CACHE = table(
     "COMPACTION_METRICS_CACHE",
-    required("CMC_DATABASE", STRING_128),
-    required("CMC_TABLE", STRING_256),
+    *recorded_table("CMC"),
     column("CMC_PARTITION", STRING_767),
     required("CMC_METRIC_TYPE", STRING_128),
-    required("CMC_METRIC_VALUE", INTEGER),
-    required("CMC_VERSION", INTEGER),
+    *all_required(INTEGER, "CMC_METRIC_VALUE", "CMC_VERSION"),
 )

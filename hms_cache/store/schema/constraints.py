@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hms_cache.store.schema.column_types import BIGINT, SMALLINT, WIDE_INTEGER
-from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.definition import all_required, column, columns, required, table
 from hms_cache.store.schema.keys import index, primary_key
 from hms_cache.store.schema.text_types import string
 
@@ -11,15 +11,12 @@ KEY_CONSTRAINTS = table(
     "KEY_CONSTRAINTS",
     column("CHILD_CD_ID", BIGINT),
     column("CHILD_INTEGER_IDX", WIDE_INTEGER),
-    column("CHILD_TBL_ID", BIGINT),
-    column("PARENT_CD_ID", BIGINT),
+    *columns(BIGINT, "CHILD_TBL_ID", "PARENT_CD_ID"),
     required("PARENT_INTEGER_IDX", WIDE_INTEGER),
-    required("PARENT_TBL_ID", BIGINT),
-    required("POSITION", BIGINT),
+    *all_required(BIGINT, "PARENT_TBL_ID", "POSITION"),
     required("CONSTRAINT_NAME", string(400)),
     required("CONSTRAINT_TYPE", SMALLINT),
-    column("UPDATE_RULE", SMALLINT),
-    column("DELETE_RULE", SMALLINT),
+    *columns(SMALLINT, "UPDATE_RULE", "DELETE_RULE"),
     required("ENABLE_VALIDATE_RELY", SMALLINT),
     column("DEFAULT_VALUE", string(400)),
     primary_key("PARENT_TBL_ID", "CONSTRAINT_NAME", "POSITION", name="constraints_pk"),

@@ -11,8 +11,8 @@ from sqlalchemy.sql.elements import TextClause
 from sqlalchemy.types import TypeEngine
 
 from hms_cache.store.schema.column_types import BIGINT, MEDIUM_TEXT, WIDE_INTEGER
-from hms_cache.store.schema.keys import owner, primary_key
-from hms_cache.store.schema.text_types import STRING_256
+from hms_cache.store.schema.keys import OwnerKeys, owner, primary_key
+from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767
 
 METADATA = MetaData()
 
@@ -67,9 +67,38 @@ def required(
     return Column(name, column_type, nullable=False, server_default=default, autoincrement=autoincrement, info=info)
 
 
+def columns(column_type: TypeEngine[Any], *names: str) -> tuple[Column[Any], ...]:
+    """Columns of one type that may be null."""
+    return tuple(column(name, column_type) for name in names)
+
+
+def all_required(column_type: TypeEngine[Any], *names: str) -> tuple[Column[Any], ...]:
+    """Columns of one type that are NOT NULL."""
+    return tuple(required(name, column_type) for name in names)
+
+
+def recorded_table(prefix: str) -> tuple[Column[Any], ...]:
+    """Columns that name a table, where what happened to it is recorded."""
+    return required(f"{prefix}_DATABASE", STRING_128), required(f"{prefix}_TABLE", STRING_256)
+
+
+def recorded_object(prefix: str) -> tuple[Column[Any], ...]:
+    """Columns that name a database, or a table or partition in it, where what happened to it is recorded."""
+    return (
+        required(f"{prefix}_DATABASE", STRING_128),
+        column(f"{prefix}_TABLE", STRING_256),
+        column(f"{prefix}_PARTITION", STRING_767),
+    )
+
+
 def identifier(name: str) -> tuple[Column[Any], PrimaryKeyConstraint]:
     """The column of a table's own ids, and the primary key on it."""
     return required(name, BIGINT), primary_key(name)
+
+
+def number_table(name: str, column_name: str) -> Table:
+    """A table of one row with one number, whose row lock transactions take in turn."""
+    return table(name, required(column_name, BIGINT))
 
 
 def parameters_table(name: str, column_of_owner: str, *, of: str) -> Table:
@@ -87,17 +116,45 @@ def parameters_table(name: str, column_of_owner: str, *, of: str) -> Table:
     )
 
 
-def list_table(name: str, column_of_owner: str, *elements: Column[Any], of: str) -> Table:
+def list_table(
+    name: str,
+    column_of_owner: str,
+    *elements: Column[Any],
+    of: str,
+    position: TypeEngine[Any] = WIDE_INTEGER,
+    keys: OwnerKeys = owner,
+) -> Table:
     """The elements of a list of an entity, one row each, ordered by ``INTEGER_IDX``.
 
     :param of: ``TABLE.COLUMN`` that ``column_of_owner`` refers to.
+    :param position: the type of ``INTEGER_IDX``.
+    :param keys: makes the index and the foreign key by which a row belongs to its owner.
     """
     return table(
         name,
         required(column_of_owner, BIGINT),
         *elements,
-        required("INTEGER_IDX", WIDE_INTEGER),
+        required("INTEGER_IDX", position),
         primary_key(column_of_owner, "INTEGER_IDX"),
+        *keys(name, column_of_owner, of),
+    )
+
+
+def fields_table(name: str, column_of_owner: str, comment: Column[Any], *, prefix: str, of: str) -> Table:
+    """The fields of a structure, one row each, ordered by ``INTEGER_IDX``.
+
+    :param comment: the column of their comments.
+    :param prefix: of the columns of their names and types.
+    :param of: ``TABLE.COLUMN`` that ``column_of_owner`` refers to.
+    """
+    return table(
+        name,
+        required(column_of_owner, BIGINT),
+        comment,
+        required(f"{prefix}_NAME", STRING_128),
+        required(f"{prefix}_TYPE", STRING_767),
+        required("INTEGER_IDX", WIDE_INTEGER),
+        primary_key(column_of_owner, f"{prefix}_NAME"),
         *owner(name, column_of_owner, of),
     )
 

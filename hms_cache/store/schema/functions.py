@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from sqlalchemy import Index, Table
+
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, LONG_TEXT
-from hms_cache.store.schema.definition import column, identifier, required, table
-from hms_cache.store.schema.keys import foreign_key, index, primary_key
+from hms_cache.store.schema.definition import all_required, column, identifier, list_table, required, table
+from hms_cache.store.schema.keys import SidedForeignKey, foreign_key, index
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_4000, string
 
 FUNCS = table(
@@ -22,38 +24,43 @@ FUNCS = table(
     foreign_key("FUNCS_FK1", "DB_ID", "DBS.DB_ID"),
 )
 
-FUNC_RU = table(
+
+def _owner(table: str, column: str, target: str) -> tuple[Index, SidedForeignKey]:
+    """As `owner`, where only PostgreSQL has the index, and both know the foreign key by the same name."""
+    return index(f"{table}_N49", column, on="postgresql"), foreign_key(f"{table}_FK1", column, target)
+
+
+def _code(name: str, key: str, *texts: str, unique_index: str, foreign_key_name: str) -> Table:
+    """A table of code that belongs to a database.
+
+    :param key: the column of its ids.
+    :param texts: the columns of the code.
+    """
+    return table(
+        name,
+        *identifier(key),
+        required("CREATE_TIME", INTEGER),
+        required("DB_ID", BIGINT),
+        required("NAME", STRING_256),
+        required("OWNER_NAME", STRING_128),
+        *all_required(LONG_TEXT, *texts),
+        index(unique_index, "NAME", "DB_ID", is_unique=True),
+        foreign_key(foreign_key_name, "DB_ID", "DBS.DB_ID"),
+    )
+
+
+FUNC_RU = list_table(
     "FUNC_RU",
-    required("FUNC_ID", BIGINT),
+    "FUNC_ID",
     required("RESOURCE_TYPE", INTEGER),
     column("RESOURCE_URI", STRING_4000),
-    required("INTEGER_IDX", INTEGER),
-    primary_key("FUNC_ID", "INTEGER_IDX"),
-    index("FUNC_RU_N49", "FUNC_ID", on="postgresql"),
-    foreign_key("FUNC_RU_FK1", "FUNC_ID", "FUNCS.FUNC_ID"),
+    of="FUNCS.FUNC_ID",
+    position=INTEGER,
+    keys=_owner,
 )
 
-STORED_PROCS = table(
-    "STORED_PROCS",
-    *identifier("SP_ID"),
-    required("CREATE_TIME", INTEGER),
-    required("DB_ID", BIGINT),
-    required("NAME", STRING_256),
-    required("OWNER_NAME", STRING_128),
-    required("SOURCE", LONG_TEXT),
-    index("UNIQUESTOREDPROC", "NAME", "DB_ID", is_unique=True),
-    foreign_key("STOREDPROC_FK1", "DB_ID", "DBS.DB_ID"),
+STORED_PROCS = _code(
+    "STORED_PROCS", "SP_ID", "SOURCE", unique_index="UNIQUESTOREDPROC", foreign_key_name="STOREDPROC_FK1"
 )
 
-PACKAGES = table(
-    "PACKAGES",
-    *identifier("PKG_ID"),
-    required("CREATE_TIME", INTEGER),
-    required("DB_ID", BIGINT),
-    required("NAME", STRING_256),
-    required("OWNER_NAME", STRING_128),
-    required("HEADER", LONG_TEXT),
-    required("BODY", LONG_TEXT),
-    index("UNIQUEPKG", "NAME", "DB_ID", is_unique=True),
-    foreign_key("PACKAGES_FK1", "DB_ID", "DBS.DB_ID"),
-)
+PACKAGES = _code("PACKAGES", "PKG_ID", "HEADER", "BODY", unique_index="UNIQUEPKG", foreign_key_name="PACKAGES_FK1")

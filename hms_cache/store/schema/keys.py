@@ -6,7 +6,7 @@ keys and on indexes. The functions here let one definition hold both. SQLite tak
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from sqlalchemy import Dialect, ForeignKeyConstraint, Index, PrimaryKeyConstraint, UniqueConstraint
@@ -15,6 +15,9 @@ from sqlalchemy.ext.compiler import compiles
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
 Side = Literal["mysql", "postgresql"]
+
+OwnerKeys = Callable[[str, str, str], tuple[Index, ForeignKeyConstraint]]
+"""Of a table's name, its column and its target (``TABLE.COLUMN``): as `owner`."""
 
 _SIDE = "side"
 
@@ -101,6 +104,25 @@ def auto_named_key(name: str, column: str, target: str) -> SidedForeignKey:
     :param target: ``TABLE.COLUMN``.
     """
     return foreign_key(name, column, target, postgresql_name=f"{name.rpartition('_')[0]}_{column}_fkey")
+
+
+def auto_named_keys(table: str, *targets: str) -> tuple[SidedForeignKey, ...]:
+    """Foreign keys as `auto_named_key`, numbered on MySQL, of columns that are called like those that they refer to.
+
+    :param targets: each a ``TABLE.COLUMN``.
+    """
+    return tuple(
+        auto_named_key(f"{table}_FK{number}", target.partition(".")[2], target)
+        for number, target in enumerate(targets, 1)
+    )
+
+
+def unnamed_key(column: str, target: str) -> SidedForeignKey:
+    """A foreign key that the database names, and that is not deferrable.
+
+    :param target: ``TABLE.COLUMN``.
+    """
+    return foreign_key(None, column, target, deferrable=False)
 
 
 def owner(table: str, column: str, target: str) -> tuple[Index, SidedForeignKey]:

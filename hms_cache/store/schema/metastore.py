@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hms_cache.store.schema.column_types import BIGINT, BLOB, WIDE_INTEGER
-from hms_cache.store.schema.definition import column, identifier, required, table
-from hms_cache.store.schema.keys import owner, primary_key, unique
+from hms_cache.store.schema.column_types import BIGINT, BLOB
+from hms_cache.store.schema.definition import all_required, column, columns, fields_table, identifier, required, table
+from hms_cache.store.schema.keys import primary_key, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, string
 
 VERSION = table(
@@ -25,8 +25,7 @@ SEQUENCE_TABLE = table(
 #: DataNucleus keeps its schema notes here; we never write it.
 NUCLEUS_TABLES = table(
     "NUCLEUS_TABLES",
-    required("CLASS_NAME", STRING_128),
-    required("TABLE_NAME", STRING_128),
+    *all_required(STRING_128, "CLASS_NAME", "TABLE_NAME"),
     required("TYPE", string(4)),
     required("OWNER", string(2)),
     required("VERSION", string(20)),
@@ -47,18 +46,10 @@ TYPES = table(
     "TYPES",
     *identifier("TYPES_ID"),
     column("TYPE_NAME", STRING_128),
-    column("TYPE1", STRING_767),
-    column("TYPE2", STRING_767),
+    *columns(STRING_767, "TYPE1", "TYPE2"),
     unique("UNIQUE_TYPE", "TYPE_NAME"),
 )
 
-TYPE_FIELDS = table(
-    "TYPE_FIELDS",
-    required("TYPE_NAME", BIGINT),
-    column("COMMENT", STRING_256),
-    required("FIELD_NAME", STRING_128),
-    required("FIELD_TYPE", STRING_767),
-    required("INTEGER_IDX", WIDE_INTEGER),
-    primary_key("TYPE_NAME", "FIELD_NAME"),
-    *owner("TYPE_FIELDS", "TYPE_NAME", "TYPES.TYPES_ID"),
+TYPE_FIELDS = fields_table(
+    "TYPE_FIELDS", "TYPE_NAME", column("COMMENT", STRING_256), prefix="FIELD", of="TYPES.TYPES_ID"
 )

@@ -6,7 +6,7 @@ from sqlalchemy import CheckConstraint, text
 from sqlalchemy import column as named
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, LONG_TEXT
-from hms_cache.store.schema.definition import column, identifier, required, table
+from hms_cache.store.schema.definition import all_required, column, columns, identifier, required, table
 from hms_cache.store.schema.keys import index, primary_key
 from hms_cache.store.schema.text_types import (
     STRING_128,
@@ -42,15 +42,12 @@ NOTIFICATION_SEQUENCE = table(
 
 TXN_WRITE_NOTIFICATION_LOG = table(
     "TXN_WRITE_NOTIFICATION_LOG",
-    required("WNL_ID", BIGINT),
-    required("WNL_TXNID", BIGINT),
-    required("WNL_WRITEID", BIGINT),
+    *all_required(BIGINT, "WNL_ID", "WNL_TXNID", "WNL_WRITEID"),
     required("WNL_DATABASE", WORD_128),
     required("WNL_TABLE", word_string(256)),
     required("WNL_PARTITION", plane_string(767)),
     required("WNL_TABLE_OBJ", LONG_TEXT),
-    column("WNL_PARTITION_OBJ", LONG_TEXT),
-    column("WNL_FILES", LONG_TEXT),
+    *columns(LONG_TEXT, "WNL_PARTITION_OBJ", "WNL_FILES"),
     required("WNL_EVENT_TIME", INTEGER),
     primary_key("WNL_TXNID", "WNL_DATABASE", "WNL_TABLE", "WNL_PARTITION"),
 )

@@ -5,23 +5,29 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, WIDE_INTEGER
-from hms_cache.store.schema.definition import column, identifier, list_table, parameters_table, required, table
-from hms_cache.store.schema.keys import auto_named_key, index, unique
+from hms_cache.store.schema.definition import (
+    all_required,
+    column,
+    columns,
+    identifier,
+    list_table,
+    parameters_table,
+    required,
+    table,
+)
+from hms_cache.store.schema.keys import auto_named_keys, index, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, plane_string
 
 PARTITIONS = table(
     "PARTITIONS",
     *identifier("PART_ID"),
-    required("CREATE_TIME", WIDE_INTEGER),
-    required("LAST_ACCESS_TIME", WIDE_INTEGER),
+    *all_required(WIDE_INTEGER, "CREATE_TIME", "LAST_ACCESS_TIME"),
     column("PART_NAME", plane_string(767)),
-    column("SD_ID", BIGINT),
-    column("TBL_ID", BIGINT),
+    *columns(BIGINT, "SD_ID", "TBL_ID"),
     column("WRITE_ID", BIGINT, default=text("0")),
     index("PARTITIONS_N50", "SD_ID"),
     unique("UNIQUEPARTITION", "TBL_ID", "PART_NAME"),
-    auto_named_key("PARTITIONS_FK1", "TBL_ID", "TBLS.TBL_ID"),
-    auto_named_key("PARTITIONS_FK2", "SD_ID", "SDS.SD_ID"),
+    *auto_named_keys("PARTITIONS", "TBLS.TBL_ID", "SDS.SD_ID"),
 )
 
 PARTITION_PARAMS = parameters_table("PARTITION_PARAMS", "PART_ID", of="PARTITIONS.PART_ID")

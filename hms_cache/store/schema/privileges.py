@@ -4,25 +4,63 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Column
+from sqlalchemy import Column, Table
 
 from hms_cache.store.schema.column_types import BIGINT, SMALLINT, WIDE_INTEGER
-from hms_cache.store.schema.definition import column, identifier, required, table
+from hms_cache.store.schema.definition import column, columns, identifier, required, table
 from hms_cache.store.schema.keys import auto_named_key, foreign_key, index, owner, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_767, WORD_128
 
 PRINCIPAL = ("PRINCIPAL_NAME", "PRINCIPAL_TYPE")
 GRANTOR = ("GRANTOR", "GRANTOR_TYPE")
 
-
-def _principal() -> tuple[Column[Any], ...]:
-    """Columns of whom something is granted to."""
-    return column("PRINCIPAL_NAME", STRING_128), column("PRINCIPAL_TYPE", WORD_128)
+_AFTER_ID = {"TBL_ID": "AUTHORIZER", "PART_ID": "PRINCIPAL_NAME"}
+"""Of tables of grants on tables and partitions: the column that follows the object's id."""
 
 
-def _grantor() -> tuple[Column[Any], ...]:
-    """Columns of who granted it, and whether it may be granted on."""
-    return required("GRANT_OPTION", SMALLINT), column("GRANTOR", STRING_128), column("GRANTOR_TYPE", WORD_128)
+def _grant(right: str, *, on: Column[Any] | None = None, before: str = "") -> tuple[Column[Any], ...]:
+    """Columns of a grant.
+
+    :param right: the column of what is granted.
+    :param on: the column of the object; None where there is only one.
+    :param before: the column that follows it.
+    """
+    found: list[Column[Any]] = [
+        required("CREATE_TIME", WIDE_INTEGER),
+        required("GRANT_OPTION", SMALLINT),
+        column("GRANTOR", STRING_128),
+        column("GRANTOR_TYPE", WORD_128),
+        column("PRINCIPAL_NAME", STRING_128),
+        column("PRINCIPAL_TYPE", WORD_128),
+        column(right, WORD_128),
+        column("AUTHORIZER", STRING_128),
+    ]
+    if on is not None:
+        found.insert([one.name for one in found].index(before), on)
+    return tuple(found)
+
+
+def _key(right: str, *on: str) -> tuple[str, ...]:
+    """The columns in which two grants differ. `on`: those of the object."""
+    return "AUTHORIZER", *on, *PRINCIPAL, right, *GRANTOR
+
+
+def _grants(name: str, key: str, index_name: str, *, of: str, of_columns: bool = False) -> Table:
+    """Grants on tables or partitions, or on their columns.
+
+    :param key: the column of its ids.
+    :param of: ``TABLE.COLUMN`` of the object.
+    """
+    right, object_id = name.removesuffix("S"), of.partition(".")[2]
+    column_names, prefix = (("COLUMN_NAME",), {"COLUMN_NAME": 128}) if of_columns else ((), None)
+    return table(
+        name,
+        *identifier(key),
+        *columns(STRING_767, *column_names),
+        *_grant(right, on=column(object_id, BIGINT), before=_AFTER_ID[object_id]),
+        index(index_name, *_key(right, object_id, *column_names), mysql_prefix=prefix),
+        *owner(name, object_id, of),
+    )
 
 
 ROLES = table(
@@ -39,10 +77,7 @@ ROLE_MAP = table(
     *identifier("ROLE_GRANT_ID"),
     required("ADD_TIME", WIDE_INTEGER),
     required("GRANT_OPTION", SMALLINT),
-    column("GRANTOR", STRING_128),
-    column("GRANTOR_TYPE", STRING_128),
-    column("PRINCIPAL_NAME", STRING_128),
-    column("PRINCIPAL_TYPE", STRING_128),
+    *columns(STRING_128, *GRANTOR, *PRINCIPAL),
     column("ROLE_ID", BIGINT),
     index("ROLE_MAP_N49", "ROLE_ID"),
     unique("USERROLEMAPINDEX", "PRINCIPAL_NAME", "ROLE_ID", *GRANTOR),
@@ -52,109 +87,35 @@ ROLE_MAP = table(
 GLOBAL_PRIVS = table(
     "GLOBAL_PRIVS",
     *identifier("USER_GRANT_ID"),
-    required("CREATE_TIME", WIDE_INTEGER),
-    *_grantor(),
-    *_principal(),
-    column("USER_PRIV", WORD_128),
-    column("AUTHORIZER", STRING_128),
-    unique("GLOBALPRIVILEGEINDEX", "AUTHORIZER", *PRINCIPAL, "USER_PRIV", *GRANTOR),
+    *_grant("USER_PRIV"),
+    unique("GLOBALPRIVILEGEINDEX", *_key("USER_PRIV")),
 )
 
 DB_PRIVS = table(
     "DB_PRIVS",
     *identifier("DB_GRANT_ID"),
-    required("CREATE_TIME", WIDE_INTEGER),
-    column("DB_ID", BIGINT),
-    *_grantor(),
-    *_principal(),
-    column("DB_PRIV", WORD_128),
-    column("AUTHORIZER", STRING_128),
-    unique("DBPRIVILEGEINDEX", "AUTHORIZER", "DB_ID", *PRINCIPAL, "DB_PRIV", *GRANTOR),
+    *_grant("DB_PRIV", on=column("DB_ID", BIGINT), before="GRANT_OPTION"),
+    unique("DBPRIVILEGEINDEX", *_key("DB_PRIV", "DB_ID")),
     *owner("DB_PRIVS", "DB_ID", "DBS.DB_ID"),
 )
 
 DC_PRIVS = table(
     "DC_PRIVS",
     *identifier("DC_GRANT_ID"),
-    required("CREATE_TIME", WIDE_INTEGER),
-    column("NAME", STRING_128),
-    *_grantor(),
-    *_principal(),
-    column("DC_PRIV", WORD_128),
-    column("AUTHORIZER", STRING_128),
-    unique("DCPRIVILEGEINDEX", "AUTHORIZER", "NAME", *PRINCIPAL, "DC_PRIV", *GRANTOR),
+    *_grant("DC_PRIV", on=column("NAME", STRING_128), before="GRANT_OPTION"),
+    unique("DCPRIVILEGEINDEX", *_key("DC_PRIV", "NAME")),
     index("DC_PRIVS_N49", "NAME"),
     foreign_key("DC_PRIVS_FK1", "NAME", "DATACONNECTORS.NAME", postgresql_name="DC_PRIVS_DC_ID_fkey"),
 )
 
-TBL_PRIVS = table(
-    "TBL_PRIVS",
-    *identifier("TBL_GRANT_ID"),
-    required("CREATE_TIME", WIDE_INTEGER),
-    *_grantor(),
-    *_principal(),
-    column("TBL_PRIV", WORD_128),
-    column("TBL_ID", BIGINT),
-    column("AUTHORIZER", STRING_128),
-    index("TABLEPRIVILEGEINDEX", "AUTHORIZER", "TBL_ID", *PRINCIPAL, "TBL_PRIV", *GRANTOR),
-    *owner("TBL_PRIVS", "TBL_ID", "TBLS.TBL_ID"),
+TBL_PRIVS = _grants("TBL_PRIVS", "TBL_GRANT_ID", "TABLEPRIVILEGEINDEX", of="TBLS.TBL_ID")
+
+TBL_COL_PRIVS = _grants(
+    "TBL_COL_PRIVS", "TBL_COLUMN_GRANT_ID", "TABLECOLUMNPRIVILEGEINDEX", of="TBLS.TBL_ID", of_columns=True
 )
 
-TBL_COL_PRIVS = table(
-    "TBL_COL_PRIVS",
-    *identifier("TBL_COLUMN_GRANT_ID"),
-    column("COLUMN_NAME", STRING_767),
-    required("CREATE_TIME", WIDE_INTEGER),
-    *_grantor(),
-    *_principal(),
-    column("TBL_COL_PRIV", WORD_128),
-    column("TBL_ID", BIGINT),
-    column("AUTHORIZER", STRING_128),
-    index(
-        "TABLECOLUMNPRIVILEGEINDEX",
-        "AUTHORIZER",
-        "TBL_ID",
-        "COLUMN_NAME",
-        *PRINCIPAL,
-        "TBL_COL_PRIV",
-        *GRANTOR,
-        mysql_prefix={"COLUMN_NAME": 128},
-    ),
-    *owner("TBL_COL_PRIVS", "TBL_ID", "TBLS.TBL_ID"),
-)
+PART_PRIVS = _grants("PART_PRIVS", "PART_GRANT_ID", "PARTPRIVILEGEINDEX", of="PARTITIONS.PART_ID")
 
-PART_PRIVS = table(
-    "PART_PRIVS",
-    *identifier("PART_GRANT_ID"),
-    required("CREATE_TIME", WIDE_INTEGER),
-    *_grantor(),
-    column("PART_ID", BIGINT),
-    *_principal(),
-    column("PART_PRIV", WORD_128),
-    column("AUTHORIZER", STRING_128),
-    index("PARTPRIVILEGEINDEX", "AUTHORIZER", "PART_ID", *PRINCIPAL, "PART_PRIV", *GRANTOR),
-    *owner("PART_PRIVS", "PART_ID", "PARTITIONS.PART_ID"),
-)
-
-PART_COL_PRIVS = table(
-    "PART_COL_PRIVS",
-    *identifier("PART_COLUMN_GRANT_ID"),
-    column("COLUMN_NAME", STRING_767),
-    required("CREATE_TIME", WIDE_INTEGER),
-    *_grantor(),
-    column("PART_ID", BIGINT),
-    *_principal(),
-    column("PART_COL_PRIV", WORD_128),
-    column("AUTHORIZER", STRING_128),
-    index(
-        "PARTITIONCOLUMNPRIVILEGEINDEX",
-        "AUTHORIZER",
-        "PART_ID",
-        "COLUMN_NAME",
-        *PRINCIPAL,
-        "PART_COL_PRIV",
-        *GRANTOR,
-        mysql_prefix={"COLUMN_NAME": 128},
-    ),
-    *owner("PART_COL_PRIVS", "PART_ID", "PARTITIONS.PART_ID"),
+PART_COL_PRIVS = _grants(
+    "PART_COL_PRIVS", "PART_COLUMN_GRANT_ID", "PARTITIONCOLUMNPRIVILEGEINDEX", of="PARTITIONS.PART_ID", of_columns=True
 )

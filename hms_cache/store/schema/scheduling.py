@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hms_cache.store.schema.column_types import BIGINT, BOOLEAN, INTEGER, WIDE_INTEGER
-from hms_cache.store.schema.definition import column, required, table
+from hms_cache.store.schema.definition import column, columns, required, table
 from hms_cache.store.schema.keys import foreign_key, index, primary_key
 from hms_cache.store.schema.text_types import STRING_256, STRING_4000, string
 
@@ -14,9 +14,7 @@ SCHEDULED_QUERIES = table(
     required("ENABLED", BOOLEAN),
     column("NEXT_EXECUTION", INTEGER),
     column("QUERY", STRING_4000),
-    column("SCHEDULE", STRING_256),
-    column("SCHEDULE_NAME", STRING_256),
-    column("USER", STRING_256),
+    *columns(STRING_256, "SCHEDULE", "SCHEDULE_NAME", "USER"),
     column("ACTIVE_EXECUTION_ID", WIDE_INTEGER),
     primary_key("SCHEDULED_QUERY_ID", name="SCHEDULED_QUERIES_PK"),
 )

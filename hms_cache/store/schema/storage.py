@@ -2,10 +2,55 @@
 
 from __future__ import annotations
 
+from sqlalchemy import Index
+
 from hms_cache.store.schema.column_types import BIGINT, INTEGER, MEDIUM_TEXT, WIDE_INTEGER, Flag
-from hms_cache.store.schema.definition import column, identifier, list_table, parameters_table, required, table
-from hms_cache.store.schema.keys import auto_named_key, foreign_key, index, primary_key
+from hms_cache.store.schema.definition import (
+    all_required,
+    column,
+    columns,
+    identifier,
+    list_table,
+    parameters_table,
+    required,
+    table,
+)
+from hms_cache.store.schema.keys import (
+    SidedForeignKey,
+    auto_named_key,
+    auto_named_keys,
+    foreign_key,
+    index,
+    primary_key,
+)
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, STRING_4000, plane_string
+
+
+def _skew_owner(table: str, column: str, target: str) -> tuple[Index, SidedForeignKey]:
+    """As `owner`, of lists that PostgreSQL indexes by their primary keys only."""
+    return (
+        index(f"{table}_N49", column, on="mysql"),
+        foreign_key(f"{table}_FK1", column, target, postgresql_name=f"{table}_fkey"),
+    )
+
+
+def _skew_references(
+    table: str, descriptor: str, values: str, *, postgresql_numbers: tuple[int, int]
+) -> tuple[Index | SidedForeignKey, ...]:
+    """Indexes and foreign keys of rows that belong to a storage descriptor and refer to a list of skewed values.
+
+    :param descriptor: the column of the storage descriptor's id.
+    :param values: the column of the list's id.
+    :param postgresql_numbers: of the two foreign keys, in PostgreSQL's names.
+    """
+    of_descriptor, of_values = (f"{table}_fkey{number}" for number in postgresql_numbers)
+    return (
+        index(f"{table}_N49", values, on="mysql"),
+        index(f"{table}_N50", descriptor, on="mysql"),
+        foreign_key(f"{table}_FK1", descriptor, "SDS.SD_ID", postgresql_name=of_descriptor),
+        foreign_key(f"{table}_FK2", values, "SKEWED_STRING_LIST.STRING_LIST_ID", postgresql_name=of_values),
+    )
+
 
 #: Column descriptors: the identity that storage descriptors with equal columns share.
 CDS = table(
@@ -30,10 +75,7 @@ SERDES = table(
     "SERDES",
     *identifier("SERDE_ID"),
     column("NAME", STRING_128),
-    column("SLIB", STRING_4000),
-    column("DESCRIPTION", STRING_4000),
-    column("SERIALIZER_CLASS", STRING_4000),
-    column("DESERIALIZER_CLASS", STRING_4000),
+    *columns(STRING_4000, "SLIB", "DESCRIPTION", "SERIALIZER_CLASS", "DESERIALIZER_CLASS"),
     column("SERDE_TYPE", INTEGER),
 )
 
@@ -45,16 +87,14 @@ SDS = table(
     *identifier("SD_ID"),
     column("CD_ID", BIGINT),
     column("INPUT_FORMAT", STRING_4000),
-    required("IS_COMPRESSED", Flag()),
-    required("IS_STOREDASSUBDIRECTORIES", Flag()),
+    *all_required(Flag(), "IS_COMPRESSED", "IS_STOREDASSUBDIRECTORIES"),
     column("LOCATION", STRING_4000),
     required("NUM_BUCKETS", WIDE_INTEGER),
     column("OUTPUT_FORMAT", STRING_4000),
     column("SERDE_ID", BIGINT),
     index("SDS_N49", "SERDE_ID"),
     index("SDS_N50", "CD_ID"),
-    auto_named_key("SDS_FK1", "SERDE_ID", "SERDES.SERDE_ID"),
-    auto_named_key("SDS_FK2", "CD_ID", "CDS.CD_ID"),
+    *auto_named_keys("SDS", "SERDES.SERDE_ID", "CDS.CD_ID"),
 )
 
 SD_PARAMS = parameters_table("SD_PARAMS", "SD_ID", of="SDS.SD_ID")
@@ -70,61 +110,30 @@ SKEWED_STRING_LIST = table(
     *identifier("STRING_LIST_ID"),
 )
 
-SKEWED_STRING_LIST_VALUES = table(
+SKEWED_STRING_LIST_VALUES = list_table(
     "SKEWED_STRING_LIST_VALUES",
-    required("STRING_LIST_ID", BIGINT),
+    "STRING_LIST_ID",
     column("STRING_LIST_VALUE", STRING_256),
-    required("INTEGER_IDX", WIDE_INTEGER),
-    primary_key("STRING_LIST_ID", "INTEGER_IDX"),
-    index("SKEWED_STRING_LIST_VALUES_N49", "STRING_LIST_ID", on="mysql"),
-    foreign_key(
-        "SKEWED_STRING_LIST_VALUES_FK1",
-        "STRING_LIST_ID",
-        "SKEWED_STRING_LIST.STRING_LIST_ID",
-        postgresql_name="SKEWED_STRING_LIST_VALUES_fkey",
-    ),
+    of="SKEWED_STRING_LIST.STRING_LIST_ID",
+    keys=_skew_owner,
 )
 
-SKEWED_COL_NAMES = table(
-    "SKEWED_COL_NAMES",
-    required("SD_ID", BIGINT),
-    column("SKEWED_COL_NAME", STRING_256),
-    required("INTEGER_IDX", WIDE_INTEGER),
-    primary_key("SD_ID", "INTEGER_IDX"),
-    index("SKEWED_COL_NAMES_N49", "SD_ID", on="mysql"),
-    foreign_key("SKEWED_COL_NAMES_FK1", "SD_ID", "SDS.SD_ID", postgresql_name="SKEWED_COL_NAMES_fkey"),
+SKEWED_COL_NAMES = list_table(
+    "SKEWED_COL_NAMES", "SD_ID", column("SKEWED_COL_NAME", STRING_256), of="SDS.SD_ID", keys=_skew_owner
 )
 
 SKEWED_COL_VALUE_LOC_MAP = table(
     "SKEWED_COL_VALUE_LOC_MAP",
-    required("SD_ID", BIGINT),
-    required("STRING_LIST_ID_KID", BIGINT),
+    *all_required(BIGINT, "SD_ID", "STRING_LIST_ID_KID"),
     column("LOCATION", STRING_4000),
     primary_key("SD_ID", "STRING_LIST_ID_KID"),
-    index("SKEWED_COL_VALUE_LOC_MAP_N49", "STRING_LIST_ID_KID", on="mysql"),
-    index("SKEWED_COL_VALUE_LOC_MAP_N50", "SD_ID", on="mysql"),
-    foreign_key("SKEWED_COL_VALUE_LOC_MAP_FK1", "SD_ID", "SDS.SD_ID", postgresql_name="SKEWED_COL_VALUE_LOC_MAP_fkey1"),
-    foreign_key(
-        "SKEWED_COL_VALUE_LOC_MAP_FK2",
-        "STRING_LIST_ID_KID",
-        "SKEWED_STRING_LIST.STRING_LIST_ID",
-        postgresql_name="SKEWED_COL_VALUE_LOC_MAP_fkey2",
-    ),
+    *_skew_references("SKEWED_COL_VALUE_LOC_MAP", "SD_ID", "STRING_LIST_ID_KID", postgresql_numbers=(1, 2)),
 )
 
 SKEWED_VALUES = table(
     "SKEWED_VALUES",
-    required("SD_ID_OID", BIGINT),
-    required("STRING_LIST_ID_EID", BIGINT),
+    *all_required(BIGINT, "SD_ID_OID", "STRING_LIST_ID_EID"),
     required("INTEGER_IDX", WIDE_INTEGER),
     primary_key("SD_ID_OID", "INTEGER_IDX"),
-    index("SKEWED_VALUES_N49", "STRING_LIST_ID_EID", on="mysql"),
-    index("SKEWED_VALUES_N50", "SD_ID_OID", on="mysql"),
-    foreign_key("SKEWED_VALUES_FK1", "SD_ID_OID", "SDS.SD_ID", postgresql_name="SKEWED_VALUES_fkey2"),
-    foreign_key(
-        "SKEWED_VALUES_FK2",
-        "STRING_LIST_ID_EID",
-        "SKEWED_STRING_LIST.STRING_LIST_ID",
-        postgresql_name="SKEWED_VALUES_fkey1",
-    ),
+    *_skew_references("SKEWED_VALUES", "SD_ID_OID", "STRING_LIST_ID_EID", postgresql_numbers=(2, 1)),
 )

@@ -5,8 +5,17 @@ from __future__ import annotations
 from sqlalchemy import text
 
 from hms_cache.store.schema.column_types import BIGINT, MEDIUM_TEXT, TEXT, WIDE_INTEGER, Flag
-from hms_cache.store.schema.definition import column, identifier, parameters_table, required, table
-from hms_cache.store.schema.keys import auto_named_key, foreign_key, index, owner, primary_key, unique
+from hms_cache.store.schema.definition import (
+    all_required,
+    column,
+    columns,
+    fields_table,
+    identifier,
+    parameters_table,
+    required,
+    table,
+)
+from hms_cache.store.schema.keys import auto_named_keys, foreign_key, index, primary_key, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, STRING_4000, string
 
 TBLS = table(
@@ -21,29 +30,20 @@ TBLS = table(
     column("SD_ID", BIGINT),
     column("TBL_NAME", STRING_256),
     column("TBL_TYPE", STRING_128),
-    column("VIEW_EXPANDED_TEXT", MEDIUM_TEXT),
-    column("VIEW_ORIGINAL_TEXT", MEDIUM_TEXT),
+    *columns(MEDIUM_TEXT, "VIEW_EXPANDED_TEXT", "VIEW_ORIGINAL_TEXT"),
     required("IS_REWRITE_ENABLED", Flag(), default=text("false")),
     column("WRITE_ID", BIGINT, default=text("0")),
     index("TBLS_N49", "DB_ID"),
     index("TBLS_N50", "SD_ID"),
     unique("UNIQUETABLE", "TBL_NAME", "DB_ID"),
-    auto_named_key("TBLS_FK1", "SD_ID", "SDS.SD_ID"),
-    auto_named_key("TBLS_FK2", "DB_ID", "DBS.DB_ID"),
+    *auto_named_keys("TBLS", "SDS.SD_ID", "DBS.DB_ID"),
 )
 
 TABLE_PARAMS = parameters_table("TABLE_PARAMS", "TBL_ID", of="TBLS.TBL_ID")
 
 #: Partition columns of a table.
-PARTITION_KEYS = table(
-    "PARTITION_KEYS",
-    required("TBL_ID", BIGINT),
-    column("PKEY_COMMENT", STRING_4000),
-    required("PKEY_NAME", STRING_128),
-    required("PKEY_TYPE", STRING_767),
-    required("INTEGER_IDX", WIDE_INTEGER),
-    primary_key("TBL_ID", "PKEY_NAME"),
-    *owner("PARTITION_KEYS", "TBL_ID", "TBLS.TBL_ID"),
+PARTITION_KEYS = fields_table(
+    "PARTITION_KEYS", "TBL_ID", column("PKEY_COMMENT", STRING_4000), prefix="PKEY", of="TBLS.TBL_ID"
 )
 
 #: What a materialized view was built from, by name; not tied to TBLS.
@@ -61,8 +61,7 @@ MV_CREATION_METADATA = table(
 
 MV_TABLES_USED = table(
     "MV_TABLES_USED",
-    required("MV_CREATION_METADATA_ID", BIGINT),
-    required("TBL_ID", BIGINT),
+    *all_required(BIGINT, "MV_CREATION_METADATA_ID", "TBL_ID"),
     required("INSERTED_COUNT", BIGINT, default=text("0")),
     required("UPDATED_COUNT", BIGINT, default=text("0")),
     required("DELETED_COUNT", BIGINT, default=text("0")),

@@ -5,8 +5,18 @@ from __future__ import annotations
 from sqlalchemy import CHAR, TIMESTAMP, text
 
 from hms_cache.store.schema.column_types import BIGINT, INTEGER
-from hms_cache.store.schema.definition import column, identifier, required, table
-from hms_cache.store.schema.keys import foreign_key, index, primary_key
+from hms_cache.store.schema.definition import (
+    all_required,
+    column,
+    columns,
+    identifier,
+    number_table,
+    recorded_object,
+    recorded_table,
+    required,
+    table,
+)
+from hms_cache.store.schema.keys import index, primary_key, unnamed_key
 from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, string
 
 #: Open, aborted and recently committed transactions; the highest row stays for ever.
@@ -14,14 +24,10 @@ TXNS = table(
     "TXNS",
     required("TXN_ID", BIGINT, autoincrement=True),
     required("TXN_STATE", CHAR(1)),
-    required("TXN_STARTED", BIGINT),
-    required("TXN_LAST_HEARTBEAT", BIGINT),
-    required("TXN_USER", STRING_128),
-    required("TXN_HOST", STRING_128),
-    column("TXN_AGENT_INFO", STRING_128),
-    column("TXN_META_INFO", STRING_128),
-    column("TXN_HEARTBEAT_COUNT", INTEGER),
-    column("TXN_TYPE", INTEGER),
+    *all_required(BIGINT, "TXN_STARTED", "TXN_LAST_HEARTBEAT"),
+    *all_required(STRING_128, "TXN_USER", "TXN_HOST"),
+    *columns(STRING_128, "TXN_AGENT_INFO", "TXN_META_INFO"),
+    *columns(INTEGER, "TXN_HEARTBEAT_COUNT", "TXN_TYPE"),
     primary_key("TXN_ID"),
     sqlite_autoincrement=True,
 )
@@ -30,23 +36,19 @@ TXNS = table(
 TXN_COMPONENTS = table(
     "TXN_COMPONENTS",
     required("TC_TXNID", BIGINT),
-    required("TC_DATABASE", STRING_128),
-    column("TC_TABLE", STRING_256),
-    column("TC_PARTITION", STRING_767),
+    *recorded_object("TC"),
     required("TC_OPERATION_TYPE", CHAR(1)),
     column("TC_WRITEID", BIGINT),
     index("TC_TXNID_INDEX", "TC_TXNID", on="mysql"),
     index("tc_txnid_index", "TC_TXNID", hashed=True, on="postgresql"),
-    foreign_key(None, "TC_TXNID", "TXNS.TXN_ID", deferrable=False),
+    unnamed_key("TC_TXNID", "TXNS.TXN_ID"),
 )
 
 #: What committed transactions have written; compaction and materialized views read it.
 COMPLETED_TXN_COMPONENTS = table(
     "COMPLETED_TXN_COMPONENTS",
     required("CTC_TXNID", BIGINT),
-    required("CTC_DATABASE", STRING_128),
-    column("CTC_TABLE", STRING_256),
-    column("CTC_PARTITION", STRING_767),
+    *recorded_object("CTC"),
     required("CTC_TIMESTAMP", TIMESTAMP(), default=text("CURRENT_TIMESTAMP")),
     column("CTC_WRITEID", BIGINT),
     required("CTC_UPDATE_DELETE", CHAR(1)),
@@ -62,48 +64,35 @@ COMPLETED_TXN_COMPONENTS = table(
 )
 
 #: One row that is only ever locked.
-TXN_LOCK_TBL = table(
-    "TXN_LOCK_TBL",
-    required("TXN_LOCK", BIGINT),
-)
+TXN_LOCK_TBL = number_table("TXN_LOCK_TBL", "TXN_LOCK")
 
 HIVE_LOCKS = table(
     "HIVE_LOCKS",
-    required("HL_LOCK_EXT_ID", BIGINT),
-    required("HL_LOCK_INT_ID", BIGINT),
-    required("HL_TXNID", BIGINT),
+    *all_required(BIGINT, "HL_LOCK_EXT_ID", "HL_LOCK_INT_ID", "HL_TXNID"),
     required("HL_DB", STRING_128),
     column("HL_TABLE", STRING_256),
     column("HL_PARTITION", STRING_767),
-    required("HL_LOCK_STATE", CHAR(1)),
-    required("HL_LOCK_TYPE", CHAR(1)),
+    *all_required(CHAR(1), "HL_LOCK_STATE", "HL_LOCK_TYPE"),
     required("HL_LAST_HEARTBEAT", BIGINT),
     column("HL_ACQUIRED_AT", BIGINT),
-    required("HL_USER", STRING_128),
-    required("HL_HOST", STRING_128),
+    *all_required(STRING_128, "HL_USER", "HL_HOST"),
     column("HL_HEARTBEAT_COUNT", INTEGER),
     column("HL_AGENT_INFO", STRING_128),
-    column("HL_BLOCKEDBY_EXT_ID", BIGINT),
-    column("HL_BLOCKEDBY_INT_ID", BIGINT),
+    *columns(BIGINT, "HL_BLOCKEDBY_EXT_ID", "HL_BLOCKEDBY_INT_ID"),
     primary_key("HL_LOCK_EXT_ID", "HL_LOCK_INT_ID"),
     index("HIVE_LOCK_TXNID_INDEX", "HL_TXNID", on="mysql"),
     index("HL_TXNID_IDX", "HL_TXNID", on="mysql"),
     index("hl_txnid_index", "HL_TXNID", hashed=True, on="postgresql"),
 )
 
-NEXT_LOCK_ID = table(
-    "NEXT_LOCK_ID",
-    required("NL_NEXT", BIGINT),
-)
+NEXT_LOCK_ID = number_table("NEXT_LOCK_ID", "NL_NEXT")
 
 #: Recent updates and deletes, for write conflict detection.
 WRITE_SET = table(
     "WRITE_SET",
-    required("WS_DATABASE", STRING_128),
-    required("WS_TABLE", STRING_256),
+    *recorded_table("WS"),
     column("WS_PARTITION", STRING_767),
-    required("WS_TXNID", BIGINT),
-    required("WS_COMMIT_ID", BIGINT),
+    *all_required(BIGINT, "WS_TXNID", "WS_COMMIT_ID"),
     required("WS_OPERATION_TYPE", CHAR(1)),
 )
 
@@ -111,8 +100,7 @@ WRITE_SET = table(
 TXN_TO_WRITE_ID = table(
     "TXN_TO_WRITE_ID",
     required("T2W_TXNID", BIGINT),
-    required("T2W_DATABASE", STRING_128),
-    required("T2W_TABLE", STRING_256),
+    *recorded_table("T2W"),
     required("T2W_WRITEID", BIGINT),
     index("TBL_TO_TXN_ID_IDX", "T2W_DATABASE", "T2W_TABLE", "T2W_TXNID", is_unique=True),
     index("TBL_TO_WRITE_ID_IDX", "T2W_DATABASE", "T2W_TABLE", "T2W_WRITEID", is_unique=True),
@@ -120,8 +108,7 @@ TXN_TO_WRITE_ID = table(
 
 NEXT_WRITE_ID = table(
     "NEXT_WRITE_ID",
-    required("NWI_DATABASE", STRING_128),
-    required("NWI_TABLE", STRING_256),
+    *recorded_table("NWI"),
     required("NWI_NEXT", BIGINT),
     index("NEXT_WRITE_ID_IDX", "NWI_DATABASE", "NWI_TABLE", is_unique=True),
 )
@@ -136,10 +123,9 @@ MIN_HISTORY_LEVEL = table(
 MIN_HISTORY_WRITE_ID = table(
     "MIN_HISTORY_WRITE_ID",
     required("MH_TXNID", BIGINT),
-    required("MH_DATABASE", STRING_128),
-    required("MH_TABLE", STRING_256),
+    *recorded_table("MH"),
     required("MH_WRITEID", BIGINT),
-    foreign_key(None, "MH_TXNID", "TXNS.TXN_ID", deferrable=False),
+    unnamed_key("MH_TXNID", "TXNS.TXN_ID"),
 )
 
 MATERIALIZATION_REBUILD_LOCKS = table(
@@ -153,8 +139,7 @@ MATERIALIZATION_REBUILD_LOCKS = table(
 REPL_TXN_MAP = table(
     "REPL_TXN_MAP",
     required("RTM_REPL_POLICY", STRING_256),
-    required("RTM_SRC_TXN_ID", BIGINT),
-    required("RTM_TARGET_TXN_ID", BIGINT),
+    *all_required(BIGINT, "RTM_SRC_TXN_ID", "RTM_TARGET_TXN_ID"),
     primary_key("RTM_REPL_POLICY", "RTM_SRC_TXN_ID"),
 )
 

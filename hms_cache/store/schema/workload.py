@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from sqlalchemy import String, text
+from sqlalchemy import String, UniqueConstraint, text
 
 from hms_cache.store.schema.column_types import BIGINT, DOUBLE, INTEGER, Flag
-from hms_cache.store.schema.definition import column, identifier, required, table
-from hms_cache.store.schema.keys import foreign_key, primary_key, unique
+from hms_cache.store.schema.definition import all_required, column, columns, identifier, required, table
+from hms_cache.store.schema.keys import SidedForeignKey, foreign_key, primary_key, unique
 from hms_cache.store.schema.text_types import STRING_128, STRING_767, plane_string, string
+
+
+def _named_in_plan(table: str, *names: str) -> tuple[UniqueConstraint, SidedForeignKey]:
+    """The keys of what belongs to a plan and is known in it by these columns."""
+    return (
+        unique(f"UNIQUE_{table}", "RP_ID", *names),
+        foreign_key(f"{table}_FK1", "RP_ID", "WM_RESOURCEPLAN.RP_ID"),
+    )
+
 
 #: Refers to WM_POOL and is referred to by it: the only cycle of the schema.
 WM_RESOURCEPLAN = table(
@@ -31,8 +40,7 @@ WM_POOL = table(
     column("ALLOC_FRACTION", DOUBLE),
     column("QUERY_PARALLELISM", INTEGER),
     column("SCHEDULING_POLICY", STRING_767.with_variant(String(1024), "postgresql")),
-    unique("UNIQUE_WM_POOL", "RP_ID", "PATH"),
-    foreign_key("WM_POOL_FK1", "RP_ID", "WM_RESOURCEPLAN.RP_ID"),
+    *_named_in_plan("WM_POOL", "PATH"),
 )
 
 WM_TRIGGER = table(
@@ -40,17 +48,14 @@ WM_TRIGGER = table(
     *identifier("TRIGGER_ID"),
     required("RP_ID", BIGINT),
     required("NAME", STRING_128),
-    column("TRIGGER_EXPRESSION", string(1024)),
-    column("ACTION_EXPRESSION", string(1024)),
+    *columns(string(1024), "TRIGGER_EXPRESSION", "ACTION_EXPRESSION"),
     required("IS_IN_UNMANAGED", Flag(postgresql_smallint=True), default=text("0")),
-    unique("UNIQUE_WM_TRIGGER", "RP_ID", "NAME"),
-    foreign_key("WM_TRIGGER_FK1", "RP_ID", "WM_RESOURCEPLAN.RP_ID"),
+    *_named_in_plan("WM_TRIGGER", "NAME"),
 )
 
 WM_POOL_TO_TRIGGER = table(
     "WM_POOL_TO_TRIGGER",
-    required("POOL_ID", BIGINT),
-    required("TRIGGER_ID", BIGINT),
+    *all_required(BIGINT, "POOL_ID", "TRIGGER_ID"),
     primary_key("POOL_ID", "TRIGGER_ID"),
     foreign_key("WM_POOL_TO_TRIGGER_FK1", "POOL_ID", "WM_POOL.POOL_ID"),
     foreign_key("WM_POOL_TO_TRIGGER_FK2", "TRIGGER_ID", "WM_TRIGGER.TRIGGER_ID"),
@@ -60,11 +65,9 @@ WM_MAPPING = table(
     "WM_MAPPING",
     *identifier("MAPPING_ID"),
     required("RP_ID", BIGINT),
-    required("ENTITY_TYPE", STRING_128),
-    required("ENTITY_NAME", STRING_128),
+    *all_required(STRING_128, "ENTITY_TYPE", "ENTITY_NAME"),
     column("POOL_ID", BIGINT),
     column("ORDERING", INTEGER),
-    unique("UNIQUE_WM_MAPPING", "RP_ID", "ENTITY_TYPE", "ENTITY_NAME"),
-    foreign_key("WM_MAPPING_FK1", "RP_ID", "WM_RESOURCEPLAN.RP_ID"),
+    *_named_in_plan("WM_MAPPING", "ENTITY_TYPE", "ENTITY_NAME"),
     foreign_key("WM_MAPPING_FK2", "POOL_ID", "WM_POOL.POOL_ID"),
 )

@@ -74,56 +74,36 @@ def _level(
     object_type: int,
     table: Table,
     model: str,
-    names: tuple[str, str, str | None],
+    object_name: str | None,
     source: FromClause,
     *,
     columns: bool = False,
     partitions: bool = False,
 ) -> Level:
-    id_name, privilege_name, object_name = names
+    """`object_name`: the column of the object's id. Those of the grant itself and of the privilege are found."""
+    (id_column,) = table.primary_key.columns
+    (privilege,) = (column for column in table.columns if column.name.endswith("_PRIV"))
     object_column = None if object_name is None else table.c[object_name]
-    return Level(
-        object_type, table, model, table.c[id_name], table.c[privilege_name], object_column, source, columns, partitions
-    )
+    return Level(object_type, table, model, id_column, privilege, object_column, source, columns, partitions)
 
 
-GLOBAL = _level(
-    HiveObjectType.GLOBAL, GLOBAL_PRIVS, "MGlobalPrivilege", ("USER_GRANT_ID", "USER_PRIV", None), GLOBAL_PRIVS
-)
+GLOBAL = _level(HiveObjectType.GLOBAL, GLOBAL_PRIVS, "MGlobalPrivilege", None, GLOBAL_PRIVS)
 DATABASE = _level(
-    HiveObjectType.DATABASE,
-    DB_PRIVS,
-    "MDBPrivilege",
-    ("DB_GRANT_ID", "DB_PRIV", "DB_ID"),
-    DB_PRIVS.join(DBS, DBS.c.DB_ID == DB_PRIVS.c.DB_ID),
+    HiveObjectType.DATABASE, DB_PRIVS, "MDBPrivilege", "DB_ID", DB_PRIVS.join(DBS, DBS.c.DB_ID == DB_PRIVS.c.DB_ID)
 )
-DATA_CONNECTOR = _level(
-    HiveObjectType.DATACONNECTOR, DC_PRIVS, "MDCPrivilege", ("DC_GRANT_ID", "DC_PRIV", "NAME"), DC_PRIVS
-)
-TABLE = _level(
-    HiveObjectType.TABLE, TBL_PRIVS, "MTablePrivilege", ("TBL_GRANT_ID", "TBL_PRIV", "TBL_ID"), _of_tables(TBL_PRIVS)
-)
+DATA_CONNECTOR = _level(HiveObjectType.DATACONNECTOR, DC_PRIVS, "MDCPrivilege", "NAME", DC_PRIVS)
+TABLE = _level(HiveObjectType.TABLE, TBL_PRIVS, "MTablePrivilege", "TBL_ID", _of_tables(TBL_PRIVS))
 PARTITION = _level(
-    HiveObjectType.PARTITION,
-    PART_PRIVS,
-    "MPartitionPrivilege",
-    ("PART_GRANT_ID", "PART_PRIV", "PART_ID"),
-    _of_partitions(PART_PRIVS),
-    partitions=True,
+    HiveObjectType.PARTITION, PART_PRIVS, "MPartitionPrivilege", "PART_ID", _of_partitions(PART_PRIVS), partitions=True
 )
 TABLE_COLUMN = _level(
-    HiveObjectType.COLUMN,
-    TBL_COL_PRIVS,
-    "MTableColumnPrivilege",
-    ("TBL_COLUMN_GRANT_ID", "TBL_COL_PRIV", "TBL_ID"),
-    _of_tables(TBL_COL_PRIVS),
-    columns=True,
+    HiveObjectType.COLUMN, TBL_COL_PRIVS, "MTableColumnPrivilege", "TBL_ID", _of_tables(TBL_COL_PRIVS), columns=True
 )
 PARTITION_COLUMN = _level(
     HiveObjectType.COLUMN,
     PART_COL_PRIVS,
     "MPartitionColumnPrivilege",
-    ("PART_COLUMN_GRANT_ID", "PART_COL_PRIV", "PART_ID"),
+    "PART_ID",
     _of_partitions(PART_COL_PRIVS),
     columns=True,
     partitions=True,

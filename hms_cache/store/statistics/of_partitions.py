@@ -285,7 +285,7 @@ def merge_partition_statistics(
     """As `merge_table_statistics` for partitions."""
     table = row.table
     by_name, rows = _written(context, transaction, row, statistics)
-    reader = StatisticsReader(context, transaction.connection, bit_vectors=True, histograms=True)
+    reader = StatisticsReader(context, transaction.connection, whole=True)
     old: dict[str, list[ColumnStatisticsObj]] = {}
     engines = {own.engine for own in by_name.values()}
     columns = {one.colName for own in by_name.values() for one in own.statsObj}

@@ -117,7 +117,7 @@ def merge_table_statistics(
     table = row.table
     own = prepared(statistics, table, context.now_s())
     parameters = table.parameters or {}
-    reader = StatisticsReader(context, transaction.connection, bit_vectors=True, histograms=True)
+    reader = StatisticsReader(context, transaction.connection, whole=True)
     columns = [one.colName for one in own.statsObj]
     old, _ = reader.of_table(row.table_id, columns, own.engine)
     aborted = aborted_writers(transaction.connection, table, [table.writeId]) if old else frozenset()

@@ -27,20 +27,13 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics, ColumnS
 class StatisticsReader:
     """Reads statistics on a connection, with the settings of a store."""
 
-    def __init__(
-        self,
-        context: StoreContext,
-        connection: Connection,
-        *,
-        bit_vectors: bool | None = None,
-        histograms: bool | None = None,
-    ) -> None:
-        """`bit_vectors`, `histograms`: read these, whatever the settings say of answers."""
+    def __init__(self, context: StoreContext, connection: Connection, *, whole: bool = False) -> None:
+        """`whole`: bit vectors and histograms are read, whatever the settings say of answers."""
         settings = context.settings.catalog
         self._connection = connection
         self._features = features_of(connection)
-        self._bit_vectors = settings.statistics_sketches if bit_vectors is None else bit_vectors
-        self._histograms = settings.statistics_histograms if histograms is None else histograms
+        self._bit_vectors = whole or settings.statistics_sketches
+        self._histograms = whole or settings.statistics_histograms
 
     def of_table(self, table_id: int, columns: Iterable[str], engine: str) -> tuple[list[ColumnStatisticsObj], int]:
         """(statistics of the columns that have any, by column name; when they were made, epoch seconds). One

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hms_cache.store.warehouse import local_batches, remote_files
 from hms_cache.store.warehouse.allowed import AllowedLocation
 from hms_cache.store.warehouse.deadlines import MOVE_TIMEOUT, TIMEOUT
-from hms_cache.store.warehouse.file_systems import FileSystems
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.mounts import file_system_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -40,10 +39,10 @@ Failures = dict[AllowedLocation, Exception]
 class Deletions:
     """Deletes directories of a warehouse. Safe for use by many threads; holds no lock."""
 
-    def __init__(self, warehouse: Warehouse, file_systems: FileSystems) -> None:
+    def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
         self._settings = warehouse.settings
-        self._file_systems = file_systems
+        self._file_systems = warehouse.file_systems
 
     def delete(self, locations: Sequence[AllowedLocation], *, skip_trash: bool) -> Failures:
         """Deletes the directories with all in them, or moves them to the trash; nothing there is fine.

@@ -20,7 +20,6 @@ from hms_cache.metrics import TallyFamily
 from hms_cache.store.warehouse import local_files, remote_files
 from hms_cache.store.warehouse.allowed import AllowedLocation
 from hms_cache.store.warehouse.deadlines import DIRECTORIES_AT_ONCE
-from hms_cache.store.warehouse.file_systems import FileSystems
 from hms_cache.store.warehouse.local_files import ListingTooLong
 from hms_cache.store.warehouse.mounts import file_system_of, mount_of
 from hms_cache.store.warehouse.waits import MOVE_WAITS, current_waits
@@ -52,10 +51,10 @@ class _Limits(TypedDict):
 class Listings:
     """Lists directories of a warehouse. Safe for use by many threads; holds no lock."""
 
-    def __init__(self, warehouse: Warehouse, file_systems: FileSystems, operations: TallyFamily) -> None:
+    def __init__(self, warehouse: Warehouse, operations: TallyFamily) -> None:
         self._warehouse = warehouse
         self._settings = warehouse.settings
-        self._file_systems = file_systems
+        self._file_systems = warehouse.file_systems
         self._operations = operations
 
     def directory_statistics(self, locations: Sequence[AllowedLocation]) -> list[DirectoryStatistics | None]:

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING
 from hms_cache.store.warehouse import remote_files
 from hms_cache.store.warehouse.allowed import AllowedLocation
 from hms_cache.store.warehouse.deadlines import MOVE_TIMEOUT, TIMEOUT
-from hms_cache.store.warehouse.file_systems import FileSystems
 from hms_cache.store.warehouse.mounts import file_system_of
 
 if TYPE_CHECKING:
@@ -42,11 +41,9 @@ class GivenUp(Exception):
 class ObjectMove:
     """A directory of an object store on its way to another place of the same bucket, over all attempts of one write."""
 
-    def __init__(
-        self, warehouse: Warehouse, file_systems: FileSystems, source: AllowedLocation, destination: AllowedLocation
-    ) -> None:
+    def __init__(self, warehouse: Warehouse, source: AllowedLocation, destination: AllowedLocation) -> None:
         self._warehouse = warehouse
-        self._file_systems = file_systems
+        self._file_systems = warehouse.file_systems
         self.source = source
         self.destination = destination
         self.is_settled = False

@@ -56,7 +56,8 @@ class Warehouse(WarehouseLayout):
 
     def __init__(self, settings: WarehouseSettings | None = None, *, metrics: WarehouseMetrics | None = None) -> None:
         super().__init__(settings)
-        self._file_systems = FileSystems(self.settings.options)
+        self.file_systems = FileSystems(self.settings.options)
+        """For the parts that a warehouse is made of."""
         self._threads = FileThreads(self.settings.file_threads, patience_s=self.settings.file_wait_with_locks_s)
         self._operations: TallyFamily = (
             metrics.operations
@@ -65,8 +66,8 @@ class Warehouse(WarehouseLayout):
         )
         if metrics is not None:
             metrics.threads_in_use.set_function(self._threads.in_use)
-        self._deletions = Deletions(self, self._file_systems)
-        self._listings = Listings(self, self._file_systems, self._operations)
+        self._deletions = Deletions(self)
+        self._listings = Listings(self, self._operations)
         self.move_records = MoveRecords(self)
 
     # What may be touched
@@ -242,7 +243,7 @@ class Warehouse(WarehouseLayout):
             opened: dict[int, tuple[Any, str]] = {}
             for number, location in enumerate(locations):
                 try:
-                    opened[number] = self._file_systems.open(location.location)
+                    opened[number] = self.file_systems.open(location.location)
                 except MetaException as error:
                     answers[number] = error
             if opened:
@@ -295,7 +296,7 @@ class Warehouse(WarehouseLayout):
 
     def object_move(self, source: AllowedLocation, destination: AllowedLocation) -> ObjectMove:
         """A move of a directory of an object store, for one write."""
-        return ObjectMove(self, self._file_systems, source, destination)
+        return ObjectMove(self, source, destination)
 
     def copy_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
         """Copies a directory. Raises MetaException when the destination is there, or lies on another file system; what
@@ -306,7 +307,7 @@ class Warehouse(WarehouseLayout):
             raise MetaException(f"Refusing to copy {source} to {destination}")
 
         def copy_remote(file_system: Any, path: str) -> None:
-            remote_files.copy(file_system, path, self._file_systems.open(destination.location)[1])
+            remote_files.copy(file_system, path, self.file_systems.open(destination.location)[1])
 
         self._do(
             "copy",
@@ -449,7 +450,7 @@ class Warehouse(WarehouseLayout):
             return local_files.rename(path, destination.location.path, roots, destination.root_paths, may_copy=may_copy)
 
         def move_remote(file_system: Any, path: str) -> bool:
-            remote_files.move(file_system, path, self._file_systems.open(destination.location)[1])
+            remote_files.move(file_system, path, self.file_systems.open(destination.location)[1])
             return True
 
         def undo(is_moved: bool) -> None:
@@ -512,7 +513,7 @@ class Warehouse(WarehouseLayout):
         def work() -> T:
             if location.is_local:
                 return local(location.location.path, location.root_paths)
-            return remote(*self._file_systems.open(location.location))
+            return remote(*self.file_systems.open(location.location))
 
         return self.ask(
             file_system_of(location),

@@ -1,0 +1,17 @@
+"""Columns of the tables that jobs read and make, one call for those of one type that stand together."""
+
+from __future__ import annotations
+
+from pyspark.sql.types import BooleanType, DataType, IntegerType, LongType, StringType, StructField, TimestampType
+
+STRING, LONG, INTEGER, BOOLEAN, TIME = StringType(), LongType(), IntegerType(), BooleanType(), TimestampType()
+
+
+def fields(kind: DataType, *names: str) -> list[StructField]:
+    """Columns that may be null."""
+    return [StructField(name, kind) for name in names]
+
+
+def required(kind: DataType, *names: str) -> list[StructField]:
+    """Columns that are never null."""
+    return [StructField(name, kind, False) for name in names]
