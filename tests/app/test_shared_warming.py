@@ -26,6 +26,7 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.wire import encode_struct
 from tests.cache.blocks.partitions import KEYS, ordinary
+from tests.cache.blocks.test_shared_blocks import memory_files_open
 
 LONG_S = 60.0
 TABLES = [Wanted(TableName("hive", "d", f"t{number}"), Facet.PARTITIONS) for number in range(6)]
@@ -229,7 +230,7 @@ def test_partitions_come_as_files_that_all_map(memory: str, tmp_path: Path, monk
     reading = Reading(2, sends_files=True)
     most = {"shared": 100, "full": 1, "none": 0}[memory]
     places = [MemoryFiles(tmp_path, most) if memory != "none" else None for _ in range(2)]
-    before = len(os.listdir("/proc/self/fd"))
+    before = memory_files_open()
     with ThreadPoolExecutor(2) as threads:
         found = list(threads.map(lambda one, place: one.read(TABLES[:3], place), reading.callers, places))
     expected = [encode_struct(one).hex() for one in PartitionSet(KEYS, PARTITIONS, complete=True).all().structs()]
@@ -252,7 +253,7 @@ def test_partitions_come_as_files_that_all_map(memory: str, tmp_path: Path, monk
     del found, one, places, reading
     gc.collect()
     assert not _inodes(), "nothing keeps them once nobody holds the partitions"
-    assert len(os.listdir("/proc/self/fd")) <= before
+    assert memory_files_open() == before
 
 
 @files_in_memory
@@ -283,8 +284,8 @@ def test_a_file_that_is_not_what_was_sent_is_not_used(tmp_path: Path, monkeypatc
     send = warming_reader._send_files
     monkeypatch.setattr(warming_reader, "_send_files", send_others)
     reading = Reading(1, sends_files=True)
-    before = len(os.listdir("/proc/self/fd"))
+    before = memory_files_open()
     with pytest.raises(WarmingProcessLost, match="not what was sent"):
         reading.callers[0].read(TABLES[:2], MemoryFiles(tmp_path, 100))
-    assert len(os.listdir("/proc/self/fd")) <= before, "those that came are closed"
+    assert memory_files_open() == before, "those that came are closed"
     reading.end()
