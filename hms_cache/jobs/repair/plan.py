@@ -68,6 +68,11 @@ def refusal(table: Table) -> str | None:
         engine = _OTHER_ENGINES.get((name or "").lower())
         if engine is not None:
             return f"{engine} keeps its own partitions"
+    input_format = (table.sd.inputFormat if table.sd is not None else None) or ""
+    if "hoodie" in input_format.lower():  # synchronized without Spark's parameters, as Flink and Hive have it
+        return "Hudi keeps its own partitions"
+    if parameters.get("storage_handler"):
+        return f"its partitions are those of {parameters['storage_handler']}"
     if is_transactional(table):
         return "it is transactional: MSCK of Hive takes the lock and the write ids that this needs"
     return None
