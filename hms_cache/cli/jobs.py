@@ -57,13 +57,14 @@ def _run_plan(
     from hms_cache.jobs.schedule.report import summary_of, write_metrics, write_summary
 
     signal.signal(signal.SIGTERM, _interrupt)
-    plan = chosen(read_plan(plan_file), only)
+    whole = read_plan(plan_file)
+    plan = chosen(whole, only)
     results = run_plan(plan, dry_run=dry_run, told=lambda line: click.echo(line, err=True))
     told = summary_of(plan, results, dry_run=dry_run)
     if summary is not None:
         write_summary(summary, told)
     if metrics is not None and not dry_run:
-        write_metrics(metrics, plan, results)
+        write_metrics(metrics, whole, results)
     if as_json:
         click.echo(json.dumps(told, indent=2, default=str))
     sys.exit(told["exit_status"])

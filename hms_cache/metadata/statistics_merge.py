@@ -48,6 +48,10 @@ class AggregationRules:
     distinct_tuner: float = 0.0
     """`metastore.stats.ndv.tuner`: 0 is the lower bound (largest of a partition), 1 the upper (sum)."""
 
+    certain_bounds: bool = False
+    """No bound where a partition with values has none, as of infinity and NaN, which are not written. Hive takes that
+    of the others."""
+
 
 @dataclass(slots=True)
 class _Part:
@@ -88,6 +92,10 @@ def aggregate(
             values = _with_sketches(parts, count, complete, rules)
         else:
             values = _without_sketches(parts, count, complete, rules)
+        if rules.certain_bounds:
+            having = [part.values for part in parts if part.values.distinct]
+            values.low = None if any(one.low is None for one in having) else values.low
+            values.high = None if any(one.high is None for one in having) else values.high
         answer.append(statistics_of(column, column_type, values))
     return AggrStats(colStats=answer, partsFound=found)
 

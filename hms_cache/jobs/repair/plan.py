@@ -6,6 +6,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from hms_cache.config.quantities import parse_duration_s
@@ -68,6 +69,11 @@ def refusal(table: Table) -> str | None:
         engine = _OTHER_ENGINES.get((name or "").lower())
         if engine is not None:
             return f"{engine} keeps its own partitions"
+    input_format = (table.sd.inputFormat if table.sd is not None else None) or ""
+    if "hoodie" in input_format.lower():  # synchronized without Spark's parameters, as Flink and Hive have it
+        return "Hudi keeps its own partitions"
+    if parameters.get("storage_handler"):
+        return f"its partitions are those of {parameters['storage_handler']}"
     if is_transactional(table):
         return "it is transactional: MSCK of Hive takes the lock and the write ids that this needs"
     return None
@@ -137,8 +143,8 @@ def plan_table(
     if kept_s is not None:
         _plan_expiry(plan, elsewhere.values(), created_before_s)
     if scope.adds and candidates:
-        owners = {f"{root}/{name}": name for name in absent}
-        owners |= {canonical(place.location): name for name, place in elsewhere.items() if place.location}
+        owners = {f"{_place(str(root))}/{name}": name for name in absent}
+        owners |= {_place(place.location): name for name, place in elsewhere.items() if place.location}
         _plan_adds(plan, root, candidates, comparison.twice, names_read.result(), owners)
     return plan
 
@@ -192,19 +198,36 @@ def _plan_adds(
     names: Collection[str],
     owners: Mapping[str, str],
 ) -> None:
-    """`owners`: partitions by the directories where they lie, if their names do not say so.
+    """`owners`: partitions by the directories (`_place`) where they lie, if their names do not say so.
 
     Two directories of one partition are a choice that nobody else can make: then neither is added."""
     contested = set(twice.values())
+    above, written = _place(str(root)), len(str(root))
     for location, name in sorted([*((location, name) for name, location in candidates.items()), *twice.items()]):
-        owner = owners.get(location)
+        here = f"{above}{location[written:]}"
+        owner = owners.get(here)
         if owner is not None:
-            if owner != name and location != f"{root}/{owner}":
+            if owner != name and here != f"{above}/{owner}":
                 plan.notes.append((CLAIMED, location, f"partition {owner} lies there"))
         elif name in names or name in contested:
             plan.notes.append((TWICE, location, f"partition {name} has another directory"))
         else:
             plan.changes[ADD].append(Change(name, location))
+
+
+def _place(location: str) -> str:
+    """The directory, the same for all schemes and authorities of its store: ``s3://`` and ``s3a://`` are one. As it is
+    if it cannot be understood."""
+    try:
+        found = Location.parse(location, Location("file", "", "/"))
+    except MetaException:
+        return location
+    return f"{_store(found.scheme, found.authority)}{found.path}"
+
+
+@lru_cache
+def _store(scheme: str, authority: str) -> str:
+    return str(Location(scheme, authority, "/").spellings[0]).removesuffix("/")
 
 
 def _plan_drops(plan: TablePlan, absent: Iterable[Place], directories: Directories, pool: ThreadPoolExecutor) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 
 from hms_cache.jobs.schedule.execution import State, StepResult, exit_status_of
 from hms_cache.jobs.schedule.plan import Plan
@@ -60,15 +61,22 @@ def write_summary(path: Path, summary: dict[str, Any]) -> None:
 def write_metrics(path: Path, plan: Plan, results: Iterable[StepResult]) -> None:
     """For the node exporter's textfile collector, which wants names that end in ``.prom``; replaced in one go.
 
-    The time of a step's last success is kept from the file of the run before.
+    The time of a step's last success is kept from the file of the run before, and so is all of the plan's steps that
+    are not among the results: a run of some of them tells nothing new of the others.
     """
     registry = CollectorRegistry()
     more = {"hms_cache_job_state": ("state",), "hms_cache_job_count": ("what",)}
-    ended, success, seconds, state, counted = (
-        Gauge(name, text, (*_LABELS, *more.get(name, ())), registry=registry) for name, text in METRICS.items()
-    )
-    for labels, value in _successes(path).items():
-        success.labels(*labels).set(value)
+    gauges = {
+        name: Gauge(name, text, (*_LABELS, *more.get(name, ())), registry=registry) for name, text in METRICS.items()
+    }
+    ended, success, seconds, state, counted = gauges.values()
+    results = list(results)
+    did_not_run = {(plan.name, step.name) for step in plan.steps} - {(plan.name, one.step.name) for one in results}
+    for sample in _samples(path):
+        names = (*_LABELS, *more.get(sample.name, ()))
+        is_others = (sample.labels.get("plan"), sample.labels.get("step")) in did_not_run
+        if sample.name in METRICS and (is_others or sample.name == _LAST_SUCCESS):
+            gauges[sample.name].labels(*(sample.labels.get(name, "") for name in names)).set(sample.value)
     for result in results:
         labels = (plan.name, result.step.name, result.step.job.name)
         ended.labels(*labels).set(result.started_s + result.seconds)
@@ -83,14 +91,10 @@ def write_metrics(path: Path, plan: Plan, results: Iterable[StepResult]) -> None
     write_to_textfile(str(path), registry)
 
 
-def _successes(path: Path) -> dict[tuple[str, ...], float]:
+def _samples(path: Path) -> list[Sample]:
+    """Of the file as it is."""
     try:
         families = list(text_string_to_metric_families(path.read_text(encoding="utf-8")))
     except (OSError, ValueError):
-        return {}  # the first run, or a file that is none: it is replaced
-    return {
-        tuple(sample.labels.get(name, "") for name in _LABELS): sample.value
-        for family in families
-        for sample in family.samples
-        if sample.name == _LAST_SUCCESS
-    }
+        return []  # the first run, or a file that is none: it is replaced
+    return [sample for family in families for sample in family.samples]

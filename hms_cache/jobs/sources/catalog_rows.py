@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal
 from typing import Any
 
 from hms_cache.jobs.sources.catalog_reader import TableName
+from hms_cache.metadata.statistics_values import decimal_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
     Database,
     FieldSchema,
+    MetaException,
     Partition,
     PrincipalType,
     StorageDescriptor,
@@ -170,7 +171,10 @@ def _limit(value: Any) -> str | None:
     if value is None:
         return None
     if hasattr(value, "unscaled"):
-        return str(Decimal(int.from_bytes(value.unscaled, "big", signed=True)).scaleb(-value.scale))
+        try:
+            return format(decimal_of(value), "f")
+        except MetaException:
+            return None  # no column has one of so many digits
     if hasattr(value, "daysSinceEpoch"):
         return _text_of(_EPOCH_DAY, timedelta(days=value.daysSinceEpoch), value.daysSinceEpoch)
     if hasattr(value, "secondsSinceEpoch"):

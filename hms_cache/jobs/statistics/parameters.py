@@ -155,7 +155,8 @@ def _moment(since_epoch_us: int | None) -> str | None:
     if since_epoch_us is None:
         return None
     try:
-        return (datetime(1970, 1, 1) + timedelta(microseconds=since_epoch_us)).strftime("%Y-%m-%d %H:%M:%S.%f")
+        # A year has four digits to Spark; those of C's `strftime` are not filled up.
+        return (datetime(1970, 1, 1) + timedelta(microseconds=since_epoch_us)).isoformat(" ", "microseconds")
     except OverflowError:
         return None  # a year that Python has not
 

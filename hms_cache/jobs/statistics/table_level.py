@@ -31,7 +31,7 @@ PARTIAL = StructType([StructField("statistics", BinaryType(), False), StructFiel
 PARTITIONS_PUT_TOGETHER = 500
 """Partitions whose statistics are held until they are put together: a column takes up to 1 KB."""
 
-_RULES = AggregationRules(sketches=True)
+_RULES = AggregationRules(sketches=True, certain_bounds=True)
 _PROTOCOL = TBinaryProtocolAcceleratedFactory()
 
 

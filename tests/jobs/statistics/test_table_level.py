@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import numpy as np
 import pytest
 
-from hms_cache.jobs.statistics.hashes import hash_longs
+from hms_cache.jobs.statistics.hashes import hash_doubles, hash_longs
+from hms_cache.jobs.statistics.parameters import not_answerable
 from hms_cache.jobs.statistics.sketches import sketches_of_groups
 from hms_cache.jobs.statistics.table_level import PARTITIONS_PUT_TOGETHER, Together, merged
 from hms_cache.metadata.statistics_sketches import HyperLogLog, written_count
@@ -63,3 +65,32 @@ def test_a_partition_without_a_column_is_not_found() -> None:
     together.add("p=1", of_partition([1], 0, 1), 1)
     together.add("p=2", of_partition([1], 0, 1)[:1], 1)
     assert merged([together.encoded()], COLUMNS).partsFound == 1
+
+
+def doubles(low: float | None, high: float | None, values: list[float]) -> list[ColumnStatisticsObj]:
+    [data] = sketches_of_groups(np.zeros(len(values), np.int64), hash_doubles(np.array(values, np.float64)), 1)
+    distinct = written_count(data) if values else 0
+    found = ColumnValues(StatisticsKind.DOUBLE, 0 if values else 1, distinct, low, high, bit_vector=data)
+    return [statistics_of("d", "double", found)]
+
+
+@pytest.mark.parametrize(
+    ("other", "bounds"),
+    [
+        (doubles(None, None, []), (1.0, 5.0)),  # nulls only
+        (doubles(-1.0, 2.0, [-1.0, 2.0]), (-1.0, 5.0)),
+        (doubles(2.0, None, [2.0, math.inf]), (1.0, None)),
+        (doubles(None, 2.0, [2.0, -math.inf]), (None, 5.0)),
+        (doubles(None, None, [math.nan]), (None, None)),
+    ],
+)
+def test_a_bound_that_is_not_written_is_none_of_the_table(
+    other: list[ColumnStatisticsObj], bounds: tuple[float | None, float | None]
+) -> None:
+    """Else the highest value of a table with infinity in one partition would be that of the other partitions."""
+    together = Together(["d"])
+    together.add("p=1", doubles(1.0, 5.0, [1.0, 5.0]), 2)
+    together.add("p=2", other, 2)
+    [column] = merged([together.encoded(), Together(["d"]).encoded()], ["d"]).colStats
+    assert (values_of(column).low, values_of(column).high) == bounds
+    assert not_answerable([column]) == (frozenset({"d"}) if None in bounds else frozenset())

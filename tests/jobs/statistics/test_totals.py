@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.jobs.statistics.parameters import java_number
+from hms_cache.jobs.statistics.parameters import java_number, spark_statistics
 from hms_cache.jobs.statistics.totals import Totals, TotalsOfColumns
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, statistics_of
 
@@ -62,3 +64,26 @@ def test_moments_to_the_microsecond_where_they_are_known() -> None:
 )
 def test_numbers_as_java_writes_them(number: float, single: bool, text: str) -> None:
     assert java_number(number, single=single) == text
+
+
+@pytest.mark.parametrize(
+    ("moment", "text"),
+    [
+        (datetime(1, 1, 1), "0001-01-01 00:00:00.000000"),
+        (datetime(987, 6, 5, 4, 3, 2, 1), "0987-06-05 04:03:02.000001"),
+        (datetime(2024, 2, 29, 23, 59, 59, 999_999), "2024-02-29 23:59:59.999999"),
+        (datetime(9999, 12, 31), "9999-12-31 00:00:00.000000"),
+    ],
+)
+def test_years_of_moments_have_four_digits(moment: datetime, text: str) -> None:
+    """Spark refuses to read others, and with them each query that is planned by cost."""
+    since_epoch = moment - datetime(1970, 1, 1)
+    moment_us = since_epoch // timedelta(microseconds=1)
+    seconds = moment_us // US
+    column = statistics_of(
+        "m", "timestamp", ColumnValues(StatisticsKind.TIMESTAMP, distinct=1, low=seconds, high=seconds)
+    )
+    totals = TotalsOfColumns()
+    totals.add([column], 1, {"m": (moment_us, moment_us)})
+    found = spark_statistics({}, 1, 10, [column], totals)
+    assert [found[f"spark.sql.statistics.colStats.m.{end}"] for end in ("min", "max")] == [text, text]

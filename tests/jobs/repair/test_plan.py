@@ -1,0 +1,89 @@
+"""What a plan holds of a table: whose it is, and which directories are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from hms_cache.jobs.repair.directories import Directories, Entries
+from hms_cache.jobs.repair.known import Place
+from hms_cache.jobs.repair.plan import ADD, CLAIMED, DROP, Change, Scope, plan_table, refusal
+from hms_cache.store.warehouse.locations import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
+
+
+def table(location: str = "s3a://b/t", input_format: str = "", **parameters: str) -> Table:
+    descriptor = StorageDescriptor(location=location, inputFormat=input_format)
+    return Table("t", "d", sd=descriptor, partitionKeys=[FieldSchema("day", "string")], parameters=parameters)
+
+
+@pytest.mark.parametrize(
+    ("of", "reason"),
+    [
+        (table(), None),
+        (table(input_format="org.apache.hadoop.hive.ql.io.SymlinkTextInputFormat"), None),
+        (table(table_type="iceberg"), "Iceberg"),
+        (table(**{"spark.sql.sources.provider": "hudi"}), "Hudi"),
+        (table(input_format="org.apache.hudi.hadoop.HoodieParquetInputFormat"), "Hudi"),
+        (table(input_format="org.apache.hudi.hadoop.realtime.HoodieParquetRealtimeInputFormat"), "Hudi"),
+        (table(input_format="com.uber.hoodie.hadoop.HoodieInputFormat"), "Hudi"),
+        (table(storage_handler="org.apache.paimon.hive.PaimonStorageHandler"), "PaimonStorageHandler"),
+        (table(transactional="TRUE"), "transactional"),
+    ],
+)
+def test_whose_partitions_are_left_alone(of: Table, reason: str | None) -> None:
+    found = refusal(of)
+    assert found is None if reason is None else reason in (found or "")
+
+
+class Tree(Directories):
+    """Directories of one table, by their names."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__()
+        self._names = names
+
+    def entries(self, location: Location) -> Entries:
+        return Entries(list(self._names), [])
+
+    def exists(self, location: Location) -> bool:
+        return location.name in self._names
+
+
+class Known:
+    """Partitions by their locations."""
+
+    def __init__(self, places: dict[str, str]) -> None:
+        self._places = places
+
+    def names(self, table: Table) -> list[str]:
+        return list(self._places)
+
+    def places(self, table: Table, names: Collection[str]) -> Iterator[Place]:
+        return (Place(name, self._places[name], 1) for name in names)
+
+    def notable(self, table: Table, created_before_s: int = 0) -> Iterator[Place]:
+        return self.places(table, self._places)
+
+
+@pytest.mark.parametrize(
+    ("of_table", "of_partition"),
+    [
+        ("s3a://b/t", "s3a://b/t"),
+        ("s3a://b/t", "s3://b/t"),
+        ("s3://b/t/", "s3n://b//t"),
+        ("hdfs://NameNode:8020/t", "hdfs://namenode:8020/t"),
+        ("abfss://c@a.dfs.core.windows.net/t", "wasbs://c@a.blob.core.windows.net/t"),
+    ],
+)
+def test_a_directory_of_another_partition_in_any_spelling(of_table: str, of_partition: str) -> None:
+    """Hive, Spark and EMR write the location of one bucket with one scheme or another."""
+    known = Known({"day=1": f"{of_partition}/day=1", "day=2": f"{of_partition}/day=3"})
+    with ThreadPoolExecutor(1) as pool:
+        plan = plan_table(table(of_table), known, Tree("day=1", "day=3", "day=4"), pool, Scope())
+    root = Location.parse(of_table)
+    assert plan.changes[ADD] == [Change("day=4", f"{root}/day=4")]
+    assert plan.changes[DROP] == []
+    assert [note[:2] for note in plan.notes] == [(CLAIMED, f"{root}/day=3")]
