@@ -72,6 +72,9 @@ class Directory:
 
         Asked for by the account. Raises AuthenticationError when no directory answers.
         """
+        # Tickets and bearer tokens name users, too, and who is another one there is no member by a spelling.
+        if not is_compared_as_written(user):
+            return frozenset()
 
         def ask(server: Any) -> frozenset[str]:
             with self._as_account(server) as account:

@@ -36,7 +36,15 @@ class PlainMechanism(Mechanism):
             # A directory takes an empty password for "nobody" and says yes (RFC 4513, 5.1.2).
             raise AuthenticationError("PLAIN: the password is empty")
         self._check(user, password)
-        # As directories compare names: in most scripts that is lower case.
-        self.user = self.principal = user.casefold() if self._is_folded else user
+        self.user = self.principal = _lower(user) if self._is_folded else user
         self.complete = True
         return b""
+
+
+def _lower(user: str) -> str:
+    """Each letter by itself, as directories compare names: no two accounts become one user.
+
+    Python's own ways would do that. `casefold` makes ss of ß, which OpenLDAP takes for two names, and `lower` makes
+    another letter of a sigma at the end of a word.
+    """
+    return "".join(map(str.lower, user))

@@ -24,6 +24,9 @@ owner otherwise."""
 COLUMN = "COLUMN"
 """The word of a right for a grant on one of the table's columns, of whichever kind."""
 
+FACTS = frozenset({OWNER, SHARED, COLUMN})
+"""Words that the catalog itself says. Granted as privileges, whose names are any text, they mean nothing."""
+
 DEFAULT_CATALOG, DEFAULT_DATABASE = "hive", "default"
 
 GLOBAL_ONLY = SecuredObject("")
@@ -173,7 +176,7 @@ class StandardJudge:
         if of.catalog is None:
             return False
         words = set() if of.table is None else {OWNER}
-        if privilege is not None:
+        if privilege is not None and privilege.upper() not in FACTS:
             words.add(privilege.upper())
         return any(right.word in words and right.grantable and right.of == of for right in found.rights)
 

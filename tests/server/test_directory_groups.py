@@ -86,6 +86,8 @@ def change(port: int, group: str, kind: str, user: str) -> None:
         ({**GROUP, "ldap_user_membership_key": "seeAlso"}, {"ann": {"analysts"}, "bob": {"writers"}, "carol": set()}),
         ({"ldap_group_dn_pattern": f"cn=%s,ou=old,{GROUPS}", "ldap_user_membership_key": "seeAlso"}, {"ann": set()}),
         (GROUP, {"nobody": set(), "": set(), "*": set(), "x)(uid=*": set(), "ann)(cn=*": set(), "ann\0": set()}),
+        # Spellings that the directory takes for ann: users of tokens and tickets, who are others here.
+        (GROUP, {"\uff41nn": set(), "ann ": set(), " ann": set(), "a\u034fnn": set(), "\u1d43nn": set()}),
         # Two entries have the name: it is nobody's.
         ({**GROUP, "ldap_user_dn_pattern": f"uid=%s,{BASE}"}, {"ann": set(), "bob": {"writers"}}),
     ],

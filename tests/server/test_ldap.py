@@ -243,6 +243,29 @@ def test_whom_a_site_takes_for_one_user(directory_port: int, case: str, named: s
     assert mechanism.user == named
 
 
+def entry(uid: str, password: str) -> str:
+    """Of an account."""
+    told = {"dn": f"uid={uid},{PEOPLE}", "uid": uid, "userPassword": password}
+    lines = [f"{name}:: {b64encode(value.encode()).decode()}" for name, value in told.items()]
+    return "\n".join(("", lines[0], "objectClass: account", "objectClass: simpleSecurityObject", *lines[1:], ""))
+
+
+def test_two_accounts_of_a_directory_are_two_users(tmp_path: Path) -> None:
+    """By the directory's own comparison: letters of which Unicode's case folding makes others."""
+    accounts = {"weiss": "one", "wei\u00df": "two", "niko\u03c2": "three", "niko\u03c3": "four"}
+    entries = ENTRIES + "".join(entry(uid, password) for uid, password in accounts.items())
+    with running_directory(tmp_path, entries) as port:
+        directory = Directory(DirectoryOptions((f"ldap://127.0.0.1:{port}",), base=PEOPLE, timeout_s=5))
+
+        def user(name: str, password: str) -> str:
+            mechanism = PlainMechanism(directory.check, is_folded=True)
+            mechanism.step(f"\0{name}\0{password}".encode())
+            return mechanism.user
+
+        assert {user(uid, password): password for uid, password in accounts.items()} == accounts
+        assert (user("WEISS", "one"), user("NIKO\u03a3", "four")) == ("weiss", "niko\u03c3")
+
+
 @pytest.mark.parametrize("user", ["a@b", "a\\b", "a/b"])
 def test_a_name_in_a_domain_is_a_name_only(user: str) -> None:
     assert Directory(DirectoryOptions(("ldap://x",), domain="example.test")).names_of(user) == ()

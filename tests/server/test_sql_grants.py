@@ -115,6 +115,25 @@ def may(link: Link, method: str, arguments: Any) -> bool:
     return not (isinstance(found, tuple) and "Permission denied" in str(found[1]))
 
 
+@pytest.mark.parametrize("word", ["OWNER", "shared", "COLUMN"])
+def test_a_privilege_makes_nobody_an_owner(serve: Serve, word: str) -> None:
+    """Privileges are texts that clients choose: those by which owning is told apart are none."""
+    world = World(serve)
+    ann, eve = world.ann, world.eve
+    whole = {"objectType": t.HiveObjectType.DATABASE, "objectName": None}
+    assert not may(ann, "grant_privileges", {"privileges": bag(word, option=True, **whole)})
+    everybodys = bag(word, option=True, **whole | {"dbName": "default"})
+    assert not may(eve, "grant_privileges", {"privileges": everybodys})
+    for of in ({}, whole):  # by who may grant anything
+        world.root.call("grant_privileges", privileges=bag(word, option=True, **of))
+    assert not world.sees(eve)
+    mine = table("open", "x")
+    mine.owner = "eve"
+    assert not may(eve, "create_table", {"tbl": mine})
+    assert not may(eve, "drop_table", {"dbname": "open", "name": "hers", "deleteData": False})
+    assert not may(eve, "grant_privileges", {"privileges": bag("SELECT")})
+
+
 def test_a_grant_and_a_revocation_count_for_the_next_call(world: World) -> None:
     ann, eve = world.ann, world.eve
     for _ in range(3):

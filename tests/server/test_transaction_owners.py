@@ -92,6 +92,43 @@ def test_a_request_cannot_give_another_name(world: World) -> None:
     mallory.call("abort_txn", rqst=t.AbortTxnRequest(theirs))
 
 
+def test_nobody_drops_softly_in_anothers_transaction(world: World) -> None:
+    """Its id is a property there."""
+    world.allow(DIRTY.replace('actions = ["write"]', 'actions = ["write", "drop"]'))
+    root, mallory = world.root, world.link("mallory")
+    theirs = open_one(world.link("eve"), "eve")
+    made = table("open", "acid", transactional="true")
+    made.tableType, made.partitionKeys = "MANAGED_TABLE", [t.FieldSchema("p", "string")]
+    made.sd.inputFormat, made.sd.outputFormat = (
+        f"org.apache.hadoop.hive.ql.io.orc.Orc{way}Format" for way in ("Input", "Output")
+    )
+    root.call("create_table", tbl=made)
+    root.call("add_partition", new_part=t.Partition(["1"], "open", "acid", 0, 0, made.sd))
+
+    def calls(text: str) -> dict[str, dict[str, Any]]:
+        context = t.EnvironmentContext({"txnId": text})
+        at, values = {"db_name": "open", "tbl_name": "acid", "deleteData": False}, {"part_vals": ["1"]}
+        parts = t.DropPartitionsRequest("open", "acid", t.RequestPartsSpec(names=["p=1"]), deleteData=False)
+        parts.environmentContext = context
+        of_table = {"dbname": "open", "name": "acid", "deleteData": False, "environment_context": context}
+        return {
+            "drop_partition_with_environment_context": {**at, **values, "environment_context": context},
+            "drop_partitions_req": {"req": parts},
+            "drop_table_with_environment_context": of_table,
+        }
+
+    for method, arguments in calls(str(theirs)).items():
+        found = outcome(mallory, method, **arguments)
+        assert isinstance(found, tuple) and f"No such transaction txnid:{theirs}" in found[1], (method, found)
+    for method, arguments in calls("x").items():
+        assert "txnId of the environment context is no number: x" in outcome(mallory, method, **arguments)[1]
+    assert root.call("show_compact", rqst=t.ShowCompactRequest()).compacts == []
+    own = open_one(mallory, "mallory")
+    mallory.call("drop_table_with_environment_context", **calls(str(own))["drop_table_with_environment_context"])
+    [queued] = root.call("show_compact", rqst=t.ShowCompactRequest()).compacts
+    assert (queued.tablename, queued.txnId) == ("acid", own)
+
+
 @pytest.mark.parametrize("method", ["compact", "compact2"])
 def test_a_compaction_is_run_as_nobody_else(world: World, method: str) -> None:
     """A worker runs it under the name in the queue, on files at a location that the table's owner chose."""

@@ -8,11 +8,15 @@ name its request has. Services, which do so for users, may name any and give any
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
+from thrift.Thrift import TType
+
+from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.transactions.errors import no_such_lock_error, not_open_error
 from hms_cache.store.txn_store import TxnStore
-from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import EnvironmentContext, MetaException, Table
 
 _TXN_FIELDS = ("txnid", "txnId", "txnIds")
 _LOCK_FIELD = "lockid"
@@ -62,15 +66,38 @@ def _ids(arguments: Any) -> Iterator[tuple[str, int]]:
 
     A table's `txnId` is part of what is stored, and no request is made in its name.
     """
-    structs = [arguments]
-    for field in filter(None, arguments.thrift_spec):
-        value = getattr(arguments, field[2])
-        if hasattr(value, "thrift_spec") and not isinstance(value, Table):
-            structs.append(value)
-            structs += getattr(value, "requestList", None) or ()  # of add_write_notification_log_in_batch
+    structs = [arguments, *_inside(arguments)]
+    for struct in structs[1:]:
+        structs += getattr(struct, "requestList", None) or ()  # of add_write_notification_log_in_batch
+        structs += (one for one in _inside(struct) if isinstance(one, EnvironmentContext))
     for struct in structs:
+        if isinstance(struct, EnvironmentContext):
+            yield from _soft_drop(struct)
         for name in (*_TXN_FIELDS, _LOCK_FIELD):
             value = getattr(struct, name, None)
             for one in value if isinstance(value, list) else (value,):
                 if isinstance(one, int) and one > 0:
                     yield name, one
+
+
+_STRUCTS: dict[type[Any], tuple[str, ...]] = {}
+"""By class: the fields with a struct that is no table."""
+
+
+def _inside(struct: Any) -> list[Any]:
+    """The structs of its fields, tables left out."""
+    names = _STRUCTS.get(type(struct))
+    if names is None:
+        fields = filter(None, struct.thrift_spec)
+        names = tuple(field[2] for field in fields if field[1] == TType.STRUCT and field[3][0] is not Table)
+        _STRUCTS[type(struct)] = names
+    values = [getattr(struct, name) for name in names]
+    return [value for value in values if value is not None]
+
+
+def _soft_drop(context: EnvironmentContext) -> Iterator[tuple[str, int]]:
+    """The transaction that drops softly. What is no number is for the handler to refuse."""
+    with suppress(MetaException):
+        txn_id = environment_options(context).txn_id
+        if txn_id > 0:
+            yield _TXN_FIELDS[0], txn_id

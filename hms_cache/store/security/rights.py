@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, String, cast, false, literal_column, select, union_all
 
 from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, SecuredObject
-from hms_cache.authorization.standard_rights import COLUMN, GLOBAL_ONLY, OWNER, SHARED, Right, Rights
+from hms_cache.authorization.standard_rights import COLUMN, FACTS, GLOBAL_ONLY, OWNER, SHARED, Right, Rights
 from hms_cache.store.contract.partitions import Grantee
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.work_units import run_read
@@ -65,7 +65,8 @@ def _rights(connection: Connection, user: str, within: SecuredObject, groups: fr
     possible = possible_names(connection, [name for name in within if name is not None])
     rights: set[Right] = set()
     tables: set[SecuredObject] = set()
-    for *place, word, grantable, principal, kind in connection.execute(union_all(*_parts(names, within, possible))):
+    parts = union_all(*_parts(names, within, possible))
+    for *place, word, is_said, grantable, principal, kind in connection.execute(parts):
         of = SecuredObject(*(name or None for name in place))
         # A collation may take other names for the same: only equal ones count.
         if any(name is not None and found != name for found, name in zip(of, within, strict=True) if found is not None):
@@ -75,13 +76,14 @@ def _rights(connection: Connection, user: str, within: SecuredObject, groups: fr
         if principal in of_kind.get(kind, ()):
             if word == OWNER and of.table is None and (principal, kind) == (PUBLIC, "ROLE"):
                 word = SHARED
-            rights.update(Right(one, of, bool(grantable)) for one in _words(word))
+            rights.update(Right(one, of, bool(grantable)) for one in (_words(word) if is_said else [word]))
     return Rights(roles, frozenset(rights), frozenset(tables))
 
 
 def _words(text: str | None) -> list[str]:
+    """Of a privilege as whoever granted it said it: any text, but none of the words that stand for something else."""
     words = (text or "").upper().split(",")
-    return ["SELECT", "INSERT", "UPDATE", "DELETE"] if "ALL" in words else words
+    return ["SELECT", "INSERT", "UPDATE", "DELETE"] if "ALL" in words else [one for one in words if one not in FACTS]
 
 
 def _parts(names: list[str], within: SecuredObject, possible: list[str]) -> list[Select[Any]]:
@@ -102,7 +104,7 @@ def _parts(names: list[str], within: SecuredObject, possible: list[str]) -> list
     parts.append(
         _select(
             (DBS.c.CTLG_NAME, DBS.c.NAME, _NO_NAME),
-            literal_column(f"'{OWNER}'"),
+            OWNER,
             literal_column("1"),
             (DBS.c.OWNER_NAME, DBS.c.OWNER_TYPE),
         ).where(*in_database, owns_database)
@@ -110,7 +112,7 @@ def _parts(names: list[str], within: SecuredObject, possible: list[str]) -> list
     parts.append(
         _select(
             (DBS.c.CTLG_NAME, DBS.c.NAME, TBLS.c.TBL_NAME),
-            literal_column(f"'{OWNER}'"),
+            OWNER,
             literal_column("1"),
             (TBLS.c.OWNER, TBLS.c.OWNER_TYPE),
         )
@@ -131,7 +133,7 @@ def _grants(level: Level, names: list[str], conditions: list[ColumnElement[bool]
     }
     place = places.get(level, (DBS.c.CTLG_NAME, DBS.c.NAME, TBLS.c.TBL_NAME))
     grants = level.table.c
-    word = literal_column(f"'{COLUMN}'") if level is TABLE_COLUMN else level.privilege
+    word = COLUMN if level is TABLE_COLUMN else level.privilege
     return (
         _select(place, word, grants.GRANT_OPTION, (grants.PRINCIPAL_NAME, grants.PRINCIPAL_TYPE))
         .select_from(level.source)
@@ -140,13 +142,18 @@ def _grants(level: Level, names: list[str], conditions: list[ColumnElement[bool]
 
 
 def _select(place: tuple[Any, Any, Any], word: Any, grantable: Any, principal: tuple[Any, Any]) -> Select[Any]:
-    """One part of the union. Texts are cast: columns of different collations do not go into one."""
+    """One part of the union. Texts are cast: columns of different collations do not go into one.
+
+    `word`: one of FACTS, or the column of what was granted.
+    """
     catalog, database, table = (cast(name, _NAME) for name in place)
+    is_fact = isinstance(word, str)
     return select(
         catalog.label("catalog_name"),
         database.label("database_name"),
         table.label("table_name"),
-        cast(word, _NAME).label("word"),
+        cast(literal_column(f"'{word}'") if is_fact else word, _NAME).label("word"),
+        literal_column("0" if is_fact else "1").label("is_said"),
         grantable.label("grantable"),
         cast(principal[0], _NAME).label("principal"),
         cast(principal[1], _NAME).label("kind"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from hms_cache.app.shadow.comparing import Answer, Rules, differences, plain
+from hms_cache.app.shadow.reads import is_compared
 from hms_cache.app.shadow.report import MOST_NOTES, OTHER_NOTES, Report
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Partition, SkewedInfo, StorageDescriptor, Table
 
@@ -101,3 +102,10 @@ def test_different_notes_are_kept_up_to_a_number() -> None:
     notes = report.as_json()["notes"]
     assert len(notes) == MOST_NOTES + 1
     assert (notes["a frame of 0 bytes"], notes[OTHER_NOTES]) == (3, MOST_NOTES)
+
+
+@pytest.mark.parametrize("method", ["get_token", "get_master_keys", "get_delegation_token"])
+def test_secrets_are_not_compared(method: str) -> None:
+    """By what signs and proves delegation tokens anybody can be acted for; a report shows what is different."""
+    assert differences(method, value(["key"]), value(["another"]))
+    assert not is_compared(method)
