@@ -24,6 +24,7 @@ from hms_cache.store.transactions.database_values import now_ms
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.names import plain_database, plain_table, split_full_table_name
 from hms_cache.store.transactions.txn_rows import lock_open_txn
+from hms_cache.store.write_ids.valid_write_ids import valid_write_ids_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
     LockResponse,
@@ -90,8 +91,9 @@ def materialization_invalidation_info(
     """Whether rows of the view's tables were updated or deleted, or the tables compacted, since the view was built.
 
     `valid_txn_list` is the caller's snapshot: what it does not see does not count. A view whose metadata does not say
-    what it was built from counts as changed in both ways: rebuilding it whole is always right. Raises MetaException
-    (no tables, unreadable list).
+    what it was built from counts as changed in both ways: rebuilding it whole is always right. So does one of a table
+    whose lowest open write id is another one since, as in Hive: what was written under the former one may have changed
+    rows, and be forgotten (`housekeeping`). Raises MetaException (no tables, unreadable list).
     """
     if not creation.tablesUsed:
         raise MetaException("Materialization creation metadata does not contain any table")
@@ -107,6 +109,9 @@ def materialization_invalidation_info(
         if write_ids is None or len(write_ids.invalid) > _MOST_IDS_IN_SQL:
             return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
         lists.append((database, table, write_ids))
+    now = valid_write_ids_of(connection, [(database, table) for database, table, _ in lists], snapshot)
+    if any(now[database, table].min_open_write_id != built.min_open_write_id for database, table, built in lists):
+        return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
     is_modified = is_compacted = False
     for some in _batches(lists):
         found = _changes(connection, some, snapshot)
