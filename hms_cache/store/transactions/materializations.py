@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, literal, or_, select, update
 
-from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
@@ -19,7 +18,6 @@ from hms_cache.store.schema import (
     TXNS,
 )
 from hms_cache.store.transactions.codes import TXN_OPEN
-from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.names import plain_database, plain_table, split_full_table_name
@@ -78,11 +76,14 @@ def heartbeat_materialization_rebuild(connection: Connection, database: str, tab
     return bool(updated.rowcount)
 
 
-def release_dead_rebuild_locks(connection: Connection, context: TxnContext) -> int:
-    """Give up rebuild locks without a heartbeat for too long or whose transaction is over; how many."""
+def release_dead_rebuild_locks(connection: Connection) -> int:
+    """Give up rebuild locks whose transaction is over; how many.
+
+    That of an open one stays, as in Hive, however long ago its last heartbeat was: its rebuild may still be committed,
+    and another one beside it would add the same rows. If its client is gone, the transaction times out.
+    """
     is_open = exists().where(TXNS.c.TXN_ID == M.MRL_TXN_ID, TXNS.c.TXN_STATE == TXN_OPEN)
-    too_old = M.MRL_LAST_HEARTBEAT < now_ms() - whole_milliseconds(context.transactions.timeout_s)
-    return connection.execute(delete(MATERIALIZATION_REBUILD_LOCKS).where(or_(too_old, ~is_open))).rowcount
+    return connection.execute(delete(MATERIALIZATION_REBUILD_LOCKS).where(~is_open)).rowcount
 
 
 def materialization_invalidation_info(
