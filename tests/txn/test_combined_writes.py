@@ -74,6 +74,8 @@ def test_calls_that_change_more_than_their_transaction_share_none(client: TxnCli
     assert not combined["open_txns"].admits(OpenTxnRequest(num_txns=2, user="u", hostname="h"))
     assert not combined["open_txns"].admits(OpenTxnRequest(1, "u", "h", replPolicy="p", replSrcTxnIds=[1]))
     assert not combined["commit_txn"].admits(CommitTxnRequest(txnid=1, replPolicy="d.t"))
+    # Its id is the source's; committed together with others, our transaction of that id was.
+    assert not combined["commit_txn"].admits(CommitTxnRequest(txnid=1, txn_type=TxnType.REPL_CREATED))
     assert not combined["allocate_table_write_ids"].admits(AllocateTableWriteIdsRequest("d", "t", txnIds=[1, 2]))
     parts = [component(LockType.SHARED_READ, "t", f"p={number}") for number in range(MOST_COMPONENTS_TOGETHER + 1)]
     assert not combined["lock"].admits(LockRequest(component=parts, user="u", hostname="h"))

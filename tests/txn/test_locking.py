@@ -357,6 +357,7 @@ def test_show_locks_selects(client: TxnClient) -> None:
     of_txn = [("d", "t", "p=1", txn_id), ("d", None, None, txn_id)]
     assert shown() == [*of_txn, ("e", "t", None, None)]
     assert shown(txnid=txn_id) == shown(dbname="D") == of_txn
+    assert shown(txnid=0) == [("e", "t", None, None)]
     assert shown(dbname="d", tablename="t", partname="P=1") == of_txn[:1]
     assert shown(dbname="x") == []
 

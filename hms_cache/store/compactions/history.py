@@ -68,12 +68,15 @@ def mark_cleaned(connection: Connection, entry: CompactionInfoStruct) -> None:
     """The old files are gone: the entry moves to the history, and what it compacted is no longer new.
 
     Aborted transactions up to its write id have no files any more, so their components go, and with them in time their
-    rows. Raises MetaException for an unknown entry.
+    rows. One that is cleaned already is no error (the client may repeat a call whose answer it lost). Raises
+    MetaException for an unknown entry.
     """
     database, table, partition = plain_database(entry.dbname), plain_table(entry.tablename), entry.partitionname
     is_abort_cleanup = entry.type == CompactionType.ABORT_TXN_CLEANUP
     if not is_abort_cleanup:
-        _move(connection, entry.id, SUCCEEDED, None)
+        if not _move(connection, entry.id, SUCCEEDED, None):
+            _check_is_cleaned(connection, entry.id)
+            return
         _delete_completed_components(connection, database, table, partition, entry.highestWriteId)
     _delete_aborted_components(connection, database, table, partition, entry.highestWriteId)
     condition: ColumnElement[bool] = Q.CQ_ID == entry.id
@@ -87,6 +90,17 @@ def mark_cleaned(connection: Connection, entry: CompactionInfoStruct) -> None:
         )
         condition = or_(condition, retries)
     connection.execute(delete(COMPACTION_QUEUE).where(condition))
+
+
+def _check_is_cleaned(connection: Connection, compaction_id: int) -> None:
+    """Raises MetaException unless the history has it so."""
+    is_cleaned = (H.CC_ID == compaction_id) & (H.CC_STATE == SUCCEEDED)
+    if connection.execute(select(H.CC_ID).where(is_cleaned).limit(1)).first() is None:
+        raise _unknown_entry_error(compaction_id)
+
+
+def _unknown_entry_error(compaction_id: int | None) -> MetaException:
+    return MetaException(f"No record with CQ_ID={compaction_id} found in COMPACTION_QUEUE")
 
 
 def _delete_completed_components(
@@ -130,11 +144,11 @@ def mark_refused(connection: Connection, entry: CompactionInfoStruct) -> None:
 
 
 def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> None:
-    if _move(connection, entry.id, state, entry.errorMessage, is_optional=True):
+    if _move(connection, entry.id, state, entry.errorMessage):
         connection.execute(delete(COMPACTION_QUEUE).where(Q.CQ_ID == entry.id))
         return
     if entry.id:
-        raise MetaException(f"No record with CQ_ID={entry.id} found in COMPACTION_QUEUE")
+        raise _unknown_entry_error(entry.id)
     # It failed before it was queued.
     connection.execute(
         insert(COMPLETED_COMPACTIONS).values(
@@ -154,14 +168,10 @@ def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> 
     )
 
 
-def _move(
-    connection: Connection, compaction_id: int, state: str, error_message: str | None, *, is_optional: bool = False
-) -> bool:
-    """Copy an entry of the queue to the history; whether there was one. Raises MetaException if it had to be there."""
+def _move(connection: Connection, compaction_id: int, state: str, error_message: str | None) -> bool:
+    """Copy an entry of the queue to the history; whether there was one."""
     if connection.execute(select(Q.CQ_ID).where(Q.CQ_ID == compaction_id).with_for_update()).first() is None:
-        if is_optional:
-            return False
-        raise MetaException(f"No record with CQ_ID={compaction_id} found in COMPACTION_QUEUE")
+        return False
     columns = [Q[f"CQ_{name}"] for name in _COPIED]
     message = Q.CQ_ERROR_MESSAGE if error_message is None else literal(error_message, Q.CQ_ERROR_MESSAGE.type)
     rows = select(*columns, literal(state), now_ms(), message).where(Q.CQ_ID == compaction_id)

@@ -27,9 +27,11 @@ _STRENGTH = {SHARED_READ: 0, SHARED_WRITE: 1, EXCLUSIVE_WRITE: 2, EXCLUSIVE: 3}
 
 
 def show_locks(connection: Connection, request: ShowLocksRequest) -> ShowLocksResponse:
-    """Locks of a database, a table, a partition, a transaction or all; held ones first, then by type and by age."""
+    """Locks of a database, a table, a partition, a transaction (0: none) or all; held ones first, then by type and by
+    age.
+    """
     query = select(HIVE_LOCKS)
-    if request.txnid:
+    if request.txnid is not None:
         query = query.where(L.HL_TXNID == request.txnid)
     if request.dbname:
         query = query.where(L.HL_DB == plain_database(request.dbname))

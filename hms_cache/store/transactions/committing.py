@@ -144,8 +144,10 @@ def _finish(
 
 
 def commits_alone(request: CommitTxnRequest) -> bool:
-    """Whether the commit changes more than its transaction: what it changes is locked for as short a time as can be."""
-    return bool(request.replPolicy or request.replLastIdInfo or request.keyValue)
+    """Whether the commit changes more than its transaction: what it changes is locked for as short a time as can be.
+    Or it names a transaction of a source, whose id means another one here."""
+    is_of_source = is_replayed(request.replPolicy, request.txn_type)
+    return is_of_source or bool(request.replPolicy or request.replLastIdInfo or request.keyValue)
 
 
 def commit_each(

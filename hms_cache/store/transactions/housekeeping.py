@@ -144,7 +144,8 @@ def _clean_write_sets(connection: Connection, context: TxnContext) -> int:
 
 
 def _clean_completed_components(connection: Connection) -> int:
-    """Of each table or partition the newest write, and the newest that changed rows, tell all that the others tell."""
+    """Of each table or partition the newest write, and the newest that changed rows, tell all that the others tell;
+    but not of writes that were open when later ones were committed: see `materializations`."""
     newest = func.max(DONE.CTC_WRITEID)
     newest_change = func.max(case((DONE.CTC_UPDATE_DELETE == "Y", DONE.CTC_WRITEID)))
     groups = connection.execute(

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, literal, or_, select, update
 
-from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
@@ -19,11 +18,11 @@ from hms_cache.store.schema import (
     TXNS,
 )
 from hms_cache.store.transactions.codes import TXN_OPEN
-from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.names import plain_database, plain_table, split_full_table_name
 from hms_cache.store.transactions.txn_rows import lock_open_txn
+from hms_cache.store.write_ids.valid_write_ids import valid_write_ids_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
     LockResponse,
@@ -77,11 +76,14 @@ def heartbeat_materialization_rebuild(connection: Connection, database: str, tab
     return bool(updated.rowcount)
 
 
-def release_dead_rebuild_locks(connection: Connection, context: TxnContext) -> int:
-    """Give up rebuild locks without a heartbeat for too long or whose transaction is over; how many."""
+def release_dead_rebuild_locks(connection: Connection) -> int:
+    """Give up rebuild locks whose transaction is over; how many.
+
+    That of an open one stays, as in Hive, however long ago its last heartbeat was: its rebuild may still be committed,
+    and another one beside it would add the same rows. If its client is gone, the transaction times out.
+    """
     is_open = exists().where(TXNS.c.TXN_ID == M.MRL_TXN_ID, TXNS.c.TXN_STATE == TXN_OPEN)
-    too_old = M.MRL_LAST_HEARTBEAT < now_ms() - whole_milliseconds(context.transactions.timeout_s)
-    return connection.execute(delete(MATERIALIZATION_REBUILD_LOCKS).where(or_(too_old, ~is_open))).rowcount
+    return connection.execute(delete(MATERIALIZATION_REBUILD_LOCKS).where(~is_open)).rowcount
 
 
 def materialization_invalidation_info(
@@ -90,8 +92,9 @@ def materialization_invalidation_info(
     """Whether rows of the view's tables were updated or deleted, or the tables compacted, since the view was built.
 
     `valid_txn_list` is the caller's snapshot: what it does not see does not count. A view whose metadata does not say
-    what it was built from counts as changed in both ways: rebuilding it whole is always right. Raises MetaException
-    (no tables, unreadable list).
+    what it was built from counts as changed in both ways: rebuilding it whole is always right. So does one of a table
+    whose lowest open write id is another one since, as in Hive: what was written under the former one may have changed
+    rows, and be forgotten (`housekeeping`). Raises MetaException (no tables, unreadable list).
     """
     if not creation.tablesUsed:
         raise MetaException("Materialization creation metadata does not contain any table")
@@ -107,6 +110,9 @@ def materialization_invalidation_info(
         if write_ids is None or len(write_ids.invalid) > _MOST_IDS_IN_SQL:
             return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
         lists.append((database, table, write_ids))
+    now = valid_write_ids_of(connection, [(database, table) for database, table, _ in lists], snapshot)
+    if any(now[database, table].min_open_write_id != built.min_open_write_id for database, table, built in lists):
+        return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
     is_modified = is_compacted = False
     for some in _batches(lists):
         found = _changes(connection, some, snapshot)

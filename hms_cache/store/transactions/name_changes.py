@@ -7,9 +7,10 @@ out of step. Here the store calls these functions in the transaction that change
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Final
 
-from sqlalchemy import Column, Connection, delete, not_, update
+from sqlalchemy import Column, Connection, delete, not_, select, update
 
 from hms_cache.batches import batches
 from hms_cache.metadata.names import DEFAULT_CATALOG
@@ -28,7 +29,7 @@ from hms_cache.store.schema import (
     TXN_TO_WRITE_ID,
     WRITE_SET,
 )
-from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
+from hms_cache.store.transactions.names import partition_escaped_again, plain_database, plain_partition, plain_table
 from hms_cache.store.transactions.queued_drops import is_table_drop
 from hms_cache.values import frozen
 
@@ -116,7 +117,37 @@ def rename_in_transaction_tables(
         values = {columns.database: after.database, columns.table: after.table}
         if columns.partition is not None and after.partition is not None:
             values[columns.partition] = after.partition
+        if columns.partition is not None and before.partition is not None and after.partition is not None:
+            _rename_other_spelling(connection, columns, before, after)
         connection.execute(update(columns.database.table).where(columns.condition(before)).values(values))
+
+
+_OWNERS: Final = {HIVE_LOCKS: HIVE_LOCKS.c.HL_LOCK_EXT_ID, WRITE_SET: WRITE_SET.c.WS_TXNID}
+"""Of tables that have a partition under its other name, too (`partition_escaped_again`): whose its rows are."""
+
+_OWNERS_IN_A_STATEMENT = 1_000
+
+_LONGEST_PARTITION: Final = 767
+"""Of HL_PARTITION and WS_PARTITION."""
+
+
+def _rename_other_spelling(
+    connection: Connection, columns: _NameColumns, before: ObjectName, after: ObjectName
+) -> None:
+    """What stands under the other name of a partition that is about to be renamed follows it: only beside a row under
+    the name itself, since the other one may be a partition's own."""
+    owner, again = _OWNERS.get(columns.database.table), partition_escaped_again(before.partition or "")
+    if owner is None or again is None:
+        return
+    other = replace(before, partition=again)
+    new = partition_escaped_again(after.partition or "")
+    owners = connection.execute(select(owner).where(columns.condition(before)).distinct()).scalars().all()
+    for some in batches(owners, _OWNERS_IN_A_STATEMENT):
+        condition = columns.condition(other) & owner.in_(some)
+        if new is None or len(new) > _LONGEST_PARTITION:
+            connection.execute(delete(owner.table).where(condition))
+        else:
+            connection.execute(update(owner.table).where(condition).values({columns.partition: new}))
 
 
 _PARTITIONS_IN_A_STATEMENT = 5_000

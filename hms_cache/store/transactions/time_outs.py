@@ -80,7 +80,7 @@ def give_up_timed_out(
     txn_ids = list(found.scalars())
     # A heartbeat may have come in between: the condition is put again under the rows' locks.
     aborted = abort_open_txns(transaction, context, txn_ids, ABORTED_BY_TIME_OUT, only_if=timed_out) if txn_ids else []
-    return TimedOut(len(aborted), locks, release_dead_rebuild_locks(connection, context))
+    return TimedOut(len(aborted), locks, release_dead_rebuild_locks(connection))
 
 
 def _replace_times_to_come(connection: Connection, timeout_ms: int) -> None:
