@@ -77,6 +77,7 @@ def exchange_partitions(
         )
     _require_move_allowed(connection, source.table, destination.table)
     root = context.warehouse.location(destination.table.sd.location)
+    _require_places_by_name(context, source.table, by_name)
     for name, partition in by_name.items():
         partition.catName, partition.dbName = destination.table.catName, destination.table.dbName
         partition.tableName = destination.table.tableName
@@ -113,6 +114,19 @@ def _require(connection: Connection, name: TableName, role: str) -> TableRow:
     if not found.table.sd.location:
         raise MetaException(f"The {role} table {name} has no location")
     return found
+
+
+def _require_places_by_name(context: StoreContext, source: Table, moved: Mapping[str, Partition]) -> None:
+    """Raises MetaException for a partition that does not lie where its name puts it: the directory that moves does not
+    have its files, and at its new place, where Hive looks for them from then on, are none, or those of before."""
+    warehouse = context.warehouse
+    if not warehouse.manages_files:
+        return
+    root = warehouse.location(source.sd.location)
+    for name, partition in moved.items():
+        text = None if partition.sd is None else partition.sd.location
+        if text and warehouse.location(text).spellings[0] != root.child(*name.split("/")).spellings[0]:
+            raise MetaException(f"Unable to move data from {source.sd.location}: the partition {name} lies at {text}")
 
 
 def _require_move_allowed(connection: Connection, source: Table, destination: Table) -> None:

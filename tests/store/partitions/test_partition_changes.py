@@ -455,3 +455,23 @@ def test_dropping_takes_grants_and_statistics_along(filled: PartitionCatalog) ->
     add_column_statistics(filled, "dt=a/hr=0", {"id": "bigint"})
     filled.writes.drop_partitions(TableName(*T), ByValues(("a", "0")), delete_data=False)
     assert filled.rows(PART_COL_STATS) == []
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["old directory", "none"])
+def test_an_exchange_leaves_partitions_at_places_of_their_own(filled: PartitionCatalog, is_there: bool) -> None:
+    """Only the directory of the leading keys moves: a partition that lies elsewhere would lose sight of its files."""
+    filled.create_table("u")
+    elsewhere = Path(filled.root, "elsewhere")
+    elsewhere.mkdir()
+    (elsewhere / "data").write_text("rows")
+    moved = read(filled, "a", "1")
+    moved.sd.location = f"file:{elsewhere}"
+    filled.writes.alter_partitions(TableName(*T), [moved])
+    if not is_there:
+        Path(filled.root, "d.db/t/dt=a/hr=1").rmdir()
+    with pytest.raises(MetaException, match=r"the partition dt=a/hr=1 lies at file:.*/elsewhere"):
+        filled.writes.exchange_partitions({"dt": "a"}, TableName(*T), TableName(*U))
+    with pytest.raises(MetaException, match="Unable to move data"):
+        filled.writes.exchange_partitions({"dt": "a", "hr": "1"}, TableName(*T), TableName(*U))
+    assert read(filled, "a", "1").sd.location == f"file:{elsewhere}"
+    filled.writes.exchange_partitions({"dt": "a", "hr": "0"}, TableName(*T), TableName(*U))
