@@ -83,7 +83,7 @@ def exchange_partitions(
         partition.tableName = destination.table.tableName
         # The statistics of columns go with the rows of the source.
         partition.parameters = without_claims_about_columns(partition.parameters)
-        if partition.sd is not None:
+        if partition.sd is not None and context.warehouse.manages_files:  # else nobody moves what is there
             partition.sd.location = str(root.child(*name.split("/")))
     _move_directory(context, transaction, source, destination, keys, values)
     delete_partitions(connection, zip(rows.part_ids, rows.sd_ids, strict=True))

@@ -11,6 +11,7 @@ from sqlalchemy import insert
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer, environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByValues
+from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.partitions import alterations
 from hms_cache.store.schema import (
@@ -435,6 +436,19 @@ def test_refused_exchanges(filled: PartitionCatalog) -> None:
     with pytest.raises(MetaException, match="The partition dt=a/hr=1 already exists in the table w"):
         filled.writes.exchange_partitions({"dt": "a"}, TableName(*T), TableName("hive", "d", "w"))
     assert len(filled.reads.get_partition_names(TableName(*T), AllPartitions())) == 3
+
+
+def test_files_that_are_left_alone_stay_in_sight(sqlite_database: Database, tmp_path: Path) -> None:
+    """Of a table that is renamed, too, the location stays then: nobody moves what is there."""
+    catalog = PartitionCatalog(sqlite_database, tmp_path, files="leave")
+    catalog.create_table()
+    catalog.create_table("u")
+    catalog.writes.add_partitions(TableName(*T), [partition("a", "0"), partition("b", "0")])
+    catalog.writes.rename_partition(TableName(*T), ["a", "0"], partition("c", "0"))
+    assert read(catalog, "c", "0").sd.location == f"file:{tmp_path}/d.db/t/dt=a/hr=0"
+    catalog.writes.exchange_partitions({"dt": "b"}, TableName(*T), TableName(*U))
+    moved = catalog.reads.get_partition(TableName(*U), ["b", "0"])
+    assert moved.sd.location == f"file:{tmp_path}/d.db/t/dt=b/hr=0"
 
 
 def test_markers(filled: PartitionCatalog) -> None:
