@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.enumerations import known
+from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.metadata.principals import principal_type
 from hms_cache.store.contract.partitions import Grantee
@@ -340,7 +341,7 @@ def _identity(grant: HiveObjectPrivilege) -> tuple[Any, ...]:
     info = grant.grantInfo
     column = grant.hiveObject.columnName
     return (
-        None if column is None else column.strip().lower(),
+        None if column is None else normalize_identifier(column),
         grant.principalName,
         grant.principalType,
         info.privilege,
