@@ -29,9 +29,13 @@ _PLAIN_NAME = re.compile(r"\A[A-Za-z0-9_]+\Z")
 _SPECIAL_NAME = re.compile(r"\A[A-Za-z0-9_" + re.escape(_SPECIAL_CHARACTERS) + r"]+\Z")
 
 
+_BLANKS = "".join(map(chr, range(0x21)))
+"""What Java's `String.trim` takes off: not blanks of other scripts, with which names of columns may begin or end."""
+
+
 def normalize_identifier(name: str) -> str:
     """The name as it is stored: without blanks around it, in lower case."""
-    return name.strip().lower()
+    return name.strip(_BLANKS).lower()
 
 
 def normalize_catalog(name: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hms_cache.metadata.enumerations import known
 from hms_cache.thrift_gen.hive_metastore.ttypes import PrincipalType
 
 USER = "USER"
@@ -11,3 +12,8 @@ def principal_type_name(value: int | None) -> str | None:
     """`USER`, `ROLE` or `GROUP`; a number that names no type is none, as Java reads it."""
     name: str | None = None if value is None else PrincipalType._VALUES_TO_NAMES.get(value)
     return name
+
+
+def principal_type(value: int | None) -> int | None:
+    """The type that a client names, if it names one."""
+    return known(PrincipalType, value)

@@ -98,7 +98,7 @@ FIXES = (
         "alter_database_drops_its_tables",
         "A comment on a database drops every cached partition in it.",
         "hms_cache/cache/event_rules.py",
-        "    return sync_property(before.parameters or {}) == sync_property(after.parameters or {})\n",
+        "    return allowed is not False and allowed == sync_property(before.parameters or {})\n",
         "    return False\n",
         ("tests/cache/test_event_cells.py",),
     ),

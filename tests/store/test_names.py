@@ -38,7 +38,10 @@ def test_valid_names(name: str | None, plain: bool, special: bool) -> None:
 
 
 def test_normalized() -> None:
-    assert normalize_identifier("  A b ") == "a b"
+    assert normalize_identifier("  A b ") == normalize_identifier("\x00\tA b\n\x1f") == "a b"
+    # What Java's `trim` leaves (`StringUtils.normalizeIdentifier`).
+    assert normalize_identifier("A\u3000") == "a\u3000"
+    assert normalize_identifier("\xa0A\x85") == "\xa0a\x85"
     assert table_directory_name("A.b c") == "a-46-b-32-c"
 
 

@@ -8,7 +8,7 @@ from hms_cache.cache.reads.database_facets import database_names, of_each_databa
 from hms_cache.cache.reads.reading import Bypass, Need
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
-from hms_cache.metadata.names import matching_names, qualified
+from hms_cache.metadata.names import matching_names, normalize_identifier, qualified
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.store.contract.databases import DatabaseReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, NoSuchObjectException
@@ -39,7 +39,7 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
         )
 
     def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
-        key = catalog.strip().lower()
+        key = normalize_identifier(catalog)
 
         def look(cache: SharedCache) -> list[str] | Need:
             names = database_names(cache, key)
@@ -54,7 +54,7 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
         )
 
     def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
-        key = catalog.strip().lower()
+        key = normalize_identifier(catalog)
 
         def look(cache: SharedCache) -> list[Database] | Need | Bypass:
             names = database_names(cache, key)

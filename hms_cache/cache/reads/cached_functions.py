@@ -8,7 +8,7 @@ from hms_cache.cache.reads.database_facets import database_names, of_database, o
 from hms_cache.cache.reads.reading import Bypass, Need
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
-from hms_cache.metadata.names import matching_names
+from hms_cache.metadata.names import matching_names, normalize_identifier
 from hms_cache.metadata.object_names import DatabaseName, FunctionName
 from hms_cache.store.contract.functions import FunctionReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import Function
@@ -49,10 +49,10 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
         )
 
     def get_functions(self, catalog: str, database: str | None = None, pattern: str | None = None) -> list[Function]:
-        key = catalog.strip().lower()
+        key = normalize_identifier(catalog)
 
         def look(cache: SharedCache) -> list[Function] | Need | Bypass:
-            names = database_names(cache, key) if database is None else [database.strip().lower()]
+            names = database_names(cache, key) if database is None else [normalize_identifier(database)]
             if isinstance(names, Need):
                 return names
             found = of_each_database(cache, key, sorted(names), Facet.FUNCTIONS)

@@ -110,7 +110,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
     def get_table_meta(
         self, catalog: str, database_pattern: str | None, table_pattern: str | None, table_types: Sequence[str] = ()
     ) -> list[TableMeta]:
-        key = catalog.strip().lower()
+        key = normalize_identifier(catalog)
 
         def look(cache: SharedCache) -> Callable[[], list[TableMeta]] | Need | Bypass:
             names = database_names(cache, key)

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import is_valid_name, normalize_identifier
-from hms_cache.metadata.principals import USER, principal_type_name
+from hms_cache.metadata.principals import USER, principal_type, principal_type_name
 from hms_cache.store.engine.context import PartOfStore, require_table
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -84,7 +84,7 @@ class DataConnectors(PartOfStore):
         """
         key = normalize_identifier(name)
         values: dict[str, Any] = {"URL": connector.url, "OWNER_NAME": connector.ownerName}
-        if connector.ownerType is not None:
+        if principal_type(connector.ownerType) is not None:
             values["OWNER_TYPE"] = _owner_type(connector)
         if connector.description and connector.description.strip():
             values["COMMENT"] = connector.description

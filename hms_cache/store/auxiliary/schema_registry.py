@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.metadata.enumerations import known
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.store.engine.bulk_writes import insert_rows
 from hms_cache.store.engine.context import PartOfStore
@@ -29,8 +30,12 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ISchemaName,
     MetaException,
     NoSuchObjectException,
+    SchemaCompatibility,
+    SchemaType,
+    SchemaValidation,
     SchemaVersion,
     SchemaVersionDescriptor,
+    SchemaVersionState,
     SerDeInfo,
 )
 
@@ -79,7 +84,7 @@ class SchemaRegistry(PartOfStore):
                 "DESCRIPTION": new.description,
                 **_policy(new),
             }
-            if new.schemaType is None:
+            if known(SchemaType, new.schemaType) is None:
                 raise MetaException(f"Schema {schema} needs a type")
             try:
                 connection.execute(insert(I_SCHEMA).values(values))
@@ -166,7 +171,7 @@ class SchemaRegistry(PartOfStore):
                 "VERSION": new.version or 0,
                 "CREATED_AT": new.createdAt or 0,
                 "CD_ID": insert_columns(transaction, new.cols or []),
-                "STATE": new.state or _NO_STATE,
+                "STATE": known(SchemaVersionState, new.state) or _NO_STATE,
                 "DESCRIPTION": new.description,
                 "SCHEMA_TEXT": new.schemaText,
                 "FINGERPRINT": new.fingerprint,
@@ -258,7 +263,7 @@ class SchemaRegistry(PartOfStore):
         def work(transaction: WriteTransaction) -> None:
             row = _required_version(transaction.connection, descriptor)
             is_it = SCHEMA_VERSION.c.SCHEMA_VERSION_ID == row.SCHEMA_VERSION_ID
-            if state is not None:
+            if known(SchemaVersionState, state) is not None:
                 transaction.connection.execute(update(SCHEMA_VERSION).where(is_it).values(STATE=state))
 
         run_write(self._database, work)
@@ -341,7 +346,8 @@ def _no_version(descriptor: SchemaVersionDescriptor) -> NoSuchObjectException:
 
 
 def _policy(schema: ISchema) -> dict[str, Any]:
-    if schema.compatibility is None or schema.validationLevel is None:
+    policy = known(SchemaCompatibility, schema.compatibility), known(SchemaValidation, schema.validationLevel)
+    if None in policy:
         raise MetaException(f"Schema {schema.name} needs a compatibility and a validation level")
     return {
         "COMPATIBILITY": schema.compatibility,

@@ -17,7 +17,7 @@ from hms_cache.metadata.names import (
     qualified,
 )
 from hms_cache.metadata.object_names import DatabaseName
-from hms_cache.metadata.principals import principal_type_name
+from hms_cache.metadata.principals import principal_type, principal_type_name
 from hms_cache.store.contract.databases import DatabaseReads, DatabaseWrites
 from hms_cache.store.databases.replication import with_target_id
 from hms_cache.store.engine.context import PartOfStore, StoreContext
@@ -129,8 +129,7 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
         after = copy.deepcopy(before)
         after.parameters = without_marks(with_target_id(transaction.connection, before.parameters, new.parameters))
         after.ownerName = new.ownerName
-        if new.ownerType is not None:
-            after.ownerType = new.ownerType
+        after.ownerType = principal_type(new.ownerType) or before.ownerType
         # Blank texts leave what is stored, as in Hive.
         if (new.description or "").strip():
             after.description = new.description
@@ -234,10 +233,10 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
     database.managedLocationUri = None if managed is None else str(managed)
     if database.ownerName is None:
         database.ownerName = context.server_user
-    database.ownerType = database.ownerType or PrincipalType.USER
+    database.ownerType = principal_type(database.ownerType) or PrincipalType.USER
     database.createTime = context.now_s()
     database.parameters = without_marks(database.parameters)
-    database.type = database.type or DatabaseType.NATIVE
+    database.type = DatabaseType.REMOTE if is_remote else DatabaseType.NATIVE
     database.privileges = None
     database_id = transaction.id("MDatabase")
     features = features_of(connection)

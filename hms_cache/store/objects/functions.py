@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.metadata.enumerations import known
 from hms_cache.metadata.names import (
     DEFAULT_CATALOG,
     is_valid_name,
@@ -18,7 +19,7 @@ from hms_cache.metadata.names import (
     normalize_identifier,
 )
 from hms_cache.metadata.object_names import DatabaseName, FunctionName
-from hms_cache.metadata.principals import USER, principal_type_name
+from hms_cache.metadata.principals import USER, principal_type, principal_type_name
 from hms_cache.store.contract.functions import FunctionReads, FunctionWrites
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
@@ -30,10 +31,12 @@ from hms_cache.store.schema import DBS, FUNC_RU, FUNCS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
     Function,
+    FunctionType,
     InvalidObjectException,
     MetaException,
     NoSuchObjectException,
     PrincipalType,
+    ResourceType,
     ResourceUri,
 )
 
@@ -255,11 +258,11 @@ def _check(function: Function) -> None:
         raise InvalidObjectException(f"{function.functionName} is not a valid object name")
     if function.className is None:
         raise InvalidObjectException("Function class name cannot be null")
-    if function.ownerType is None:
+    if principal_type(function.ownerType) is None:
         raise MetaException("Function owner type cannot be null.")
-    if function.functionType is None:
+    if known(FunctionType, function.functionType) is None:
         raise MetaException("Function type cannot be null.")
-    if any(resource.resourceType is None for resource in function.resourceUris or ()):
+    if any(known(ResourceType, resource.resourceType) is None for resource in function.resourceUris or ()):
         raise MetaException("Resource type cannot be null.")
     function.functionName = normalize_identifier(function.functionName)
     function.dbName = normalize_identifier(function.dbName)

@@ -461,7 +461,7 @@ def _move(
             "This operation is not supported."
         )
     if not warehouse.manages_files:
-        new.sd.location = str(goal)
+        new.sd.location = old.sd.location  # nobody moves what is there
         return
     if source == goal:
         new.sd.location = str(goal)

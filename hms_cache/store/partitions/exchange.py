@@ -77,12 +77,13 @@ def exchange_partitions(
         )
     _require_move_allowed(connection, source.table, destination.table)
     root = context.warehouse.location(destination.table.sd.location)
+    _require_places_by_name(context, source.table, by_name)
     for name, partition in by_name.items():
         partition.catName, partition.dbName = destination.table.catName, destination.table.dbName
         partition.tableName = destination.table.tableName
         # The statistics of columns go with the rows of the source.
         partition.parameters = without_claims_about_columns(partition.parameters)
-        if partition.sd is not None:
+        if partition.sd is not None and context.warehouse.manages_files:  # else nobody moves what is there
             partition.sd.location = str(root.child(*name.split("/")))
     _move_directory(context, transaction, source, destination, keys, values)
     delete_partitions(connection, zip(rows.part_ids, rows.sd_ids, strict=True))
@@ -113,6 +114,19 @@ def _require(connection: Connection, name: TableName, role: str) -> TableRow:
     if not found.table.sd.location:
         raise MetaException(f"The {role} table {name} has no location")
     return found
+
+
+def _require_places_by_name(context: StoreContext, source: Table, moved: Mapping[str, Partition]) -> None:
+    """Raises MetaException for a partition that does not lie where its name puts it: the directory that moves does not
+    have its files, and at its new place, where Hive looks for them from then on, are none, or those of before."""
+    warehouse = context.warehouse
+    if not warehouse.manages_files:
+        return
+    root = warehouse.location(source.sd.location)
+    for name, partition in moved.items():
+        text = None if partition.sd is None else partition.sd.location
+        if text and warehouse.location(text).spellings[0] != root.child(*name.split("/")).spellings[0]:
+            raise MetaException(f"Unable to move data from {source.sd.location}: the partition {name} lies at {text}")
 
 
 def _require_move_allowed(connection: Connection, source: Table, destination: Table) -> None:

@@ -13,6 +13,7 @@ from sqlalchemy import Column, Connection, Delete, Select, bindparam, delete, ex
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.batches import batches
+from hms_cache.metadata.enumerations import known
 from hms_cache.store import schema
 from hms_cache.store.engine.bulk_writes import (
     delete_together,
@@ -24,7 +25,13 @@ from hms_cache.store.engine.bulk_writes import (
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.rows.storage_descriptors import ColumnsKeys
-from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, InvalidObjectException, SerDeInfo, StorageDescriptor
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    FieldSchema,
+    InvalidObjectException,
+    SerDeInfo,
+    SerdeType,
+    StorageDescriptor,
+)
 
 _CHILDREN_OF_SD = (
     schema.SD_PARAMS.c.SD_ID,
@@ -335,7 +342,7 @@ def serde_values(serde: SerDeInfo) -> dict[str, Any]:
         "SERIALIZER_CLASS": serde.serializerClass,
         "DESERIALIZER_CLASS": serde.deserializerClass,
         # Hive stores 0 for a serde without a type.
-        "SERDE_TYPE": serde.serdeType or 0,
+        "SERDE_TYPE": known(SerdeType, serde.serdeType) or 0,
     }
 
 

@@ -12,7 +12,10 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.metadata.enumerations import known
+from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.partition_names import values_of_name
+from hms_cache.metadata.principals import principal_type
 from hms_cache.store.contract.partitions import Grantee
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
@@ -94,7 +97,7 @@ class Privileges(PartOfStore):
         def read(connection: Connection) -> list[HiveObjectPrivilege]:
             principals = _of_principal(principal, principal_type)
             features = features_of(connection)
-            if reference.objectType is None:
+            if known(HiveObjectType, reference.objectType) is None:
                 return [
                     grant
                     for level in LEVELS
@@ -189,7 +192,7 @@ class Privileges(PartOfStore):
                     "CREATE_TIME": now_s,
                     "GRANT_OPTION": int(bool(info.grantOption)),
                     "GRANTOR": info.grantor,
-                    "GRANTOR_TYPE": type_name(PrincipalType.ROLE if info.grantorType is None else info.grantorType),
+                    "GRANTOR_TYPE": type_name(principal_type(info.grantorType) or PrincipalType.ROLE),
                     "PRINCIPAL_NAME": grant.principalName,
                     "PRINCIPAL_TYPE": kind,
                     level.privilege.name: privilege,
@@ -338,7 +341,7 @@ def _identity(grant: HiveObjectPrivilege) -> tuple[Any, ...]:
     info = grant.grantInfo
     column = grant.hiveObject.columnName
     return (
-        None if column is None else column.strip().lower(),
+        None if column is None else normalize_identifier(column),
         grant.principalName,
         grant.principalType,
         info.privilege,

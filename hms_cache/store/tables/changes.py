@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.column_types import are_same_columns, is_column_prefix
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.principals import principal_type
 from hms_cache.store.contract.environment import ANY_WRITER, EnvironmentOptions, ExpectedParameter, Writer
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.database import features_of
@@ -146,7 +147,7 @@ class TableChanges(PartOfStore):
         set_ddl_time(new.parameters, self._context.ddl_time_s())
         new.partitionKeys = lower_columns(new.partitionKeys)
         new.tableType = stored_type(new)
-        new.ownerType = new.ownerType or PrincipalType.USER
+        new.ownerType = principal_type(new.ownerType) or PrincipalType.USER
         new.rewriteEnabled = bool(new.rewriteEnabled)
         new.temporary = new.colStats = new.privileges = None
         if new.sd is not None:

@@ -10,7 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.column_types import column_names, invalid_type
 from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_catalog, normalize_identifier
-from hms_cache.metadata.principals import USER, principal_type_name
+from hms_cache.metadata.principals import USER, principal_type, principal_type_name
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import insert_rows, insert_together
 from hms_cache.store.engine.context import PartOfStore
@@ -115,7 +115,7 @@ class TableCreation(PartOfStore):
         _check_columns(table)
         table.tableType = stored_type(table)  # the parameter EXTERNAL decides what may be transactional, too
         check_created_table(table)
-        table.ownerType = table.ownerType or PrincipalType.USER
+        table.ownerType = principal_type(table.ownerType) or PrincipalType.USER
         table.temporary = None
         # Only transactional tables have one; -1 is Hive's own "none given".
         table.writeId = (-1 if table.writeId is None else table.writeId) if is_transactional(table) else 0

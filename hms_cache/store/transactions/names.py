@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
@@ -10,12 +11,12 @@ def plain_database(name: str) -> str:
     """The stored form of a database name; Hive 3 and later put `@catalog#` before it."""
     if name.startswith("@") and "#" in name:
         name = name.partition("#")[2]
-    return name.strip().lower()
+    return normalize_identifier(name)
 
 
 def plain_table(name: str) -> str:
     """The stored form of a table name."""
-    return name.strip().lower()
+    return normalize_identifier(name)
 
 
 def plain_partition(name: str) -> str:

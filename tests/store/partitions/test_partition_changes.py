@@ -11,6 +11,7 @@ from sqlalchemy import insert
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer, environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByValues
+from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.partitions import alterations
 from hms_cache.store.schema import (
@@ -437,6 +438,19 @@ def test_refused_exchanges(filled: PartitionCatalog) -> None:
     assert len(filled.reads.get_partition_names(TableName(*T), AllPartitions())) == 3
 
 
+def test_files_that_are_left_alone_stay_in_sight(sqlite_database: Database, tmp_path: Path) -> None:
+    """Of a table that is renamed, too, the location stays then: nobody moves what is there."""
+    catalog = PartitionCatalog(sqlite_database, tmp_path, files="leave")
+    catalog.create_table()
+    catalog.create_table("u")
+    catalog.writes.add_partitions(TableName(*T), [partition("a", "0"), partition("b", "0")])
+    catalog.writes.rename_partition(TableName(*T), ["a", "0"], partition("c", "0"))
+    assert read(catalog, "c", "0").sd.location == f"file:{tmp_path}/d.db/t/dt=a/hr=0"
+    catalog.writes.exchange_partitions({"dt": "b"}, TableName(*T), TableName(*U))
+    moved = catalog.reads.get_partition(TableName(*U), ["b", "0"])
+    assert moved.sd.location == f"file:{tmp_path}/d.db/t/dt=b/hr=0"
+
+
 def test_markers(filled: PartitionCatalog) -> None:
     values = {"dt": "a", "hr": "0"}
     assert not filled.reads.is_partition_marked_for_event(TableName(*T), values, 1)
@@ -455,3 +469,23 @@ def test_dropping_takes_grants_and_statistics_along(filled: PartitionCatalog) ->
     add_column_statistics(filled, "dt=a/hr=0", {"id": "bigint"})
     filled.writes.drop_partitions(TableName(*T), ByValues(("a", "0")), delete_data=False)
     assert filled.rows(PART_COL_STATS) == []
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["old directory", "none"])
+def test_an_exchange_leaves_partitions_at_places_of_their_own(filled: PartitionCatalog, is_there: bool) -> None:
+    """Only the directory of the leading keys moves: a partition that lies elsewhere would lose sight of its files."""
+    filled.create_table("u")
+    elsewhere = Path(filled.root, "elsewhere")
+    elsewhere.mkdir()
+    (elsewhere / "data").write_text("rows")
+    moved = read(filled, "a", "1")
+    moved.sd.location = f"file:{elsewhere}"
+    filled.writes.alter_partitions(TableName(*T), [moved])
+    if not is_there:
+        Path(filled.root, "d.db/t/dt=a/hr=1").rmdir()
+    with pytest.raises(MetaException, match=r"the partition dt=a/hr=1 lies at file:.*/elsewhere"):
+        filled.writes.exchange_partitions({"dt": "a"}, TableName(*T), TableName(*U))
+    with pytest.raises(MetaException, match="Unable to move data"):
+        filled.writes.exchange_partitions({"dt": "a", "hr": "1"}, TableName(*T), TableName(*U))
+    assert read(filled, "a", "1").sd.location == f"file:{elsewhere}"
+    filled.writes.exchange_partitions({"dt": "a", "hr": "0"}, TableName(*T), TableName(*U))
