@@ -33,8 +33,8 @@ from hms_cache.store.transactions import (
     aborting,
     committing,
     housekeeping,
-    materializations,
     opening,
+    rebuild_locks,
     snapshots,
     time_outs,
     txn_owners,
@@ -45,7 +45,7 @@ from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.replicated_txns import replayed_txns
 from hms_cache.store.write_ids import allocation as write_ids
-from hms_cache.store.write_ids import seeding, valid_write_ids
+from hms_cache.store.write_ids import materializations, seeding, valid_write_ids
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 T = TypeVar("T")
@@ -375,11 +375,11 @@ class TxnStore:
 
     def get_lock_materialization_rebuild(self, database: str, table: str, txn_id: int) -> ttypes.LockResponse:
         """ACQUIRED or NOT_ACQUIRED. Raises NoSuchTxnException, TxnAbortedException."""
-        return self._write(materializations.lock_materialization_rebuild, database, table, txn_id)
+        return self._write(rebuild_locks.lock_materialization_rebuild, database, table, txn_id)
 
     def heartbeat_lock_materialization_rebuild(self, database: str, table: str, txn_id: int) -> bool:
         """Whether the rebuild still holds its lock."""
-        return self._write(materializations.heartbeat_materialization_rebuild, database, table, txn_id)
+        return self._write(rebuild_locks.heartbeat_materialization_rebuild, database, table, txn_id)
 
     def get_materialization_invalidation_info(
         self, creation_metadata: ttypes.CreationMetadata, valid_txn_list: str | None

@@ -145,7 +145,7 @@ def _clean_write_sets(connection: Connection, context: TxnContext) -> int:
 
 def _clean_completed_components(connection: Connection) -> int:
     """Of each table or partition the newest write, and the newest that changed rows, tell all that the others tell;
-    but not of writes that were open when later ones were committed: see `materializations`."""
+    but not of writes that were open when later ones were committed: see `write_ids.materializations`."""
     newest = func.max(DONE.CTC_WRITEID)
     newest_change = func.max(case((DONE.CTC_UPDATE_DELETE == "Y", DONE.CTC_WRITEID)))
     groups = connection.execute(

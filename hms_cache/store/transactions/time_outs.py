@@ -23,8 +23,8 @@ from hms_cache.store.transactions.aborting import abort_open_txns
 from hms_cache.store.transactions.codes import TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms, read_now_ms
-from hms_cache.store.transactions.materializations import release_dead_rebuild_locks
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
+from hms_cache.store.transactions.rebuild_locks import release_dead_rebuild_locks
 from hms_cache.thrift_gen.hive_metastore.ttypes import TxnType
 from hms_cache.values import frozen
 

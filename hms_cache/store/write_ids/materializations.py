@@ -1,6 +1,6 @@
-"""Materialized views: locks of their rebuilds, and whether what they hold is still what their tables hold.
+"""Whether what materialized views hold is still what their tables hold.
 
-Source: Hive 4.0 `LockMaterializationRebuildFunction`, `GetMaterializationInvalidationInfoFunction`.
+Source: Hive 4.0 `GetMaterializationInvalidationInfoFunction`.
 """
 
 from __future__ import annotations
@@ -8,31 +8,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, exists, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, exists, literal, or_, select
 
-from hms_cache.store.schema import (
-    COMPACTION_QUEUE,
-    COMPLETED_COMPACTIONS,
-    COMPLETED_TXN_COMPONENTS,
-    MATERIALIZATION_REBUILD_LOCKS,
-    TXNS,
-)
-from hms_cache.store.transactions.codes import TXN_OPEN
-from hms_cache.store.transactions.database_values import now_ms
-from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
-from hms_cache.store.transactions.names import plain_database, plain_table, split_full_table_name
-from hms_cache.store.transactions.txn_rows import lock_open_txn
+from hms_cache.store.schema import COMPACTION_QUEUE, COMPLETED_COMPACTIONS, COMPLETED_TXN_COMPONENTS
+from hms_cache.store.transactions.names import split_full_table_name
 from hms_cache.store.write_ids.valid_write_ids import valid_write_ids_of
-from hms_cache.thrift_gen.hive_metastore.ttypes import (
-    CreationMetadata,
-    LockResponse,
-    LockState,
-    Materialization,
-    MetaException,
-)
+from hms_cache.thrift_gen.hive_metastore.ttypes import CreationMetadata, Materialization, MetaException
 from hms_cache.txn import IdListFormatError, ValidTxnList, ValidTxnWriteIdList, ValidWriteIdList
 
-M = MATERIALIZATION_REBUILD_LOCKS.c
 DONE = COMPLETED_TXN_COMPONENTS.c
 HISTORY = COMPLETED_COMPACTIONS.c
 QUEUE = COMPACTION_QUEUE.c
@@ -42,48 +25,6 @@ _MOST_IDS_IN_SQL = 1000
 
 _MOST_TABLES_IN_SQL = 100
 """SQLite ends at 1,000 conditions in one expression."""
-
-
-def lock_materialization_rebuild(connection: Connection, database: str, table: str, txn_id: int) -> LockResponse:
-    """Let the transaction rebuild the view unless another one does: ACQUIRED or NOT_ACQUIRED, under its own id.
-
-    Raises NoSuchTxnException, TxnAbortedException.
-    """
-    database, table = plain_database(database), plain_table(table)
-    lock_open_txn(connection, txn_id)
-    hold_mutex(connection, Mutex.MATERIALIZATION_REBUILD)
-    holder = connection.execute(
-        select(M.MRL_TXN_ID).where(M.MRL_DB_NAME == database, M.MRL_TBL_NAME == table).limit(1)
-    ).scalar()
-    if holder is not None:
-        state = LockState.ACQUIRED if holder == txn_id else LockState.NOT_ACQUIRED
-        return LockResponse(lockid=txn_id, state=state)
-    connection.execute(
-        insert(MATERIALIZATION_REBUILD_LOCKS).values(
-            MRL_TXN_ID=txn_id, MRL_DB_NAME=database, MRL_TBL_NAME=table, MRL_LAST_HEARTBEAT=now_ms()
-        )
-    )
-    return LockResponse(lockid=txn_id, state=LockState.ACQUIRED)
-
-
-def heartbeat_materialization_rebuild(connection: Connection, database: str, table: str, txn_id: int) -> bool:
-    """Note that the rebuild goes on; whether it still holds its lock."""
-    updated = connection.execute(
-        update(MATERIALIZATION_REBUILD_LOCKS)
-        .where(M.MRL_TXN_ID == txn_id, M.MRL_DB_NAME == plain_database(database), M.MRL_TBL_NAME == plain_table(table))
-        .values(MRL_LAST_HEARTBEAT=now_ms())
-    )
-    return bool(updated.rowcount)
-
-
-def release_dead_rebuild_locks(connection: Connection) -> int:
-    """Give up rebuild locks whose transaction is over; how many.
-
-    That of an open one stays, as in Hive, however long ago its last heartbeat was: its rebuild may still be committed,
-    and another one beside it would add the same rows. If its client is gone, the transaction times out.
-    """
-    is_open = exists().where(TXNS.c.TXN_ID == M.MRL_TXN_ID, TXNS.c.TXN_STATE == TXN_OPEN)
-    return connection.execute(delete(MATERIALIZATION_REBUILD_LOCKS).where(~is_open)).rowcount
 
 
 def materialization_invalidation_info(
