@@ -10,14 +10,15 @@ from hms_cache.expressions.partition_orders import parse_order, sort_by_values, 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import ANY_WRITER, NO_OPTIONS, EnvironmentOptions, Writer
 from hms_cache.store.contract.partitions import (
-    AllPartitions,
     ByAnyExpression,
     ByNames,
     ByValues,
     FromTable,
     Grantee,
+    KeyValues,
     PartitionAnswer,
     PartitionProjection,
+    PartitionQuery,
     PartitionReads,
     PartitionSelection,
     PartitionWrites,
@@ -68,36 +69,27 @@ class StoredPartitions(PartitionReads):
         self._known_tables = known_tables or KnownTables()
 
     def get_partition(
-        self,
-        table: TableName,
-        values: Sequence[str],
-        *,
-        grantee: Grantee | None = None,
-        version: ReadVersion = ANY_VERSION,
+        self, table: TableName, values: KeyValues, *, grantee: Grantee | None = None, version: ReadVersion = ANY_VERSION
     ) -> Partition:
         """See `PartitionReads.get_partition`."""
-        answer = self.get_partitions(table, ByValues(tuple(values)), grantee=grantee, version=version)
+        query = PartitionQuery(table, ByValues(tuple(values)), version=version)
+        answer = self.get_partitions(query, grantee=grantee)
         if not answer.partitions:
             raise NoSuchObjectException(f"partition values=[{', '.join(values)}]")
         return answer.partitions[0]
 
     def get_partitions(
-        self,
-        table: TableName,
-        selection: PartitionSelection,
-        *,
-        max_parts: int = -1,
-        grantee: Grantee | None = None,
-        projection: PartitionProjection | None = None,
-        version: ReadVersion = ANY_VERSION,
+        self, query: PartitionQuery, *, grantee: Grantee | None = None, projection: PartitionProjection | None = None
     ) -> PartitionAnswer:
         """See `PartitionReads.get_partitions`."""
 
         def read(connection: Connection) -> PartitionAnswer:
             def find(header: PartitionedTable) -> Plan[tuple[PartitionRows, bool]]:
-                return partitions_plan(connection, header, selection, max_parts=max_parts, context=self._context)
+                return partitions_plan(
+                    connection, header, query.selection, max_parts=query.max_parts, context=self._context
+                )
 
-            header, (rows, has_unknown) = carry_out(connection, self._known_tables.with_table(table, find))
+            header, (rows, has_unknown) = carry_out(connection, self._known_tables.with_table(query.table, find))
             partitions = encoded_partitions(rows)
             privileges = None
             if grantee is not None and partitions:
@@ -105,7 +97,7 @@ class StoredPartitions(PartitionReads):
             if privileges is not None:
                 for partition, granted in zip(partitions, privileges, strict=True):
                     partition.privileges = granted
-            judge_partitions(connection, header, partitions, version.valid_write_ids)
+            judge_partitions(connection, header, partitions, query.version.valid_write_ids)
             return PartitionAnswer(partitions, has_unknown)
 
         answer = run_read(self._context.database, read)
@@ -113,23 +105,16 @@ class StoredPartitions(PartitionReads):
             return PartitionAnswer(project_partitions(answer.partitions, projection), answer.has_unknown)
         return answer
 
-    def get_partition_names(
-        self,
-        table: TableName,
-        selection: PartitionSelection,
-        *,
-        max_parts: int = -1,
-        order: str | None = None,
-        version: ReadVersion = ANY_VERSION,
-    ) -> list[str]:
+    def get_partition_names(self, query: PartitionQuery, *, order: str | None = None) -> list[str]:
         """See `PartitionReads.get_partition_names`."""
+        max_parts = query.max_parts
 
         def read(connection: Connection) -> list[str]:
             def find(
                 header: PartitionedTable,
             ) -> Plan[tuple[list[tuple[int, bool]], SelectedPartitions, list[tuple[int, str]]]]:
                 ordered_by = parse_order(order, len(header.keys))
-                selected = yield from self._select(connection, header, selection, -1 if ordered_by else max_parts)
+                selected = yield from self._select(connection, header, query.selection, -1 if ordered_by else max_parts)
                 if ordered_by:
                     return ordered_by, selected, (yield from ids_and_names_plan(header, selected))
                 if selected.names is None:
@@ -137,7 +122,8 @@ class StoredPartitions(PartitionReads):
                     return ordered_by, SelectedPartitions(None, names, selected.has_unknown), []
                 return ordered_by, selected, []
 
-            header, (ordered_by, selected, pairs) = carry_out(connection, self._known_tables.with_table(table, find))
+            with_table = self._known_tables.with_table(query.table, find)
+            header, (ordered_by, selected, pairs) = carry_out(connection, with_table)
             if selected.has_unknown:
                 raise MetaException("The partition expression cannot be evaluated exactly, so its names are not known")
             if ordered_by:
@@ -148,42 +134,32 @@ class StoredPartitions(PartitionReads):
 
         return run_read(self._context.database, read)
 
-    def get_partition_count(
-        self, table: TableName, selection: PartitionSelection, *, version: ReadVersion = ANY_VERSION
-    ) -> int:
+    def get_partition_count(self, query: PartitionQuery) -> int:
         """See `PartitionReads.get_partition_count`."""
 
         def read(connection: Connection) -> int:
             def find(header: PartitionedTable) -> Plan[int]:
-                selected = yield from self._select(connection, header, selection, -1)
+                selected = yield from self._select(connection, header, query.selection, -1)
                 if selected.part_ids is None:
                     return (yield from count_plan(header))
                 return len(selected.part_ids)
 
-            _, count = carry_out(connection, self._known_tables.with_table(table, find))
+            _, count = carry_out(connection, self._known_tables.with_table(query.table, find))
             return count
 
         return run_read(self._context.database, read)
 
     def get_partition_values(
-        self,
-        table: TableName,
-        keys: Sequence[str],
-        *,
-        selection: PartitionSelection | None = None,
-        distinct: bool = True,
-        ascending: bool = True,
-        max_parts: int = -1,
-        version: ReadVersion = ANY_VERSION,
+        self, query: PartitionQuery, keys: Sequence[str], *, distinct: bool = True, ascending: bool = True
     ) -> list[PartitionValuesRow]:
         """See `PartitionReads.get_partition_values`."""
 
         def read(connection: Connection) -> tuple[PartitionedTable, list[list[str]]]:
             def find(header: PartitionedTable) -> Plan[list[tuple[int, str]]]:
-                selected = yield from self._select(connection, header, selection or AllPartitions(), -1)
+                selected = yield from self._select(connection, header, query.selection, -1)
                 return (yield from ids_and_names_plan(header, selected))
 
-            header, pairs = carry_out(connection, self._known_tables.with_table(table, find))
+            header, pairs = carry_out(connection, self._known_tables.with_table(query.table, find))
             return header, read_values(connection, header, pairs)
 
         header, values = run_read(self._context.database, read)
@@ -196,7 +172,7 @@ class StoredPartitions(PartitionReads):
             reverse=not ascending,
         )
         # Hive takes 0 for no limit here, too.
-        return [PartitionValuesRow(row=list(row)) for row in (rows[:max_parts] if max_parts > 0 else rows)]
+        return [PartitionValuesRow(row=list(row)) for row in (rows[: query.max_parts] if query.max_parts > 0 else rows)]
 
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
         """See `PartitionReads.is_partition_marked_for_event`."""

@@ -18,7 +18,7 @@ from hms_cache.cache.warming import background_loads
 from hms_cache.cache.warming.background_loads import ASKED_AGAIN_S
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
+from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, PartitionQuery
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
@@ -33,25 +33,27 @@ READS: dict[str, Callable[[MetadataStore], Any]] = {
     "one": lambda store: store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["a", "3"]),
     "none": lambda store: store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["a", "99"]),
     "names": lambda store: store.reads.partitions.get_partitions(
-        TableName(CATALOG, "d", "t"), ByNames(("p=a/q=1", "p=a/q=2", "p=x/q=1"))
+        PartitionQuery(TableName(CATALOG, "d", "t"), ByNames(("p=a/q=1", "p=a/q=2", "p=x/q=1")))
     ),
     "filter": lambda store: store.reads.partitions.get_partitions(
-        TableName(CATALOG, "d", "t"), ByFilter('p = "b" and q > 3')
+        PartitionQuery(TableName(CATALOG, "d", "t"), ByFilter('p = "b" and q > 3'))
     ),
-    "ps": lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), ByPartialValues(("b",))),
+    "ps": lambda store: store.reads.partitions.get_partitions(
+        PartitionQuery(TableName(CATALOG, "d", "t"), ByPartialValues(("b",)))
+    ),
     "first of all": lambda store: store.reads.partitions.get_partitions(
-        TableName(CATALOG, "d", "t"), AllPartitions(), max_parts=3
+        PartitionQuery(TableName(CATALOG, "d", "t"), AllPartitions(), 3)
     ),
     "names of ps": lambda store: store.reads.partitions.get_partition_names(
-        TableName(CATALOG, "d", "t"), ByPartialValues(("a",))
+        PartitionQuery(TableName(CATALOG, "d", "t"), ByPartialValues(("a",)))
     ),
-    "all names": lambda store: store.reads.partitions.get_partition_names(
-        TableName(CATALOG, "d", "t"), AllPartitions()
-    ),
+    "all names": lambda store: store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t"))),
     "count": lambda store: store.reads.partitions.get_partition_count(
-        TableName(CATALOG, "d", "t"), ByFilter('p = "a"')
+        PartitionQuery(TableName(CATALOG, "d", "t"), ByFilter('p = "a"'))
     ),
-    "values": lambda store: store.reads.partitions.get_partition_values(TableName(CATALOG, "d", "t"), ["p"]),
+    "values": lambda store: store.reads.partitions.get_partition_values(
+        PartitionQuery(TableName(CATALOG, "d", "t")), ["p"]
+    ),
 }
 
 
@@ -131,7 +133,7 @@ def test_a_table_that_is_asked_again_is_loaded_beside_and_answers_then(name: str
 
 def test_what_asks_for_all_partitions_fills_the_cache_on_its_way(here: Server) -> None:
     assert (
-        len(here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions()).partitions)
+        len(here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t"))).partitions)
         == LARGE
     )
     assert is_held(here)
@@ -235,7 +237,9 @@ def test_nothing_is_held_of_a_table_that_is_not_to_be(servers: MakeServer) -> No
     server.objects.writes.partitions.add_partitions(T, [partition(table("d", "t"), ("a", "1"))])
     server.poller.step()
     for _ in range(2):
-        assert len(server.store.reads.partitions.get_partitions(T, ByNames(("p=a/q=1",))).partitions) == 1
+        assert (
+            len(server.store.reads.partitions.get_partitions(PartitionQuery(T, ByNames(("p=a/q=1",)))).partitions) == 1
+        )
     entry = server.cache.shared.entry(T)
     assert entry is not None and entry.facets.keys() == {Facet.EXCLUDED}
 
@@ -253,6 +257,8 @@ def test_a_table_that_was_made_anew_is_not_taken_for_the_old_one(servers: MakeSe
         server.objects.writes.partitions.add_partitions(T, [new])
         reads = server.store.reads.partitions
         expected = "/".join(f"{key}={value}" for (key, _), value in zip(keys, new.values, strict=True))
-        assert reads.get_partition_names(T, AllPartitions()) == [expected]
-        assert reads.get_partition_count(T, ByFilter(f'{keys[0][0]} = "a"')) == 1
-        assert [one.values for one in reads.get_partitions(T, ByNames((expected,))).partitions] == [new.values]
+        assert reads.get_partition_names(PartitionQuery(T)) == [expected]
+        assert reads.get_partition_count(PartitionQuery(T, ByFilter(f'{keys[0][0]} = "a"'))) == 1
+        assert [one.values for one in reads.get_partitions(PartitionQuery(T, ByNames((expected,)))).partitions] == [
+            new.values
+        ]

@@ -12,7 +12,7 @@ from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.partitions.shared_blocks import is_shared
 from hms_cache.cache.warming.block_sharing import BlockSharing
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, encoded, partition, table
@@ -39,9 +39,9 @@ def _fill(server: Server) -> None:
 def _check(server: Server) -> None:
     """It answers what the database answers, from memory."""
     server.poller.step()
-    server.cache.reads.partitions.get_partitions(NAME, AllPartitions())
-    assert encoded(lambda: server.cache.reads.partitions.get_partitions(NAME, AllPartitions())) == encoded(
-        lambda: server.objects.reads.partitions.get_partitions(NAME, AllPartitions())
+    server.cache.reads.partitions.get_partitions(PartitionQuery(NAME))
+    assert encoded(lambda: server.cache.reads.partitions.get_partitions(PartitionQuery(NAME))) == encoded(
+        lambda: server.objects.reads.partitions.get_partitions(PartitionQuery(NAME))
     )
 
 

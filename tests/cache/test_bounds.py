@@ -18,7 +18,8 @@ from hms_cache.cache.warming.refill import RECENT_S
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.schema import PARTITIONS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
@@ -120,23 +121,23 @@ def test_names_that_nobody_has_make_no_table_go(
 def test_what_is_larger_than_the_budget_is_read_once_and_then_left_to_the_store(servers: MakeServer) -> None:
     elsewhere = servers()
     fill(elsewhere, 1, partitions=40)
-    elsewhere.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())
+    elsewhere.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t0")))
     partitions = elsewhere.cache.shared.tables[T].weights[Facet.PARTITIONS]
     here = servers(CacheOptions(budget_bytes=elsewhere.cache.shared.weight - partitions // 2))
-    expected = here.objects.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())
+    expected = here.objects.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t0")))
     for _ in range(3):
         assert (
-            here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions()) == expected
+            here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t0"))) == expected
         )
     loads = here.cache.loader.loads
     here.reads.clear()
-    assert here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions()) == expected
+    assert here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t0"))) == expected
     assert here.cache.loader.loads == loads, "its size is remembered"
     assert here.reasons() == [Reason.INCOMPLETE]
     elsewhere.objects.writes.tables.alter_table(
         TableName(CATALOG, "d", "t0"), changed_table(elsewhere.objects, "d", "t0", version="new")
     )
-    here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())
+    here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t0")))
     assert here.cache.loader.loads > loads, "it may be smaller now"
     assert read(here, 0)[-1] in (Reason.HIT, Reason.MISS), "the table itself fits"
 
@@ -144,13 +145,13 @@ def test_what_is_larger_than_the_budget_is_read_once_and_then_left_to_the_store(
 def test_partitions_that_change_again_and_again_do_not_grow_the_account(servers: MakeServer) -> None:
     here, elsewhere = servers(), servers()
     fill(here, 1, partitions=10)
-    here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t0"), AllPartitions())
+    here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t0")))
     before = here.cache.shared.weight
     for number in range(20):
         changed = elsewhere.objects.reads.partitions.get_partition(TableName(CATALOG, "d", "t0"), ["3"])
         changed.parameters = {"k": str(number)}
         elsewhere.objects.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t0"), [changed])
-        here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t0"), AllPartitions())
+        here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t0")))
     assert here.cache.shared.weight < before * 1.2
 
 
@@ -159,7 +160,7 @@ def test_statistics_asked_in_many_ways_stay_within_the_budget(servers: MakeServe
     fill(here, 1)
     for number in range(100):
         here.store.reads.statistics.get_table_column_statistics(
-            TableName(CATALOG, "d", "t0"), ["a", f"missing{number}"]
+            StatisticsQuery(TableName(CATALOG, "d", "t0"), ["a", f"missing{number}"])
         )
         assert here.cache.shared.weight <= 40_000
 
@@ -201,7 +202,7 @@ def test_what_was_read_recently_is_filled_again_after_an_event(servers: MakeServ
     here, elsewhere = servers(clock=clock), servers()
     fill(here, 4, partitions=2)
     read(here, 0, 1, 2)
-    here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())
+    here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t0")))
     clock.advance(RECENT_S + 1)
     read(here, 0, 2)
     for number in range(3):
@@ -221,7 +222,7 @@ def test_what_was_read_recently_is_filled_again_after_an_event(servers: MakeServ
 def test_a_refill_asks_only_for_the_partitions_that_changed(servers: MakeServer) -> None:
     here, elsewhere = servers(), servers()
     fill(here, 1, partitions=5)
-    here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())
+    here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t0")))
     read(here, 0)
     elsewhere.objects.writes.partitions.add_partitions(
         TableName(CATALOG, "d", "t0"), [partition(table("d", "t0"), ("9",))]
@@ -231,7 +232,7 @@ def test_a_refill_asks_only_for_the_partitions_that_changed(servers: MakeServer)
     assert here.cache.refill.step() == 1
     assert [(one.facet, one.detail) for one in asked] == [(Facet.PARTITIONS, (("9",),))]
     here.reads.clear()
-    assert len(here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())) == 6
+    assert len(here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t0")))) == 6
     assert here.reasons() == [Reason.HIT]
 
 
@@ -298,7 +299,7 @@ def test_whatever_part_of_the_cache_fails_the_store_answers(
         patch.setattr(getattr(here.cache, owner), name, fail)
         assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "t0")).tableName == "t0"
         assert here.store.reads.databases.get_database(DatabaseName(CATALOG, "d")).name == "d"
-        assert len(here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())) == 2
+        assert len(here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t0")))) == 2
         assert here.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")) == ["t0"]
         with pytest.raises(NoSuchObjectException):
             here.store.reads.tables.get_table(TableName(CATALOG, "d", "nowhere"))
@@ -336,7 +337,7 @@ def test_without_room_for_anything_every_read_is_answered(budget: int, servers: 
         assert here.store.reads.databases.get_database_names(
             CATALOG
         ) == here.objects.reads.databases.get_database_names(CATALOG)
-        assert len(here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t0"), AllPartitions())) == 2
+        assert len(here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t0")))) == 2
         assert here.cache.shared.weight <= budget
 
 
@@ -359,5 +360,5 @@ def test_what_cannot_be_encoded_is_neither_absent_nor_uncharged(servers: MakeSer
             here.cache.loader.load([Wanted(T, Facet.PARTITIONS, (("1",), ("2",)))])
         invariants.check(here.cache.shared)
         assert here.store.reads.partitions.get_partition(T, ["1"]).createTime == 2**40
-        names = here.store.reads.partitions.get_partition_names(T, AllPartitions())
+        names = here.store.reads.partitions.get_partition_names(PartitionQuery(T))
         assert names == [f"p={number}" for number in range(5)]

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.installation.init import init_schema
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
@@ -42,7 +42,7 @@ def test_a_catalog_by_another_spelling(
             for asked in (name, other, name, other):
                 reads = server.store.reads
                 assert reads.tables.get_table(asked).parameters["k"] == str(number), asked
-                assert len(reads.partitions.get_partitions(asked, AllPartitions()).partitions) == number, asked
+                assert len(reads.partitions.get_partitions(PartitionQuery(asked)).partitions) == number, asked
                 # A name is normalized where it comes in, and by this read: of no catalog, as of one that is not there.
                 found = reads.tables.get_table_meta(asked.catalog, "d", None)
                 assert [one.tableName for one in found] == (["t"] if asked == name else [])

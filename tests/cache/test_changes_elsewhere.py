@@ -28,7 +28,8 @@ from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
+from hms_cache.store.contract.partitions import ByFilter, ByNames, ByPartialValues, PartitionQuery
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
@@ -80,17 +81,19 @@ def questions() -> Iterator[tuple[str, Ask]]:
             yield f"table {at}", lambda store, at=at: store.reads.tables.get_table(TableName(*at))
             yield (
                 f"partitions {at}",
-                lambda store, at=at: store.reads.partitions.get_partitions(TableName(*at), AllPartitions()),
+                lambda store, at=at: store.reads.partitions.get_partitions(PartitionQuery(TableName(*at))),
             )
             yield (
                 f"ps {at}",
                 lambda store, at=at: store.reads.partitions.get_partition_names(
-                    TableName(*at), ByPartialValues(("a",))
+                    PartitionQuery(TableName(*at), ByPartialValues(("a",)))
                 ),
             )
             yield (
                 f"filter {at}",
-                lambda store, at=at: store.reads.partitions.get_partition_names(TableName(*at), ByFilter('p >= "b"')),
+                lambda store, at=at: store.reads.partitions.get_partition_names(
+                    PartitionQuery(TableName(*at), ByFilter('p >= "b"'))
+                ),
             )
             yield (
                 f"partition {at}",
@@ -98,7 +101,9 @@ def questions() -> Iterator[tuple[str, Ask]]:
             )
             yield (
                 f"statistics {at}",
-                lambda store, at=at: store.reads.statistics.get_table_column_statistics(TableName(*at), ["a"]),
+                lambda store, at=at: store.reads.statistics.get_table_column_statistics(
+                    StatisticsQuery(TableName(*at), ["a"])
+                ),
             )
 
 
@@ -246,12 +251,12 @@ def odd_partition_values(store: MetadataStore, _: Server) -> None:
 
 def change_odd_partition_values(store: MetadataStore, server: Server) -> None:
     odd_partition_values(store, server)
-    server.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
+    server.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t")))
     for values in ODD[::2]:
         changed = store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), list(values))
         changed.parameters = {**changed.parameters, "changed": values[0]}
         store.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [changed])
-    names = store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), AllPartitions())
+    names = store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t")))
     doomed = [name for name in names if "%" in name][:2]
     assert doomed
     store.writes.partitions.drop_partitions(TableName(CATALOG, "d", "t"), ByNames(tuple(doomed)), delete_data=True)

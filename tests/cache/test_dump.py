@@ -30,7 +30,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.partitions import ByNames, PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, TABLE_PARAMS
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -69,7 +69,7 @@ READS_OF_D: tuple[Callable[[Server], Any], ...] = (
     lambda server: server.store.reads.databases.get_database_names(CATALOG),
     lambda server: server.store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")),
     lambda server: server.store.reads.tables.get_table(TableName(CATALOG, "d", "t")),
-    lambda server: server.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "p"), AllPartitions()),
+    lambda server: server.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "p"))),
     lambda server: server.store.reads.functions.get_function_names(DatabaseName(CATALOG, "d")),
     lambda server: server.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t")),
 )

@@ -23,7 +23,8 @@ from hms_cache.cache.warming.block_sharing import BlockSharing
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
+from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, PartitionQuery
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
@@ -284,31 +285,31 @@ def reads() -> Iterator[tuple[str, Callable[[MetadataStore], object]]]:
         yield (
             f"statistics {name}",
             lambda store, n=name: store.reads.statistics.get_table_column_statistics(
-                TableName(CATALOG, *n), ["a", "b"]
+                StatisticsQuery(TableName(CATALOG, *n), ["a", "b"])
             ),
         )
         yield (
             f"partition statistics {name}",
             lambda store, n=name: store.reads.statistics.get_partition_column_statistics(
-                TableName(CATALOG, *n), [PARTITION_NAME], ["a", "b"]
+                StatisticsQuery(TableName(CATALOG, *n), ["a", "b"]), [PARTITION_NAME]
             ),
         )
         yield (
             f"statistics of some {name}",
             lambda store, n=name: store.reads.statistics.get_partition_column_statistics(
-                TableName(CATALOG, *n), PARTITION_NAMES[1:4], ["a", "b"]
+                StatisticsQuery(TableName(CATALOG, *n), ["a", "b"]), PARTITION_NAMES[1:4]
             ),
         )
         yield (
             f"aggregate of all {name}",
             lambda store, n=name: store.reads.statistics.get_aggregate_statistics(
-                TableName(CATALOG, *n), PARTITION_NAMES, ["a", "b"]
+                StatisticsQuery(TableName(CATALOG, *n), ["a", "b"]), PARTITION_NAMES
             ),
         )
         yield (
             f"aggregate {name}",
             lambda store, n=name: store.reads.statistics.get_aggregate_statistics(
-                TableName(CATALOG, *n), [PARTITION_NAME, "dt=x/hr=1"], ["a"]
+                StatisticsQuery(TableName(CATALOG, *n), ["a"]), [PARTITION_NAME, "dt=x/hr=1"]
             ),
         )
         yield (
@@ -317,32 +318,36 @@ def reads() -> Iterator[tuple[str, Callable[[MetadataStore], object]]]:
         )
         yield (
             f"partitions {name}",
-            lambda store, n=name: store.reads.partitions.get_partitions(TableName(CATALOG, *n), AllPartitions()),
+            lambda store, n=name: store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, *n))),
         )
         yield (
             f"limit {name}",
             lambda store, n=name: store.reads.partitions.get_partition_names(
-                TableName(CATALOG, *n), AllPartitions(), max_parts=2
+                PartitionQuery(TableName(CATALOG, *n), AllPartitions(), 2)
             ),
         )
         yield (
             f"filter {name}",
-            lambda store, n=name: store.reads.partitions.get_partitions(TableName(CATALOG, *n), ByFilter("hr > 1")),
+            lambda store, n=name: store.reads.partitions.get_partitions(
+                PartitionQuery(TableName(CATALOG, *n), ByFilter("hr > 1"))
+            ),
         )
         yield (
             f"bad filter {name}",
-            lambda store, n=name: store.reads.partitions.get_partitions(TableName(CATALOG, *n), ByFilter("nope = 1")),
+            lambda store, n=name: store.reads.partitions.get_partitions(
+                PartitionQuery(TableName(CATALOG, *n), ByFilter("nope = 1"))
+            ),
         )
         yield (
             f"ps {name}",
             lambda store, n=name: store.reads.partitions.get_partition_names(
-                TableName(CATALOG, *n), ByPartialValues(("", "10"))
+                PartitionQuery(TableName(CATALOG, *n), ByPartialValues(("", "10")))
             ),
         )
         yield (
             f"count {name}",
             lambda store, n=name: store.reads.partitions.get_partition_count(
-                TableName(CATALOG, *n), ByFilter('dt = "2024-01-01"')
+                PartitionQuery(TableName(CATALOG, *n), ByFilter('dt = "2024-01-01"'))
             ),
         )
 

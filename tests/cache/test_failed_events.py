@@ -10,7 +10,7 @@ import pytest
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
@@ -44,10 +44,10 @@ def test_an_event_that_cannot_be_applied(
     reads: list[Callable[[Any], Any]] = [
         lambda store: store.reads.databases.get_database(DatabaseName(CATALOG, "d")),
         lambda store: store.reads.tables.get_table(TableName(CATALOG, "d", "t")),
-        lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions()),
+        lambda store: store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t"))),
         lambda store: store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")),
         lambda store: store.reads.tables.get_table(TableName(CATALOG, "e", "t")),
-        lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "e", "t"), AllPartitions()),
+        lambda store: store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "e", "t"))),
     ]
     for read in reads:
         encoded(lambda read=read: read(here.store))  # type: ignore[misc]
@@ -81,7 +81,7 @@ def test_what_changes_all_the_time_stays_within_the_budget(servers: MakeServer) 
     elsewhere.objects.writes.tables.create_table(table("d", "t", KEYS))
     many = [partition(table("d", "t", KEYS), (str(number),)) for number in range(1500)]
     elsewhere.objects.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), many[:10])
-    here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
+    here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t")))
     entry = here.cache.shared.tables[TableName(CATALOG, "d", "t")]
     before = entry.weights[Facet.PARTITIONS]
     elsewhere.objects.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), many[10:900])
@@ -93,7 +93,6 @@ def test_what_changes_all_the_time_stays_within_the_budget(servers: MakeServer) 
     here.poller.step()
     assert Facet.PARTITIONS not in entry.facets
     assert (
-        len(here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions()).partitions)
-        == 1500
+        len(here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t"))).partitions) == 1500
     )
     assert here.reasons()[-1] is Reason.MISS

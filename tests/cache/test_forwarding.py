@@ -14,7 +14,9 @@ from hms_cache.clock import SystemClock
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.store.contract.metadata import MetadataReads
+from hms_cache.store.contract.partitions import ByNames, PartitionQuery
 from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.store.contract.statistics import StatisticsQuery
 
 FACETS: dict[str, type] = get_type_hints(MetadataReads)
 METHODS = [
@@ -63,6 +65,8 @@ VALUES: dict[str, Any] = {
     "DatabaseName": DatabaseName("hive", "d"),
     "FunctionName": FunctionName("hive", "d", "f"),
     "ReadVersion": ReadVersion(None, 7),
+    "PartitionQuery": PartitionQuery(TableName("hive", "d", "t"), ByNames(("p=1",)), 3, ReadVersion(None, 7)),
+    "StatisticsQuery": StatisticsQuery(TableName("hive", "d", "t"), ["one"], "impala", ReadVersion(None, 7)),
 }
 
 

@@ -19,7 +19,15 @@ from hms_cache.notifications.messages import MessageFormat
 from hms_cache.notifications.tjson import write_struct
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, PartitionSelection
+from hms_cache.store.contract.partitions import (
+    AllPartitions,
+    ByFilter,
+    ByNames,
+    ByPartialValues,
+    PartitionQuery,
+    PartitionSelection,
+)
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.test_event_cells import header
@@ -65,18 +73,20 @@ CHANGES_LISTS = {"comment", "owner", "external"}
 """Alters that the list of the database's tables shows."""
 
 READS: dict[str, Callable[[MetadataStore], Any]] = {
-    "all": lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions()),
+    "all": lambda store: store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t"))),
     "one": lambda store: store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["a", "1"]),
-    "filter": lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), ByFilter('p = "a"')),
-    "names": lambda store: store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), AllPartitions()),
+    "filter": lambda store: store.reads.partitions.get_partitions(
+        PartitionQuery(TableName(CATALOG, "d", "t"), ByFilter('p = "a"'))
+    ),
+    "names": lambda store: store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t"))),
     "statistics": lambda store: store.reads.statistics.get_partition_column_statistics(
-        TableName(CATALOG, "d", "t"), NAMES, ["a"]
+        StatisticsQuery(TableName(CATALOG, "d", "t"), ["a"]), NAMES
     ),
     "aggregate": lambda store: store.reads.statistics.get_aggregate_statistics(
-        TableName(CATALOG, "d", "t"), NAMES, ["a"]
+        StatisticsQuery(TableName(CATALOG, "d", "t"), ["a"]), NAMES
     ),
     "table statistics": lambda store: store.reads.statistics.get_table_column_statistics(
-        TableName(CATALOG, "d", "t"), ["a"]
+        StatisticsQuery(TableName(CATALOG, "d", "t"), ["a"])
     ),
     "table": lambda store: store.reads.tables.get_table(TableName(CATALOG, "d", "t")),
     "table names": lambda store: store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")),
@@ -241,9 +251,13 @@ def test_a_read_beside_a_changed_partition_asks_the_database_only_for_what_it_se
     here.reasons()
     asked = here.loaded()
     for ask in (
-        lambda store: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), selection),
-        lambda store: store.reads.partitions.get_partition_count(TableName(CATALOG, "d", "t"), selection),
-        lambda store: store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), selection),
+        lambda store: store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t"), selection)),
+        lambda store: store.reads.partitions.get_partition_count(
+            PartitionQuery(TableName(CATALOG, "d", "t"), selection)
+        ),
+        lambda store: store.reads.partitions.get_partition_names(
+            PartitionQuery(TableName(CATALOG, "d", "t"), selection)
+        ),
     ):
         assert encoded(lambda ask=ask: ask(here.store)) == encoded(lambda ask=ask: ask(here.objects))
     expected = [Wanted(T, Facet.PARTITIONS, (("b", "1"),))] if concerned else []
@@ -359,7 +373,11 @@ def _with_parameter(store: MetadataStore) -> ttypes.Table:
 
 def _ask_statistics(store: MetadataStore) -> list[Any]:
     return [
-        encoded(lambda ask=ask, names=names, columns=columns: ask(TableName(CATALOG, "d", "t"), names, columns))
+        encoded(
+            lambda ask=ask, names=names, columns=columns: ask(
+                StatisticsQuery(TableName(CATALOG, "d", "t"), columns), names
+            )
+        )
         for names, columns in QUESTIONS.values()
         for ask in (
             store.reads.statistics.get_partition_column_statistics,
@@ -433,7 +451,9 @@ def test_statistics_of_a_table_go_by_column(
 
     def ask(store: MetadataStore) -> Any:
         return encoded(
-            lambda: store.reads.statistics.get_table_column_statistics(TableName(CATALOG, "d", "t"), ["a", "b", "nope"])
+            lambda: store.reads.statistics.get_table_column_statistics(
+                StatisticsQuery(TableName(CATALOG, "d", "t"), ["a", "b", "nope"])
+            )
         )
 
     assert ask(here.store) == ask(here.objects)

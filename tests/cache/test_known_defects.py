@@ -49,8 +49,10 @@ from hms_cache.store.contract.partitions import (
     ByNames,
     ByPartialValues,
     PartitionProjection,
+    PartitionQuery,
     PartitionSelection,
 )
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
@@ -106,12 +108,12 @@ def all_hits(server: Server, *questions: Ask) -> None:
 
 
 def names(selection: PartitionSelection, max_parts: int = -1) -> Ask:
-    return lambda store: store.reads.partitions.get_partition_names(TableName(*T), selection, max_parts=max_parts)
+    return lambda store: store.reads.partitions.get_partition_names(PartitionQuery(TableName(*T), selection, max_parts))
 
 
 def structs(selection: PartitionSelection, max_parts: int = -1, projection: PartitionProjection | None = None) -> Ask:
     return lambda store: store.reads.partitions.get_partitions(
-        TableName(*T), selection, max_parts=max_parts, projection=projection
+        PartitionQuery(TableName(*T), selection, max_parts), projection=projection
     )
 
 
@@ -126,7 +128,7 @@ LISTINGS = (
     structs(ByPartialValues(("a",))),
     structs(ByFilter("q > 8")),
     structs(filter_expression("q > 8")),
-    lambda store: store.reads.partitions.get_partition_count(TableName(*T), AllPartitions()),
+    lambda store: store.reads.partitions.get_partition_count(PartitionQuery(TableName(*T))),
 )
 
 
@@ -161,7 +163,7 @@ def test_a_table_that_was_evicted_and_came_back_lists_its_partitions(servers: Ma
     here = servers(CacheOptions(budget_bytes=4 * one_table))
     all_hits(here, *LISTINGS)
     for number in range(1, 6):
-        here.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", f"t{number}"), AllPartitions())
+        here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", f"t{number}")))
     assert TableName(*T) not in here.cache.shared.tables
     here.store.reads.tables.get_table(TableName(*T))
     same(here, *LISTINGS)
@@ -177,12 +179,14 @@ def test_altered_partitions_stay_in_the_listings(single_event: bool, servers: Ma
     create_database(elsewhere.store, "d")
     create_partitioned(elsewhere.store)
     all_hits(here, *LISTINGS)
-    changed = elsewhere.objects.reads.partitions.get_partitions(TableName(*T), ByPartialValues(("a",))).partitions
+    changed = elsewhere.objects.reads.partitions.get_partitions(
+        PartitionQuery(TableName(*T), ByPartialValues(("a",)))
+    ).partitions
     for one in changed:
         one.parameters = {**one.parameters, "changed": "yes"}
     elsewhere.objects.writes.partitions.alter_partitions(TableName(*T), changed)
     all_hits(here, *LISTINGS)
-    found = here.store.reads.partitions.get_partitions(TableName(*T), AllPartitions()).partitions
+    found = here.store.reads.partitions.get_partitions(PartitionQuery(TableName(*T))).partitions
     assert [one.parameters.get("changed") for one in found] == ["yes", "yes", None, None]
 
 
@@ -200,7 +204,7 @@ def test_the_limit_counts_after_the_selection(pair: tuple[Server, Server]) -> No
     ):
         for max_parts in (0, 1, 2, 100):
             all_hits(here, names(selection, max_parts), structs(selection, max_parts))
-            found = here.store.reads.partitions.get_partition_names(TableName(*T), selection, max_parts=max_parts)
+            found = here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(*T), selection, max_parts))
             assert len(found) == min(2, max_parts)
 
 
@@ -209,7 +213,7 @@ def test_names_come_in_the_order_of_the_database(pair: tuple[Server, Server]) ->
     all_hits(here, names(AllPartitions()))
     elsewhere.objects.writes.partitions.add_partitions(TableName(*T), [partition(table("d", "t"), ("a", "1"))])
     all_hits(here, names(AllPartitions()))
-    assert here.store.reads.partitions.get_partition_names(TableName(*T), AllPartitions()) == [
+    assert here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(*T))) == [
         "p=a/q=1",
         "p=a/q=10",
         "p=a/q=9",
@@ -236,14 +240,14 @@ def test_counts_go_beyond_two_bytes(servers: MakeServer) -> None:
     for selection, expected in ((ByFilter("p >= 0"), 33_000), (filter_expression("p < 32900"), 32_900)):
         for _ in range(3):
             here.reads.clear()
-            assert here.store.reads.partitions.get_partition_count(TableName(*T), selection) == expected
+            assert here.store.reads.partitions.get_partition_count(PartitionQuery(TableName(*T), selection)) == expected
             here.cache.background.drain()
         assert here.reasons() == [Reason.HIT]
 
 
 def test_projections_are_heeded(pair: tuple[Server, Server]) -> None:
     here, elsewhere = pair
-    changed = elsewhere.objects.reads.partitions.get_partitions(TableName(*T), AllPartitions()).partitions
+    changed = elsewhere.objects.reads.partitions.get_partitions(PartitionQuery(TableName(*T))).partitions
     for one in changed:
         one.parameters = {"kept": "1", "left out": "2"}
     elsewhere.objects.writes.partitions.alter_partitions(TableName(*T), changed)
@@ -254,7 +258,7 @@ def test_projections_are_heeded(pair: tuple[Server, Server]) -> None:
     )
     all_hits(here, *(structs(AllPartitions(), projection=one) for one in projections))
     found = here.store.reads.partitions.get_partitions(
-        TableName(*T), AllPartitions(), projection=projections[0]
+        PartitionQuery(TableName(*T)), projection=projections[0]
     ).partitions
     assert {(tuple(one.values), one.sd, one.parameters) for one in found} == {(values, None, None) for values in VALUES}
 
@@ -268,7 +272,9 @@ def test_a_limit_of_partitions_of_a_request_is_kept(servers: MakeServer) -> None
             create_database(here.store, "d")
             create_partitioned(here.store)
         same(here, names(ByFilter("q > 0")), *LISTINGS)
-    assert len(here.store.reads.partitions.get_partition_names(TableName(*T), ByFilter("q > 0"))) == len(VALUES)
+    assert len(
+        here.store.reads.partitions.get_partition_names(PartitionQuery(TableName(*T), ByFilter("q > 0")))
+    ) == len(VALUES)
 
 
 # Drops, renames and what they leave
@@ -324,7 +330,7 @@ def test_applying_events_writes_nothing_to_the_database(meanwhile: str, pair: tu
     store.writes.statistics.update_table_column_statistics(statistics("t", "a", 1))
     questions: tuple[Ask, ...] = (
         *LISTINGS,
-        lambda of: of.reads.statistics.get_table_column_statistics(TableName(*T), ["a", "b"]),
+        lambda of: of.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["a", "b"])),
     )
     all_hits(here, *questions)
     changed = changed_table(store, "d", "t", changed="yes")
@@ -398,18 +404,20 @@ def statistics(
 
 
 def of_table(engine: str = "hive") -> Ask:
-    return lambda store: store.reads.statistics.get_table_column_statistics(TableName(*T), ["a", "b"], engine=engine)
+    return lambda store: store.reads.statistics.get_table_column_statistics(
+        StatisticsQuery(TableName(*T), ["a", "b"], engine)
+    )
 
 
 def of_partitions(partition_names: Sequence[str], engine: str = "hive") -> Ask:
     return lambda store: store.reads.statistics.get_partition_column_statistics(
-        TableName(*T), partition_names, ["a"], engine=engine
+        StatisticsQuery(TableName(*T), ["a"], engine), partition_names
     )
 
 
 def aggregate(partition_names: Sequence[str], engine: str = "hive") -> Ask:
     return lambda store: store.reads.statistics.get_aggregate_statistics(
-        TableName(*T), partition_names, ["a"], engine=engine
+        StatisticsQuery(TableName(*T), ["a"], engine), partition_names
     )
 
 
@@ -424,7 +432,7 @@ def test_engines_have_statistics_of_their_own(pair: tuple[Server, Server]) -> No
         )
     for engine in ("hive", "impala", "spark"):
         all_hits(here, of_table(engine), of_partitions(asked, engine), aggregate(asked, engine))
-    found = here.store.reads.statistics.get_table_column_statistics(TableName(*T), ["a"], engine="impala")
+    found = here.store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["a"], "impala"))
     assert (found.engine, found.statsObj[0].statsData.stringStats.numDVs) == ("impala", 2)
     elsewhere.objects.writes.statistics.update_table_column_statistics(statistics("t", "a", 7, engine="impala"))
     all_hits(here, of_table("hive"), of_table("impala"))
@@ -435,10 +443,13 @@ def test_an_empty_set_of_statistics_is_known_to_be_empty_until_there_are_some(pa
     here, elsewhere = pair
     here.store.reads.tables.get_table(TableName(*T))
     all_hits(here, of_table())
-    assert here.store.reads.statistics.get_table_column_statistics(TableName(*T), ["a"]).statsObj == []
+    assert here.store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["a"])).statsObj == []
     elsewhere.objects.writes.statistics.update_table_column_statistics(statistics("t", "a", 3))
     all_hits(here, of_table())
-    assert len(here.store.reads.statistics.get_table_column_statistics(TableName(*T), ["a"]).statsObj) == 1
+    assert (
+        len(here.store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["a"])).statsObj)
+        == 1
+    )
 
 
 @pytest.mark.parametrize("what", ["statistics", "partition"])
@@ -455,25 +466,26 @@ def test_deleting_the_statistics_of_1_leaves_those_of_10(what: str, pair: tuple[
     else:
         elsewhere.objects.writes.partitions.drop_partitions(TableName(*T), ByNames((asked[0],)), delete_data=True)
     all_hits(here, of_partitions(asked), of_partitions(asked[1:]), aggregate(asked), aggregate(asked[1:]))
-    found = here.store.reads.statistics.get_partition_column_statistics(TableName(*T), asked, ["a"])
+    found = here.store.reads.statistics.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["a"]), asked)
     assert [one.statsDesc.partName for one in found] == asked[1:]
 
 
 def test_aggregates_come_from_memory_and_belong_to_the_partitions_they_are_of(pair: tuple[Server, Server]) -> None:
     """Hive's cache asks the database for names each time, and takes any as many names as there are for all of them."""
     here, elsewhere = pair
-    every = here.objects.reads.partitions.get_partition_names(TableName(*T), AllPartitions())
+    every = here.objects.reads.partitions.get_partition_names(PartitionQuery(TableName(*T)))
     elsewhere.objects.writes.statistics.update_partition_column_statistics(
         [statistics("t", "a", number + 1, name) for number, name in enumerate(every)]
     )
     all_hits(here, aggregate(every))
     with count_statements(here.database) as seen:
-        here.store.reads.statistics.get_aggregate_statistics(TableName(*T), every, ["a"])
+        here.store.reads.statistics.get_aggregate_statistics(StatisticsQuery(TableName(*T), ["a"]), every)
     assert seen.count == 1, "the position check"
     others = [*every[:-1], "p=nowhere/q=1"]
     all_hits(here, aggregate(others), aggregate(every))
     assert (
-        here.store.reads.statistics.get_aggregate_statistics(TableName(*T), others, ["a"]).partsFound == len(every) - 1
+        here.store.reads.statistics.get_aggregate_statistics(StatisticsQuery(TableName(*T), ["a"]), others).partsFound
+        == len(every) - 1
     )
 
 
@@ -614,12 +626,12 @@ def test_what_is_evicted_or_dropped_is_charged_no_more(servers: MakeServer) -> N
     create_database(elsewhere.store, "d")
     for number in range(8):
         create_partitioned(elsewhere.store, f"t{number}")
-        elsewhere.store.reads.partitions.get_partitions(TableName(CATALOG, "d", f"t{number}"), AllPartitions())
+        elsewhere.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", f"t{number}")))
     here = servers(CacheOptions(budget_bytes=elsewhere.cache.shared.weight // 3))
     shared = here.cache.shared
     for _ in range(3):
         for number in range(8):
-            here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", f"t{number}"), AllPartitions())
+            here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", f"t{number}")))
             assert shared.weight <= shared.budget_bytes
             invariants.check(shared)
     assert shared.evictions > 8

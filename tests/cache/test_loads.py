@@ -18,7 +18,7 @@ from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.names import matching_names
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.partitions import ByNames, PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
@@ -41,7 +41,7 @@ def write(store: MetadataStore, version: str, name: str = "t") -> None:
 
 
 def names_of(store: MetadataStore) -> list[str]:
-    return store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), AllPartitions())
+    return store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t")))
 
 
 @pytest.fixture
@@ -190,12 +190,12 @@ def test_a_change_touches_only_its_partitions(pair: tuple[Server, Server]) -> No
     changed.parameters = {"k": "v"}
     elsewhere.objects.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t"), [changed])
     here.reasons()
-    found = here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions()).partitions
+    found = here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t"))).partitions
     assert [one.parameters.get("k") for one in found] == ["v", None]
     assert asked == [Wanted(T, Facet.PARTITIONS, (("1",),))]
     assert here.reasons() == [Reason.MISS]
     with count_statements(here.database) as seen:
-        here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
+        here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t")))
     assert seen.count == 1, "the position check"
 
 

@@ -19,8 +19,9 @@ from hms_cache.cache.verification.verify import verify
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import AllPartitions, PartitionQuery
 from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
@@ -65,7 +66,7 @@ def reads(name: str) -> Iterator[tuple[str, Callable[[MetadataStore], Any]]]:
     for one in dict.fromkeys((name, "t", *PLAIN)):
         key = TableName(*database, one)
         yield f"table {one}", lambda store, key=key: store.reads.tables.get_table(key)
-        yield f"partitions {one}", lambda store, key=key: store.reads.partitions.get_partitions(key, AllPartitions())
+        yield f"partitions {one}", lambda store, key=key: store.reads.partitions.get_partitions(PartitionQuery(key))
         yield f"objects {one}", lambda store, one=one: store.reads.tables.get_tables(database, [one])
 
 
@@ -143,7 +144,7 @@ def test_lists_of_write_ids(
             for read in (
                 lambda store, version=version: store.reads.tables.get_table(key, version=version),
                 lambda store, version=version: store.reads.partitions.get_partitions(
-                    key, AllPartitions(), version=version
+                    PartitionQuery(key, AllPartitions(), version=version)
                 ),
             ):
                 for _ in range(3):
@@ -186,15 +187,28 @@ def test_columns_by_other_spellings(initialized_database_url: str, tmp_path: Pat
             found = []
             for one in SPELLINGS:
                 for what, read in (
-                    ("table", lambda reads, one=one: reads.get_table_column_statistics(flat, [one, "b"])),
-                    ("parts", lambda reads, one=one: reads.get_partition_column_statistics(parts, ["p=1"], [one, "b"])),
-                    ("all", lambda reads, one=one: reads.get_aggregate_statistics(parts, ["p=1"], [one, "b"])),
+                    (
+                        "table",
+                        lambda reads, one=one: reads.get_table_column_statistics(StatisticsQuery(flat, [one, "b"])),
+                    ),
+                    (
+                        "parts",
+                        lambda reads, one=one: reads.get_partition_column_statistics(
+                            StatisticsQuery(parts, [one, "b"]), ["p=1"]
+                        ),
+                    ),
+                    (
+                        "all",
+                        lambda reads, one=one: reads.get_aggregate_statistics(
+                            StatisticsQuery(parts, [one, "b"]), ["p=1"]
+                        ),
+                    ),
                 ):
                     for _ in range(2):
                         answer = encoded(lambda read=read: read(server.store.reads.statistics))  # type: ignore[misc]
                         expected = encoded(lambda read=read: read(store.reads.statistics))  # type: ignore[misc]
                         assert answer == expected, (when, what, one)
-                held = server.store.reads.statistics.get_table_column_statistics(flat, [one])
+                held = server.store.reads.statistics.get_table_column_statistics(StatisticsQuery(flat, [one]))
                 found += [one] if held.statsObj else []
             return found
 

@@ -26,9 +26,11 @@ from hms_cache.store.contract.partitions import (
     ByNames,
     ByPartialValues,
     ByValues,
+    PartitionQuery,
     PartitionReads,
     PartitionSelection,
 )
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
 
@@ -89,12 +91,12 @@ def reads_of(rng: random.Random, one: PartitionSelection) -> dict[str, Callable[
     most, order = rng.choice((-1, 1, 3)), rng.choice(("0:+", "0:-", "1:+", "1,0:-+", "1,0:+-"))
     chosen, distinct, ascending = rng.choice((["x"], ["y"], ["y", "x"])), rng.random() < 0.5, rng.random() < 0.5
     return {
-        f"{most} names": lambda reads: reads.get_partition_names(T, one, max_parts=most),
-        f"{most} names by {order}": lambda reads: reads.get_partition_names(T, one, max_parts=most, order=order),
-        f"{most} partitions": lambda reads: reads.get_partitions(T, one, max_parts=most),
-        "count": lambda reads: reads.get_partition_count(T, one),
+        f"{most} names": lambda reads: reads.get_partition_names(PartitionQuery(T, one, most)),
+        f"{most} names by {order}": lambda reads: reads.get_partition_names(PartitionQuery(T, one, most), order=order),
+        f"{most} partitions": lambda reads: reads.get_partitions(PartitionQuery(T, one, most)),
+        "count": lambda reads: reads.get_partition_count(PartitionQuery(T, one)),
         f"{most} values of {chosen} {distinct} {ascending}": lambda reads: reads.get_partition_values(
-            T, chosen, selection=one, distinct=distinct, ascending=ascending, max_parts=most
+            PartitionQuery(T, one, most), chosen, distinct=distinct, ascending=ascending
         ),
     }
 
@@ -120,8 +122,8 @@ def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path:
         for values in by_name.values():
             store.writes.partitions.add_partitions(T, [partition(owner, values)])
         server.poller.step()
-        server.store.reads.partitions.get_partitions(T, AllPartitions())
-        every = store.reads.partitions.get_partition_names(T, AllPartitions())
+        server.store.reads.partitions.get_partitions(PartitionQuery(T))
+        every = store.reads.partitions.get_partition_names(PartitionQuery(T))
         assert len(every) == len(by_name)
         for one in [*selections(rng, keys), ByNames(tuple(every))]:
             for what, read in reads_of(rng, one).items():
@@ -166,10 +168,10 @@ def test_what_changed_of_a_default_partition_is_read_again(
         for selection in EMPTY_OR_NOT:
 
             def ask(store: PartitionReads, one: PartitionSelection = selection) -> list[str]:
-                return list(store.get_partition_names(T, one))
+                return list(store.get_partition_names(PartitionQuery(T, one)))
 
             writes.update_partition_column_statistics([copy.deepcopy(statistics)])
-            reads.get_partitions(T, AllPartitions())
+            reads.get_partitions(PartitionQuery(T))
             writes.delete_partition_column_statistics(T, [name], [], engine="hive")
             here.reasons()
             assert encoded(partial(ask, reads)) == encoded(partial(ask, here.objects.reads.partitions)), selection
@@ -199,9 +201,11 @@ def test_statistics_of_a_column_with_an_odd_name_are_followed(
         here.store.writes.tables.create_table(owner)
         here.store.writes.partitions.add_partitions(T, [partition(owner, ("1",))])
         questions: list[Callable[[MetadataStore], Any]] = [
-            lambda store: store.reads.statistics.get_table_column_statistics(T, [column]),
-            lambda store: store.reads.statistics.get_partition_column_statistics(T, ["x=1"], ["a", column]),
-            lambda store: store.reads.statistics.get_aggregate_statistics(T, ["x=1"], [column]),
+            lambda store: store.reads.statistics.get_table_column_statistics(StatisticsQuery(T, [column])),
+            lambda store: store.reads.statistics.get_partition_column_statistics(
+                StatisticsQuery(T, ["a", column]), ["x=1"]
+            ),
+            lambda store: store.reads.statistics.get_aggregate_statistics(StatisticsQuery(T, [column]), ["x=1"]),
         ]
         writes = elsewhere.objects.writes.statistics
         for number in (1, 2):
@@ -224,7 +228,7 @@ def test_statistics_of_partitions_whose_key_is_escaped_in_their_name(
         owner = table("d", "t", ((key, "string"), ("y", "string")))
         server.store.writes.tables.create_table(owner)
         server.store.writes.partitions.add_partitions(T, [partition(owner, ("1", "2"))])
-        [name] = server.store.reads.partitions.get_partition_names(T, AllPartitions())
+        [name] = server.store.reads.partitions.get_partition_names(PartitionQuery(T))
         assert name.startswith(make_partition_name([key], ["1"]))
         described = ttypes.ColumnStatisticsDesc(False, "d", "t", name)
         numbers = ttypes.ColumnStatisticsData(stringStats=ttypes.StringColumnStatsData(1, 1.0, 0, 1))
@@ -233,8 +237,8 @@ def test_statistics_of_partitions_whose_key_is_escaped_in_their_name(
         )
         server.store.writes.statistics.update_partition_column_statistics([written])
         for store in (server.store, server.objects):
-            [found] = store.reads.statistics.get_partition_column_statistics(T, [name], ["a"])
+            [found] = store.reads.statistics.get_partition_column_statistics(StatisticsQuery(T, ["a"]), [name])
             assert (found.statsDesc.partName, found.statsObj) == (name, written.statsObj)
-            assert store.reads.statistics.get_aggregate_statistics(T, [name], ["a"]).partsFound == 1
+            assert store.reads.statistics.get_aggregate_statistics(StatisticsQuery(T, ["a"]), [name]).partsFound == 1
         server.store.writes.statistics.delete_partition_column_statistics(T, [name], ["a"])
-        assert server.store.reads.statistics.get_partition_column_statistics(T, [name], ["a"]) == []
+        assert server.store.reads.statistics.get_partition_column_statistics(StatisticsQuery(T, ["a"]), [name]) == []

@@ -19,7 +19,7 @@ from hms_cache.server.calls import Call, Kind, changes_catalog
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
-from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.partitions import ByNames, PartitionQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS
 from tests.cache.conftest import MakeServer
@@ -91,7 +91,7 @@ def shown(server: Server) -> tuple[list[str], list[str], list[str]]:
     """What `change` changes, without a read that the database answers, which would have the next one ask."""
     reads = server.store.reads
     names = reads.databases.get_database_names(CATALOG), reads.tables.get_table_names(DatabaseName(CATALOG, "d"))
-    return *names, list(reads.partitions.get_partition_names(T, AllPartitions()))
+    return *names, list(reads.partitions.get_partition_names(PartitionQuery(T)))
 
 
 def call(server: Server, method: str, **arguments: Any) -> None:

@@ -25,7 +25,8 @@ from hms_cache.metadata.partition_names import (
     make_partition_name,
 )
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
+from hms_cache.store.contract.partitions import ByFilter, ByNames, ByPartialValues, PartitionQuery
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.schema import PARTITIONS
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
@@ -117,22 +118,38 @@ def reads(value: str) -> Iterator[tuple[str, Callable[[MetadataStore], Any]]]:
     for name in dict.fromkeys(names):
         yield (
             f"statistics {name}",
-            lambda store, n=name: store.reads.statistics.get_partition_column_statistics(T, [n], ["a"]),
+            lambda store, n=name: store.reads.statistics.get_partition_column_statistics(
+                StatisticsQuery(T, ["a"]), [n]
+            ),
         )
-        yield f"aggregate {name}", lambda store, n=name: store.reads.statistics.get_aggregate_statistics(T, [n], ["A"])
-        yield f"by name {name}", lambda store, n=name: store.reads.partitions.get_partitions(T, ByNames((n,)))
+        yield (
+            f"aggregate {name}",
+            lambda store, n=name: store.reads.statistics.get_aggregate_statistics(StatisticsQuery(T, ["A"]), [n]),
+        )
+        yield (
+            f"by name {name}",
+            lambda store, n=name: store.reads.partitions.get_partitions(PartitionQuery(T, ByNames((n,)))),
+        )
     for spelled in dict.fromkeys((value, value or DEFAULT_PARTITION_VALUE, value.strip(), value.upper())):
         values = (spelled, "1")
         yield f"one {values}", lambda store, v=values: store.reads.partitions.get_partition(T, list(v))
-        yield f"ps {values}", lambda store, v=values: store.reads.partitions.get_partitions(T, ByPartialValues(v))
+        yield (
+            f"ps {values}",
+            lambda store, v=values: store.reads.partitions.get_partitions(PartitionQuery(T, ByPartialValues(v))),
+        )
         yield (
             f"ps {spelled}",
-            lambda store, v=values: store.reads.partitions.get_partition_names(T, ByPartialValues(v[:1])),
+            lambda store, v=values: store.reads.partitions.get_partition_names(
+                PartitionQuery(T, ByPartialValues(v[:1]))
+            ),
         )
         text = f'p = "{spelled}"'
-        yield f"filter {text}", lambda store, f=text: store.reads.partitions.get_partitions(T, ByFilter(f))
-    yield "all", lambda store: store.reads.partitions.get_partitions(T, AllPartitions())
-    yield "values", lambda store: store.reads.partitions.get_partition_values(T, ["p"])
+        yield (
+            f"filter {text}",
+            lambda store, f=text: store.reads.partitions.get_partitions(PartitionQuery(T, ByFilter(f))),
+        )
+    yield "all", lambda store: store.reads.partitions.get_partitions(PartitionQuery(T))
+    yield "values", lambda store: store.reads.partitions.get_partition_values(PartitionQuery(T), ["p"])
 
 
 def check(server: Server, value: str) -> None:
@@ -202,9 +219,11 @@ def test_a_change_of_a_partition_that_another_program_named(
             check(here, value)
             check(here, "other")
             by_name = [
-                lambda store: store.reads.partitions.get_partitions(T, ByNames((stored_name, name_of("other")))),
-                lambda store: store.reads.partitions.get_partition_names(T, AllPartitions()),
-                lambda store: store.reads.statistics.get_aggregate_statistics(T, [stored_name], ["a"]),
+                lambda store: store.reads.partitions.get_partitions(
+                    PartitionQuery(T, ByNames((stored_name, name_of("other"))))
+                ),
+                lambda store: store.reads.partitions.get_partition_names(PartitionQuery(T)),
+                lambda store: store.reads.statistics.get_aggregate_statistics(StatisticsQuery(T, ["a"]), [stored_name]),
             ]
             for ask in by_name:
                 assert encoded(lambda ask=ask: ask(here.store)) == encoded(lambda ask=ask: ask(here.objects))

@@ -17,6 +17,7 @@ from hms_cache.cache.verification.verify import verify
 from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.metadata import MetadataStore
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.schema import DBS
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
@@ -167,7 +168,9 @@ def test_what_other_writers_do_not_log_is_not_cached(
     for ask, cached in (
         (lambda: here.store.reads.functions.get_function_names(DatabaseName(CATALOG, "d")), functions),
         (
-            lambda: here.store.reads.statistics.get_table_column_statistics(TableName(CATALOG, "d", "t"), ["a"]),
+            lambda: here.store.reads.statistics.get_table_column_statistics(
+                StatisticsQuery(TableName(CATALOG, "d", "t"), ["a"])
+            ),
             statistics,
         ),
         (lambda: here.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t")), constraints),

@@ -14,7 +14,7 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.prewarm import Prewarm, Progress, most_used, read_most_used, write_most_used
 from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -66,7 +66,7 @@ def test_whole_tables_with_their_partitions(filled: str, tmp_path: Path) -> None
     assert (prewarm.progress().done, prewarm.progress().total) == (61, 61)
     assert server.store.reads.tables.get_table(TableName(CATALOG, "d1", "t42")).tableName == "t42"
     assert (
-        len(server.store.reads.partitions.get_partitions(TableName(CATALOG, "d2", "p"), AllPartitions()).partitions)
+        len(server.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d2", "p"))).partitions)
         == 10
     )
     assert server.reasons() == [Reason.HIT, Reason.HIT]
@@ -142,7 +142,7 @@ def test_lanes_share_the_tables_out(filled: str, tmp_path: Path) -> None:
     assert all(asked) and len(asked[0]) + len(asked[1]) == len({*asked[0], *asked[1]}) == 62
     server.reasons()
     assert (
-        len(server.store.reads.partitions.get_partitions(TableName(CATALOG, "d2", "p"), AllPartitions()).partitions)
+        len(server.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d2", "p"))).partitions)
         == 10
     )
     for number in range(60):

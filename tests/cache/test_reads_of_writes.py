@@ -17,7 +17,7 @@ from hms_cache.server.calls import Call
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
@@ -46,7 +46,7 @@ def columns(server: Server) -> list[str]:
 
 
 def names(server: Server) -> list[str]:
-    return server.store.reads.partitions.get_partition_names(TableName(*T), AllPartitions())
+    return server.store.reads.partitions.get_partition_names(PartitionQuery(TableName(*T)))
 
 
 def call(server: Server, method: str, **arguments: Any) -> None:
@@ -88,7 +88,7 @@ def test_a_drop_by_expressions_drops_what_there_is(pair: tuple[Server, Server]) 
     expressions = [ttypes.DropPartitionsExpr(expr=f"p = {value}".encode()) for value in (1, 3)]
     parts = ttypes.RequestPartsSpec(exprs=expressions)
     call(here, "drop_partitions_req", req=ttypes.DropPartitionsRequest(dbName="d", tblName="t", parts=parts))
-    assert here.objects.reads.partitions.get_partition_names(TableName(*T), AllPartitions()) == ["p=2", "p=4"]
+    assert here.objects.reads.partitions.get_partition_names(PartitionQuery(TableName(*T))) == ["p=2", "p=4"]
 
 
 def test_a_covered_list_proves_nothing_to_a_write(servers: MakeServer) -> None:

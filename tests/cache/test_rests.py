@@ -11,7 +11,7 @@ from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.refill import LONGEST_REST_TIMES
 from hms_cache.cache.warming.rests import LENGTHENING, MOST_REMEMBERED, SOON_TIMES, Rests
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.partitions import AllPartitions, ByFilter
+from hms_cache.store.contract.partitions import ByFilter, PartitionQuery
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, create_database, partition, table
 from tests.manual_clock import ManualClock
@@ -51,7 +51,7 @@ def add(server: Server, numbers: range, name: str = "t") -> None:
 
 
 def read(server: Server) -> int:
-    found = server.store.reads.partitions.get_partitions(T, ByFilter('p = "a" and q >= 0'))
+    found = server.store.reads.partitions.get_partitions(PartitionQuery(T, ByFilter('p = "a" and q >= 0')))
     return len(found.partitions)
 
 
@@ -88,7 +88,7 @@ def test_rests_are_bounded() -> None:
 
 
 def test_changes_now_and_then_are_filled_in_at_once(here: Server, clock: ManualClock) -> None:
-    here.store.reads.partitions.get_partitions(T, AllPartitions())
+    here.store.reads.partitions.get_partitions(PartitionQuery(T))
     for number in range(5):
         add(here, range(LARGE + number, LARGE + number + 1))
         assert here.cache.refill.step() == 1
@@ -99,7 +99,7 @@ def test_changes_now_and_then_are_filled_in_at_once(here: Server, clock: ManualC
 
 
 def test_refills_of_a_table_that_changes_all_the_time_take_a_small_part_of_it(here: Server, clock: ManualClock) -> None:
-    here.store.reads.partitions.get_partitions(T, AllPartitions())
+    here.store.reads.partitions.get_partitions(PartitionQuery(T))
     began_s, refills = clock.monotonic_s(), 0
     for number in range(400):
         add(here, range(LARGE + number, LARGE + number + 1))
@@ -121,7 +121,7 @@ def test_tables_that_rest_do_not_keep_others_waiting(here: Server, clock: Manual
     )
     here.poller.step()
     for name in "tu":
-        here.store.reads.partitions.get_partitions(TableName(CATALOG, "d", name), AllPartitions())
+        here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", name)))
     add(here, range(100, 101))
     assert here.cache.refill.step() == 1
     add(here, range(101, 102))

@@ -18,7 +18,7 @@ from hms_cache.cache.verification import invariants
 from hms_cache.cache.warming import background_loads
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
+from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, PartitionQuery
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 from tests.cache.conftest import MakeServer
 from tests.cache.evictions import evict_at_random
@@ -56,7 +56,7 @@ def prepared(make: MakeServer, options: CacheOptions | None = None) -> tuple[Ser
 
 
 def day(which: int) -> Callable[[MetadataStore], Any]:
-    return lambda store: store.reads.partitions.get_partitions(T, ByFilter(f'dt = "{DAYS[which]}"'))
+    return lambda store: store.reads.partitions.get_partitions(PartitionQuery(T, ByFilter(f'dt = "{DAYS[which]}"')))
 
 
 def hour(which: int, at: int) -> Callable[[MetadataStore], Any]:
@@ -66,14 +66,16 @@ def hour(which: int, at: int) -> Callable[[MetadataStore], Any]:
 READS: list[Callable[[MetadataStore], Any]] = [
     *(day(which) for which in range(len(DAYS))),
     *(hour(which, which % (HOURS + 1)) for which in range(len(DAYS))),
-    lambda store: store.reads.partitions.get_partition_names(T, ByPartialValues((DAYS[4], ""))),
+    lambda store: store.reads.partitions.get_partition_names(PartitionQuery(T, ByPartialValues((DAYS[4], "")))),
     lambda store: store.reads.partitions.get_partitions(
-        T, ByNames((f"dt={DAYS[0]}/hr=1", f"dt={DAYS[7]}/hr=5", f"dt={DAYS[7]}/hr=99"))
+        PartitionQuery(T, ByNames((f"dt={DAYS[0]}/hr=1", f"dt={DAYS[7]}/hr=5", f"dt={DAYS[7]}/hr=99")))
     ),
-    lambda store: store.reads.partitions.get_partition_count(T, ByFilter("hr > 3")),
-    lambda store: store.reads.partitions.get_partition_names(T, AllPartitions(), max_parts=3),
-    lambda store: store.reads.partitions.get_partition_values(T, ["dt"]),
-    lambda store: store.reads.partitions.get_partitions(T, ByFilter(f'dt in ("{DAYS[1]}", "{DAYS[8]}") and hr < 2')),
+    lambda store: store.reads.partitions.get_partition_count(PartitionQuery(T, ByFilter("hr > 3"))),
+    lambda store: store.reads.partitions.get_partition_names(PartitionQuery(T, AllPartitions(), 3)),
+    lambda store: store.reads.partitions.get_partition_values(PartitionQuery(T), ["dt"]),
+    lambda store: store.reads.partitions.get_partitions(
+        PartitionQuery(T, ByFilter(f'dt in ("{DAYS[1]}", "{DAYS[8]}") and hr < 2'))
+    ),
 ]
 
 

@@ -19,7 +19,7 @@ from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.messages import MessageFormat
-from hms_cache.store.contract.partitions import AllPartitions, ByFilter
+from hms_cache.store.contract.partitions import ByFilter, PartitionQuery
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.schema import DATABASE_PARAMS, PARTITION_KEYS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -71,9 +71,9 @@ def disagreements(server: Server) -> list[str]:
     """Reads that memory answers in another way than the database."""
     reads = {
         "meta": lambda reads: reads.tables.get_table_meta(CATALOG, "d", "*"),
-        "filter": lambda reads: reads.partitions.get_partitions(T, ByFilter("p = '1'")),
-        "numeric filter": lambda reads: reads.partitions.get_partitions(T, ByFilter("p = 1")),
-        "all": lambda reads: reads.partitions.get_partitions(T, AllPartitions()),
+        "filter": lambda reads: reads.partitions.get_partitions(PartitionQuery(T, ByFilter("p = '1'"))),
+        "numeric filter": lambda reads: reads.partitions.get_partitions(PartitionQuery(T, ByFilter("p = 1"))),
+        "all": lambda reads: reads.partitions.get_partitions(PartitionQuery(T)),
         "table": lambda reads: reads.tables.get_table(T),
     }
     return [
@@ -139,7 +139,7 @@ def test_what_is_loaded_while_an_alter_takes_it_back_is_not_kept(servers: MakeSe
             here.poller.step()
 
     here.during_loads(overtake)
-    here.store.reads.partitions.get_partitions(T, AllPartitions())
+    here.store.reads.partitions.get_partitions(PartitionQuery(T))
     assert disagreements(here) == []
 
 

@@ -20,8 +20,10 @@ from hms_cache.store.contract.partitions import (
     ByPartialValues,
     ByValues,
     PartitionProjection,
+    PartitionQuery,
 )
 from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from tests.cache.conftest import MakeServer
@@ -44,56 +46,64 @@ READS: dict[str, Ask] = {
         TableName(*T), ["9"], version=ReadVersion(valid_write_ids=valid, table_id=id_)
     ),
     "all": lambda store, valid, id_: store.reads.partitions.get_partitions(
-        TableName(*T), AllPartitions(), version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        PartitionQuery(TableName(*T), AllPartitions(), version=ReadVersion(valid_write_ids=valid, table_id=id_))
     ),
     "some": lambda store, valid, id_: store.reads.partitions.get_partitions(
-        TableName(*T), AllPartitions(), max_parts=2, version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        PartitionQuery(TableName(*T), AllPartitions(), 2, version=ReadVersion(valid_write_ids=valid, table_id=id_))
     ),
     "by_names": lambda store, valid, id_: store.reads.partitions.get_partitions(
-        TableName(*T), ByNames(("p=1", "p=9", "p=2")), version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        PartitionQuery(
+            TableName(*T), ByNames(("p=1", "p=9", "p=2")), version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        )
     ),
     "by_values": lambda store, valid, id_: store.reads.partitions.get_partitions(
-        TableName(*T), ByValues(("2",)), version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        PartitionQuery(TableName(*T), ByValues(("2",)), version=ReadVersion(valid_write_ids=valid, table_id=id_))
     ),
     "by_part": lambda store, valid, id_: store.reads.partitions.get_partitions(
-        TableName(*T), ByPartialValues(("",)), version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        PartitionQuery(TableName(*T), ByPartialValues(("",)), version=ReadVersion(valid_write_ids=valid, table_id=id_))
     ),
     "by_filter": lambda store, valid, id_: store.reads.partitions.get_partitions(
-        TableName(*T), ByFilter('p > "0"'), version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        PartitionQuery(TableName(*T), ByFilter('p > "0"'), version=ReadVersion(valid_write_ids=valid, table_id=id_))
     ),
     "projected": lambda store, valid, id_: store.reads.partitions.get_partitions(
-        TableName(*T), AllPartitions(), projection=COUNTS, version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        PartitionQuery(TableName(*T), AllPartitions(), version=ReadVersion(valid_write_ids=valid, table_id=id_)),
+        projection=COUNTS,
     ),
     "names": lambda store, valid, id_: store.reads.partitions.get_partition_names(
-        TableName(*T), AllPartitions(), version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        PartitionQuery(TableName(*T), AllPartitions(), version=ReadVersion(valid_write_ids=valid, table_id=id_))
     ),
     "count": lambda store, valid, id_: store.reads.partitions.get_partition_count(
-        TableName(*T), AllPartitions(), version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        PartitionQuery(TableName(*T), AllPartitions(), version=ReadVersion(valid_write_ids=valid, table_id=id_))
     ),
     "values": lambda store, valid, id_: store.reads.partitions.get_partition_values(
-        TableName(*T), ["p"], version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        PartitionQuery(TableName(*T), version=ReadVersion(valid_write_ids=valid, table_id=id_)), ["p"]
     ),
     "columns": lambda store, valid, id_: store.reads.statistics.get_partition_column_statistics(
-        TableName(*T), ["p=0", "P=1", "p=9"], ["a"], version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        StatisticsQuery(TableName(*T), ["a"], version=ReadVersion(valid_write_ids=valid, table_id=id_)),
+        ["p=0", "P=1", "p=9"],
     ),
     "columns_of_all": lambda store, valid, id_: store.reads.statistics.get_partition_column_statistics(
-        TableName(*T), NAMES, ["a"], version=ReadVersion(valid_write_ids=valid, table_id=id_)
+        StatisticsQuery(TableName(*T), ["a"], version=ReadVersion(valid_write_ids=valid, table_id=id_)), NAMES
     ),
     "table_columns": lambda store, valid, id_: store.reads.statistics.get_table_column_statistics(
-        TableName(CATALOG, "d", "u"),
-        ["a", "b"],
-        version=ReadVersion(valid_write_ids=valid and valid.replace("d.t:", "d.u:"), table_id=None),
+        StatisticsQuery(
+            TableName(CATALOG, "d", "u"),
+            ["a", "b"],
+            version=ReadVersion(valid_write_ids=valid and valid.replace("d.t:", "d.u:"), table_id=None),
+        )
     ),
     "plain_columns": lambda store, valid, id_: store.reads.statistics.get_table_column_statistics(
-        TableName(CATALOG, "d", "plain"),
-        ["a"],
-        version=ReadVersion(valid_write_ids=valid and "d.plain:0:9223372036854775807::", table_id=None),
+        StatisticsQuery(
+            TableName(CATALOG, "d", "plain"),
+            ["a"],
+            version=ReadVersion(valid_write_ids=valid and "d.plain:0:9223372036854775807::", table_id=None),
+        )
     ),
 }
 AGGREGATES: dict[str, Ask] = {
     f"aggregate of {','.join(names)}": lambda store, valid, _, names=names: (
-        store.reads.statistics.get_aggregate_statistics(  # type: ignore[misc]
-            TableName(*T), names, ["a"], version=ReadVersion(valid_write_ids=valid)
+        store.reads.statistics.get_aggregate_statistics(
+            StatisticsQuery(TableName(*T), ["a"], version=ReadVersion(valid_write_ids=valid)), names
         )
     )
     for names in (NAMES[:1], NAMES[2:3], NAMES, ["p=1", "p=9"])
@@ -270,10 +280,10 @@ def test_answers_are_copies_that_a_judgement_leaves_as_they_are_in_memory(server
     judged = lists["first"]
     for _ in range(2):
         first = here.store.reads.statistics.get_partition_column_statistics(
-            TableName(*T), NAMES, ["a"], version=ReadVersion(valid_write_ids=judged, table_id=table_id)
+            StatisticsQuery(TableName(*T), ["a"], version=ReadVersion(valid_write_ids=judged, table_id=table_id)), NAMES
         )
         assert {one.isStatsCompliant for one in first} == {False}
         unjudged = here.store.reads.statistics.get_partition_column_statistics(
-            TableName(*T), NAMES, ["a"], version=ReadVersion(valid_write_ids=None)
+            StatisticsQuery(TableName(*T), ["a"], version=ReadVersion(valid_write_ids=None)), NAMES
         )
         assert {one.isStatsCompliant for one in unjudged} == {None}

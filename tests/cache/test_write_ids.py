@@ -17,7 +17,7 @@ from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.events import EventHeader, TransactionWriteId
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import AllPartitions, PartitionQuery
 from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
@@ -173,7 +173,7 @@ def test_in_trust_mode_a_list_that_stands_for_none_is_checked(servers: MakeServe
     name, version = TableName(CATALOG, "d", "t"), ReadVersion(valid_write_ids=none, table_id=make(elsewhere))
     reads = (
         lambda: here.store.reads.tables.get_table(name, version=version).parameters["version"],
-        lambda: here.store.reads.partitions.get_partition_names(name, AllPartitions(), version=version),
+        lambda: here.store.reads.partitions.get_partition_names(PartitionQuery(name, AllPartitions(), version=version)),
         lambda: here.store.reads.constraints.get_table_constraints(name, version=version),
     )
     for read_once in reads:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from thrift.Thrift import TException
+
 from hms_cache.cache.dump.capture import capture
 from hms_cache.cache.dump.restore import Restore
 from hms_cache.cache.dump.writing import Identity, write_dump
@@ -202,10 +204,13 @@ def changed_table(store: MetadataStore, database: str, name: str, **parameters: 
 
 
 def encoded(ask: Callable[[], Any]) -> Any:
-    """An answer as bytes, or the exception's type and text: what two stores must agree on."""
+    """An answer as bytes, or the exception's type and text: what two stores must agree on.
+
+    Another exception than a client would get is a defect, of the test or of both stores.
+    """
     try:
         answer = ask()
-    except Exception as error:
+    except TException as error:
         return type(error).__name__, getattr(error, "message", str(error))
     return _encoded(answer)
 

@@ -8,8 +8,9 @@ from typing import Any, get_type_hints
 
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.contract.metadata import MetadataReads, MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues
+from hms_cache.store.contract.partitions import ByFilter, ByNames, ByPartialValues, PartitionQuery
 from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.store.contract.statistics import StatisticsQuery
 from tests.cache.world import CATALOG
 from tests.every_write.catalog import DATABASE, FLAT, KEYS, MADE, OTHER_DATABASE, SOURCE, TABLES, VIEW, Facts
 
@@ -63,29 +64,29 @@ def all_reads(facts: Facts) -> dict[str, Read]:
         add("get_table", key)
         add("get_table_constraints", key)
         if name == FLAT:
-            add("get_table_column_statistics", key, ("a", "b"))
+            add("get_table_column_statistics", StatisticsQuery(key, ("a", "b")))
         elif name in (SOURCE, VIEW):
-            add("get_partitions", key, AllPartitions())
+            add("get_partitions", PartitionQuery(key))
         else:
             _add_partition_reads(add, key)
     acid, covered = TableName(CATALOG, DATABASE, "acid"), ReadVersion(valid_write_ids=facts.valid_write_ids)
     add("get_table", acid, version=covered)
     add("get_table", acid, version=ReadVersion(table_id=facts.tables["acid"].id))
-    add("get_partitions", acid, AllPartitions(), version=covered)
+    add("get_partitions", PartitionQuery(acid, version=covered))
     add("get_foreign_keys", CATALOG, (DATABASE, "parts"), (DATABASE, FLAT))
     return reads
 
 
 def _add_partition_reads(add: Callable[..., None], key: TableName) -> None:
     add("get_partition", key, ("1",))
-    add("get_partitions", key, AllPartitions())
-    add("get_partitions", key, ByNames(("p=1", "p=7", "p=8")))
-    add("get_partitions", key, ByFilter("p > '1'"))
-    add("get_partition_names", key, ByPartialValues(("1",)))
-    add("get_partition_count", key, AllPartitions())
-    add("get_partition_values", key, [name for name, _ in KEYS])
-    add("get_partition_column_statistics", key, ("p=1", "p=2", "p=7"), ("a", "b"))
-    add("get_aggregate_statistics", key, ("p=1", "p=2"), ("a",))
+    add("get_partitions", PartitionQuery(key))
+    add("get_partitions", PartitionQuery(key, ByNames(("p=1", "p=7", "p=8"))))
+    add("get_partitions", PartitionQuery(key, ByFilter("p > '1'")))
+    add("get_partition_names", PartitionQuery(key, ByPartialValues(("1",))))
+    add("get_partition_count", PartitionQuery(key))
+    add("get_partition_values", PartitionQuery(key), [name for name, _ in KEYS])
+    add("get_partition_column_statistics", StatisticsQuery(key, ("a", "b")), ("p=1", "p=2", "p=7"))
+    add("get_aggregate_statistics", StatisticsQuery(key, ("a",)), ("p=1", "p=2"))
 
 
 def _read(method: str, arguments: tuple[Any, ...], options: dict[str, Any], store: MetadataStore) -> Any:

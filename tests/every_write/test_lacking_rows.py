@@ -21,7 +21,7 @@ from hms_cache.notifications.messages import MessageFormat
 from hms_cache.server.calls import Kind
 from hms_cache.server.encoded_answers import encode_in_pieces
 from hms_cache.server.handlers.table import all_handlers
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import AllPartitions, PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException
 from hms_cache.wire import METHODS, encode_payload
@@ -96,7 +96,7 @@ def as_they_are(world: World, facts: Facts) -> Facts:
     tables = {name: reads.tables.get_table(TableName(CATALOG, DATABASE, name)) for name in facts.tables}
     partitions = dict(facts.partitions)
     for name in facts.partitions:
-        found = reads.partitions.get_partitions(TableName(CATALOG, DATABASE, name), AllPartitions(), max_parts=1)
+        found = reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, DATABASE, name), AllPartitions(), 1))
         partitions[name] = found.partitions[0]
     return replace(facts, tables=tables, partitions=partitions)
 

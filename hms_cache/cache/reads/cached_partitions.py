@@ -29,8 +29,10 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import (
     AllPartitions,
     Grantee,
+    KeyValues,
     PartitionAnswer,
     PartitionProjection,
+    PartitionQuery,
     PartitionReads,
     PartitionSelection,
 )
@@ -49,12 +51,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         return select_partitions(held, selection, max_parts, self._reading.filter_limits)
 
     def get_partition(
-        self,
-        table: TableName,
-        values: Sequence[str],
-        *,
-        grantee: Grantee | None = None,
-        version: ReadVersion = ANY_VERSION,
+        self, table: TableName, values: KeyValues, *, grantee: Grantee | None = None, version: ReadVersion = ANY_VERSION
     ) -> Partition:
         wanted: Values = tuple(values)
         was_asked = False
@@ -97,109 +94,71 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         return self._reading.answer("partition", look, ask, facet=Facet.PARTITIONS, table=table, version=version)
 
     def get_partitions(
-        self,
-        table: TableName,
-        selection: PartitionSelection,
-        *,
-        max_parts: int = -1,
-        grantee: Grantee | None = None,
-        projection: PartitionProjection | None = None,
-        version: ReadVersion = ANY_VERSION,
+        self, query: PartitionQuery, *, grantee: Grantee | None = None, projection: PartitionProjection | None = None
     ) -> PartitionAnswer:
+        valid_write_ids = query.version.valid_write_ids
+
         def ask() -> PartitionAnswer:
-            return self._store.get_partitions(
-                table, selection, max_parts=max_parts, grantee=grantee, projection=projection, version=version
-            )
+            return self._store.get_partitions(query, grantee=grantee, projection=projection)
 
         def answer(entry: Entry, held: PartitionSet) -> Callable[[], PartitionAnswer] | Bypass:
-            refused = _needs_store(entry, grantee, version.valid_write_ids)
+            refused = _needs_store(entry, grantee, valid_write_ids)
             if refused is not None:
                 return refused
-            reader = judging_list(entry, version.valid_write_ids)
-            return partial(_partition_answer, self._select(held, selection, max_parts), projection, reader)
+            reader = judging_list(entry, valid_write_ids)
+            return partial(_partition_answer, self._select(held, query.selection, query.max_parts), projection, reader)
 
-        asks_for_all = isinstance(selection, AllPartitions) and max_parts < 0
-        return self._from_set("partitions", table, version, selection, answer, ask, asks_for_all=asks_for_all)
+        asks_for_all = isinstance(query.selection, AllPartitions) and query.max_parts < 0
+        return self._from_set("partitions", query, answer, ask, asks_for_all=asks_for_all)
 
-    def get_partition_names(
-        self,
-        table: TableName,
-        selection: PartitionSelection,
-        *,
-        max_parts: int = -1,
-        order: str | None = None,
-        version: ReadVersion = ANY_VERSION,
-    ) -> list[str]:
+    def get_partition_names(self, query: PartitionQuery, *, order: str | None = None) -> list[str]:
         def ask() -> list[str]:
-            return self._store.get_partition_names(table, selection, max_parts=max_parts, order=order, version=version)
+            return self._store.get_partition_names(query, order=order)
 
         def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[str]] | Bypass:
             try:
                 ordered_by = parse_order(order, len(held.keys))
             except MetaException:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            selected = self._select(held, selection, -1 if ordered_by else max_parts)
+            selected = self._select(held, query.selection, -1 if ordered_by else query.max_parts)
             if selected.has_unknown:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
             if not ordered_by:
                 return selected.partitions.encoded_names
-            return partial(_ordered_names, selected, held.keys, ordered_by, max_parts)
+            return partial(_ordered_names, selected, held.keys, ordered_by, query.max_parts)
 
-        return self._from_set("partition_names", table, version, selection, answer, ask)
+        return self._from_set("partition_names", query, answer, ask)
 
-    def get_partition_count(
-        self, table: TableName, selection: PartitionSelection, *, version: ReadVersion = ANY_VERSION
-    ) -> int:
+    def get_partition_count(self, query: PartitionQuery) -> int:
         def ask() -> int:
-            return self._store.get_partition_count(table, selection, version=version)
+            return self._store.get_partition_count(query)
 
         return self._from_set(
             "partition_count",
-            table,
-            version,
-            selection,
-            lambda entry, held: partial(len, self._select(held, selection, -1).partitions),
+            query,
+            lambda entry, held: partial(len, self._select(held, query.selection, -1).partitions),
             ask,
         )
 
     def get_partition_values(
-        self,
-        table: TableName,
-        keys: Sequence[str],
-        *,
-        selection: PartitionSelection | None = None,
-        distinct: bool = True,
-        ascending: bool = True,
-        max_parts: int = -1,
-        version: ReadVersion = ANY_VERSION,
+        self, query: PartitionQuery, keys: Sequence[str], *, distinct: bool = True, ascending: bool = True
     ) -> list[PartitionValuesRow]:
         def ask() -> list[PartitionValuesRow]:
-            return self._store.get_partition_values(
-                table,
-                keys,
-                selection=selection,
-                distinct=distinct,
-                ascending=ascending,
-                max_parts=max_parts,
-                version=version,
-            )
+            return self._store.get_partition_values(query, keys, distinct=distinct, ascending=ascending)
 
         def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[PartitionValuesRow]] | Bypass:
             positions = _key_positions(held.keys, keys)
             if positions is None:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            selected = self._select(held, selection or AllPartitions(), -1)
-            return partial(_value_rows, selected, held.keys, positions, distinct, ascending, max_parts)
+            selected = self._select(held, query.selection, -1)
+            return partial(_value_rows, selected, held.keys, positions, distinct, ascending, query.max_parts)
 
-        of_which = selection or AllPartitions()
-        return self._from_set("partition_values", table, version, of_which, answer, ask)
+        return self._from_set("partition_values", query, answer, ask)
 
     def _from_set(
         self,
         kind: str,
-        key: TableName,
-        version: ReadVersion,
-        selection: PartitionSelection,
+        query: PartitionQuery,
         answer: Callable[[Entry, PartitionSet], Callable[[], T] | Bypass],
         ask: Callable[[], T],
         *,
@@ -210,6 +169,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
 
         `answer` runs under the cache's lock and selects; what it returns makes the answer of the selection afterwards.
         """
+        key, selection, version = query.table, query.selection, query.version
 
         def look(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
             entry = self._reading.table_entry(cache, key, version)

@@ -26,8 +26,7 @@ from hms_cache.cache.statistics_by_column import (
 from hms_cache.cache.warming.loaded_parts import AGGREGATE
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
-from hms_cache.store.contract.statistics import StatisticsReads
+from hms_cache.store.contract.statistics import StatisticsQuery, StatisticsReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics
 
 T = TypeVar("T")
@@ -36,81 +35,65 @@ T = TypeVar("T")
 class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
     """`StatisticsReads` from memory where that is right, else from the store."""
 
-    def get_table_column_statistics(
-        self, table: TableName, columns: Sequence[str], *, engine: str = "hive", version: ReadVersion = ANY_VERSION
-    ) -> ColumnStatistics:
-        wanted = tuple(columns)
+    def _entry(self, cache: SharedCache, query: StatisticsQuery) -> Entry | Need | Bypass:
+        """The table's entry; what the store makes of a list that is none is the store's."""
+        entry = self._reading.table_entry(cache, query.table, query.version)
+        if isinstance(entry, Entry) and is_no_list(query.version.valid_write_ids):
+            return Bypass(Reason.UNSUPPORTED_FIELD)
+        return entry
+
+    def get_table_column_statistics(self, query: StatisticsQuery) -> ColumnStatistics:
+        table, version, wanted = query.table, query.version, tuple(query.columns)
 
         def look(cache: SharedCache) -> ColumnStatistics | Need | Bypass:
-            entry = self._reading.table_entry(cache, table, version)
+            entry = self._entry(cache, query)
             if not isinstance(entry, Entry):
                 return entry
-            if is_no_list(version.valid_write_ids):
-                return Bypass(Reason.UNSUPPORTED_FIELD)
-            held = _columns_held(entry, table, Facet.TABLE_STATISTICS, (engine, (), wanted))
+            held = _columns_held(entry, table, Facet.TABLE_STATISTICS, (query.engine, (), wanted))
             if isinstance(held, Need):
                 return held
-            found = statistics_of_table(held, frozen_table(entry), wanted, engine)
+            found = statistics_of_table(held, frozen_table(entry), wanted, query.engine)
             return judged_table_statistics(entry, found, version.valid_write_ids)
 
         def ask() -> ColumnStatistics:
-            return self._store.get_table_column_statistics(table, columns, engine=engine, version=version)
+            return self._store.get_table_column_statistics(query)
 
         return self._reading.answer(
             "table_statistics", look, ask, facet=Facet.TABLE_STATISTICS, table=table, version=version
         )
 
     def get_partition_column_statistics(
-        self,
-        table: TableName,
-        partition_names: Sequence[str],
-        columns: Sequence[str],
-        *,
-        engine: str = "hive",
-        version: ReadVersion = ANY_VERSION,
+        self, query: StatisticsQuery, partition_names: Sequence[str]
     ) -> list[ColumnStatistics]:
         def ask() -> list[ColumnStatistics]:
-            return self._store.get_partition_column_statistics(
-                table, partition_names, columns, engine=engine, version=version
-            )
+            return self._store.get_partition_column_statistics(query, partition_names)
 
-        asked = (engine, tuple(partition_names), tuple(columns))
+        asked = (query.engine, tuple(partition_names), tuple(query.columns))
 
         def find(entry: Entry, key: TableName) -> list[ColumnStatistics] | Need:
             held = _columns_held(entry, key, Facet.PARTITION_STATISTICS, asked)
             if isinstance(held, Need):
                 return held
-            return statistics_of_table_partitions(held, frozen_table(entry), columns, engine)
+            return statistics_of_table_partitions(held, frozen_table(entry), query.columns, query.engine)
 
-        return self._about_partitions(
-            "partition_statistics", table, version, asked[1], find, ask, judged_partition_statistics
-        )
+        return self._about_partitions("partition_statistics", query, asked[1], find, ask, judged_partition_statistics)
 
-    def get_aggregate_statistics(
-        self,
-        table: TableName,
-        partition_names: Sequence[str],
-        columns: Sequence[str],
-        *,
-        engine: str = "hive",
-        version: ReadVersion = ANY_VERSION,
-    ) -> AggrStats:
+    def get_aggregate_statistics(self, query: StatisticsQuery, partition_names: Sequence[str]) -> AggrStats:
         def ask() -> AggrStats:
-            return self._store.get_aggregate_statistics(table, partition_names, columns, engine=engine, version=version)
+            return self._store.get_aggregate_statistics(query, partition_names)
 
-        asked = (engine, tuple(partition_names), tuple(columns), AGGREGATE)
+        asked = (query.engine, tuple(partition_names), tuple(query.columns), AGGREGATE)
 
         def find(entry: Entry, key: TableName) -> AggrStats | Need:
             found: AggrStats | Need = _held(entry, key, Facet.PARTITION_STATISTICS, asked)
             return found
 
-        return self._about_partitions("aggregate_statistics", table, version, asked[1], find, ask, judged_aggregate)
+        return self._about_partitions("aggregate_statistics", query, asked[1], find, ask, judged_aggregate)
 
     def _about_partitions(
         self,
         kind: str,
-        key: TableName,
-        version: ReadVersion,
+        query: StatisticsQuery,
         partition_names: Sequence[str],
         find: Callable[[Entry, TableName], T | Need],
         ask: Callable[[], T],
@@ -120,13 +103,12 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
 
         `judged` makes of it what a reader with a list gets, given the partitions whose statistics it must not use.
         """
+        key, version = query.table, query.version
 
         def look(cache: SharedCache) -> T | Need | Bypass:
-            entry = self._reading.table_entry(cache, key, version)
+            entry = self._entry(cache, query)
             if not isinstance(entry, Entry):
                 return entry
-            if is_no_list(version.valid_write_ids):
-                return Bypass(Reason.UNSUPPORTED_FIELD)
             invalid: frozenset[str] | Need = frozenset()
             if version.valid_write_ids is not None:
                 invalid = invalid_partitions(entry, key, partition_names, version.valid_write_ids)

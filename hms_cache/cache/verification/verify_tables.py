@@ -13,7 +13,8 @@ from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.statistics_by_column import add_columns
 from hms_cache.cache.warming.snapshot_reads import MATERIALIZED_VIEW
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.snapshots import StatisticsOfColumn, StoreReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -84,7 +85,7 @@ def read_table(store: StoreReads, key: TableName, held: Held) -> Stored:
         return Stored(None)
     partitions: Sequence[Partition] = ()
     if table.partitionKeys and Facet.PARTITIONS in held.facets:
-        partitions = store.partitions.get_partitions(TableName(*key), AllPartitions()).partitions
+        partitions = store.partitions.get_partitions(PartitionQuery(TableName(*key))).partitions
     text = store.get_write_id_tag(TableName(*key)) if is_transactional(table) else None
     return Stored(
         table,
@@ -106,7 +107,7 @@ def _read_statistics(store: StoreReads, key: TableName, facet: Facet, question: 
     engine, names, *rest = question
     try:
         if not isinstance(held, dict):
-            return store.statistics.get_aggregate_statistics(TableName(*key), names, rest[0], engine=engine)
+            return store.statistics.get_aggregate_statistics(StatisticsQuery(TableName(*key), rest[0], engine), names)
         columns = tuple(held)
         asked = names if facet is Facet.PARTITION_STATISTICS else None
         stored: dict[str, tuple[StatisticsOfColumn, ...]] = {}

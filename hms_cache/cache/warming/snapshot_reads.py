@@ -21,6 +21,7 @@ from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.computing import turns
 from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.snapshots import StoreReads
@@ -360,7 +361,8 @@ class Moment:
         found: Any
         partitions = partitions_of(names)  # here, as the cache's lock is not held
         if kind:
-            found = self._store.statistics.get_aggregate_statistics(TableName(*key), names, columns, engine=engine)
+            query = StatisticsQuery(TableName(*key), columns, engine)
+            found = self._store.statistics.get_aggregate_statistics(query, names)
         else:
             of_partitions = one.facet is Facet.PARTITION_STATISTICS
             found = self._store.read_column_statistics(

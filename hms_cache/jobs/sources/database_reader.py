@@ -13,7 +13,8 @@ from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.metadata.column_types import column_names
 from hms_cache.metadata.object_names import DatabaseName, name_of_table
 from hms_cache.metadata.partition_names import PartitionNaming
-from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.partitions import ByNames, PartitionQuery
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.database import Database as MetastoreDatabase
 from hms_cache.store.events.notification_log import NotificationLog
 from hms_cache.store.partitions.reads import partitions_of_rows
@@ -128,7 +129,7 @@ class DatabaseReader:
         """Keys and values are in each name: what a name is for is a partition's own."""
         for some in batches(names, PARTITIONS_OF_A_READ):
             try:
-                found = self.store.reads.partitions.get_partitions(table, ByNames(tuple(some)))
+                found = self.store.reads.partitions.get_partitions(PartitionQuery(table, ByNames(tuple(some))))
                 keys = self.store.reads.tables.get_table(table).partitionKeys
             except NoSuchObjectException:
                 return  # the table was dropped
@@ -149,7 +150,7 @@ class DatabaseReader:
     def partition_names(self, table: TableName) -> list[str]:
         try:
             return self.store.reads.partitions.get_partition_names(
-                TableName(table.catalog, table.database, table.table), AllPartitions()
+                PartitionQuery(TableName(table.catalog, table.database, table.table))
             )
         except NoSuchObjectException:
             return []
@@ -157,7 +158,7 @@ class DatabaseReader:
     def table_statistics(self, table: Table, engine: str) -> list[ColumnStatistics]:
         try:
             found = self.store.reads.statistics.get_table_column_statistics(
-                name_of_table(table), column_names(table), engine=engine
+                StatisticsQuery(name_of_table(table), column_names(table), engine)
             )
         except NoSuchObjectException:
             return []
@@ -168,7 +169,7 @@ class DatabaseReader:
         for some in batches(names, PARTITIONS_OF_A_READ):
             try:
                 answers += self.store.reads.statistics.get_partition_column_statistics(
-                    name_of_table(table), some, columns, engine=engine
+                    StatisticsQuery(name_of_table(table), columns, engine), some
                 )
             except NoSuchObjectException:
                 break  # the table was dropped

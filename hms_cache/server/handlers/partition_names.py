@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import parse_partition_name
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.server.handlers.names import requested_table, version
-from hms_cache.server.handlers.partitions import check_not_empty, limit, no_table_to_filter, positional, selected_by
-from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByPartialValues, PartitionSelection
-from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.server.handlers.names import requested_table
+from hms_cache.server.handlers.partitions import (
+    asked_in,
+    check_not_empty,
+    limit,
+    no_table_to_filter,
+    positional,
+    selected_by,
+)
+from hms_cache.store.contract.partitions import (
+    AllPartitions,
+    ByFilter,
+    ByPartialValues,
+    PartitionQuery,
+    PartitionSelection,
+)
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetPartitionNamesPsResponse,
@@ -25,35 +35,34 @@ NO_CONDITION = b"\xff"
 """What Hive 4 sends as the expression of `get_partition_names_req` for SHOW PARTITIONS without WHERE."""
 
 
-def _names(call: Call, name: TableName, selection: PartitionSelection, **options: Any) -> list[str]:
-    return call.stores.reads.partitions.get_partition_names(name, selection, **options)
+def _names(call: Call, query: PartitionQuery, order: str | None = None) -> list[str]:
+    return call.stores.reads.partitions.get_partition_names(query, order=order)
 
 
-def _all_names(call: Call, name: TableName, **options: Any) -> list[str]:
+def _all_names(call: Call, query: PartitionQuery) -> list[str]:
     """Names of all partitions; a table that is not there has none (Hive 4.0.1)."""
-    check_not_empty(name)
+    check_not_empty(query.table)
     try:
-        return _names(call, name, AllPartitions(), **options)
+        return _names(call, query)
     except NoSuchObjectException:
         return []
 
 
 @handlers.read("get_partition_names")
 def get_partition_names(call: Call, arguments: methods.get_partition_names_args) -> list[str]:
-    return _all_names(call, positional(arguments), max_parts=limit(arguments.max_parts))
+    return _all_names(call, PartitionQuery(positional(arguments), AllPartitions(), limit(arguments.max_parts)))
 
 
 @handlers.read("fetch_partition_names_req")
 def fetch_partition_names_req(call: Call, arguments: methods.fetch_partition_names_req_args) -> list[str]:
-    request = arguments.partitionReq
-    return _all_names(call, requested_table(request), max_parts=limit(request.maxParts), version=version(request))
+    return _all_names(call, asked_in(arguments.partitionReq, AllPartitions()))
 
 
 @handlers.read("get_partition_names_ps")
 def get_partition_names_ps(call: Call, arguments: methods.get_partition_names_ps_args) -> list[str]:
     name = positional(arguments)
     selection = _named_values(call, name, arguments.part_vals)
-    return _names(call, name, selection, max_parts=limit(arguments.max_parts))
+    return _names(call, PartitionQuery(name, selection, limit(arguments.max_parts)))
 
 
 def _named_values(call: Call, name: TableName, values: list[str] | None) -> ByPartialValues:
@@ -72,24 +81,15 @@ def get_partition_names_ps_req(
     call: Call, arguments: methods.get_partition_names_ps_req_args
 ) -> GetPartitionNamesPsResponse:
     request = arguments.req
-    name = requested_table(request)
-    selection = _named_values(call, name, request.partValues)
-    names = _names(call, name, selection, max_parts=limit(request.maxParts), version=version(request))
-    return GetPartitionNamesPsResponse(names=names)
+    selection = _named_values(call, requested_table(request), request.partValues)
+    return GetPartitionNamesPsResponse(names=_names(call, asked_in(request, selection)))
 
 
 @handlers.read("get_partition_names_req")
 def get_partition_names_req(call: Call, arguments: methods.get_partition_names_req_args) -> list[str]:
     request = arguments.req
     selection = selected_by(call, request) if request.expr != NO_CONDITION else AllPartitions()
-    return _names(
-        call,
-        requested_table(request),
-        selection,
-        max_parts=limit(request.maxParts),
-        order=request.order or None,
-        version=version(request),
-    )
+    return _names(call, asked_in(request, selection), request.order or None)
 
 
 @handlers.read("get_num_partitions_by_filter")
@@ -97,7 +97,7 @@ def get_num_partitions_by_filter(call: Call, arguments: methods.get_num_partitio
     name = positional(arguments)
     selection: PartitionSelection = ByFilter(arguments.filter) if arguments.filter else AllPartitions()
     try:
-        return call.stores.reads.partitions.get_partition_count(name, selection)
+        return call.stores.reads.partitions.get_partition_count(PartitionQuery(name, selection))
     except NoSuchObjectException as error:
         raise no_table_to_filter(name) from error
 
@@ -115,13 +115,10 @@ def get_partition_values(call: Call, arguments: methods.get_partition_values_arg
         raise MetaException("The values of a partition key are asked for more than once")
     try:
         rows = call.stores.reads.partitions.get_partition_values(
-            requested_table(request),
+            asked_in(request, ByFilter(request.filter) if request.filter else AllPartitions()),
             keys,
-            selection=ByFilter(request.filter) if request.filter else None,
             distinct=request.applyDistinct is None or bool(request.applyDistinct),
             ascending=request.ascending is None or bool(request.ascending),
-            max_parts=limit(request.maxParts),
-            version=ReadVersion(valid_write_ids=request.validWriteIdList or None),
         )
     except NoSuchObjectException as error:
         # The method declares both; Hive 4.0.1 throws this one, and its client tests for that.

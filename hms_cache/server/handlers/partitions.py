@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any, Protocol
 
 from thrift.Thrift import TApplicationException
@@ -21,10 +22,13 @@ from hms_cache.store.contract.partitions import (
     ByPartialValues,
     Grantee,
     PartitionProjection,
+    PartitionQuery,
     PartitionSelection,
 )
 from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.rows.parameters import with_accurate_columns
+from hms_cache.thrift_gen.base import TBase
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetPartitionResponse,
@@ -84,6 +88,13 @@ def positional(arguments: Positional) -> TableName:
 def limit(value: int | None) -> int:
     """`max_parts` as sent: absent or negative is no limit."""
     return -1 if value is None or value < 0 else value
+
+
+def asked_in(request: TBase, selection: PartitionSelection) -> PartitionQuery:
+    """The query of a request struct: its table, limit, write ids and table id, and what it selects."""
+    return PartitionQuery(
+        requested_table(request), selection, limit(getattr(request, "maxParts", None)), version(request)
+    )
 
 
 def grantee(user: str | None, groups: list[str] | None) -> Grantee | None:
@@ -154,36 +165,38 @@ def get_partition_by_name(call: Call, arguments: methods.get_partition_by_name_a
 # Lists
 
 
-def _partitions(call: Call, name: TableName, selection: PartitionSelection, **options: Any) -> list[Partition]:
-    return call.stores.reads.partitions.get_partitions(name, selection, **options).partitions
+def _partitions(
+    call: Call,
+    query: PartitionQuery,
+    grantee: Grantee | None = None,
+    projection: PartitionProjection | None = None,
+) -> list[Partition]:
+    return call.stores.reads.partitions.get_partitions(query, grantee=grantee, projection=projection).partitions
 
 
 @handlers.read("get_partitions")
 def get_partitions(call: Call, arguments: methods.get_partitions_args) -> list[Partition]:
-    return _all_partitions(call, positional(arguments), max_parts=limit(arguments.max_parts))
+    query = PartitionQuery(positional(arguments), AllPartitions(), limit(arguments.max_parts))
+    return _all_partitions(call, query)
 
 
 @handlers.read("get_partitions_req")
 def get_partitions_req(call: Call, arguments: methods.get_partitions_req_args) -> PartitionsResponse:
     request = arguments.req
-    found = _all_partitions(
-        call,
-        requested_table(request),
-        max_parts=limit(request.maxParts),
-        projection=_projection(request),
-        version=version(request),
-    )
+    found = _all_partitions(call, asked_in(request, AllPartitions()), _projection(request))
     return PartitionsResponse(partitions=without_columns(request, found))
 
 
-def _all_partitions(call: Call, name: TableName, **options: Any) -> list[Partition]:
+def _all_partitions(
+    call: Call, query: PartitionQuery, projection: PartitionProjection | None = None
+) -> list[Partition]:
     """All partitions; a table that is not there has none (Hive 4.0.1, in the calls that ask for no privileges).
 
     Where `metastore.limit.partition.request` is set Hive counts them first, and so says what is not there.
     """
-    check_not_empty(name)
+    check_not_empty(query.table)
     try:
-        return _partitions(call, name, AllPartitions(), **options)
+        return _partitions(call, query, projection=projection)
     except NoSuchObjectException:
         if _limits_requests(call):
             raise
@@ -210,19 +223,14 @@ def check_not_empty(name: TableName) -> None:
 
 @handlers.read("get_partitions_with_auth")
 def get_partitions_with_auth(call: Call, arguments: methods.get_partitions_with_auth_args) -> list[Partition]:
-    return _partitions(
-        call,
-        positional(arguments),
-        AllPartitions(),
-        max_parts=limit(arguments.max_parts),
-        grantee=grantee(arguments.user_name, arguments.group_names),
-    )
+    query = PartitionQuery(positional(arguments), AllPartitions(), limit(arguments.max_parts))
+    return _partitions(call, query, grantee(arguments.user_name, arguments.group_names))
 
 
 @handlers.read("get_partitions_ps")
 def get_partitions_ps(call: Call, arguments: methods.get_partitions_ps_args) -> list[Partition]:
     selection = _partial_values(call, arguments.part_vals)
-    return _partitions(call, positional(arguments), selection, max_parts=limit(arguments.max_parts))
+    return _partitions(call, PartitionQuery(positional(arguments), selection, limit(arguments.max_parts)))
 
 
 @handlers.read(
@@ -230,13 +238,9 @@ def get_partitions_ps(call: Call, arguments: methods.get_partitions_ps_args) -> 
     audit=lambda a: f"get_partitions_ps_with_auth : db={a.db_name} tbl={a.tbl_name}[{','.join(a.part_vals or ())}]",
 )
 def get_partitions_ps_with_auth(call: Call, arguments: methods.get_partitions_ps_with_auth_args) -> list[Partition]:
-    return _partitions(
-        call,
-        positional(arguments),
-        _partial_values(call, arguments.part_vals),
-        max_parts=limit(arguments.max_parts),
-        grantee=grantee(arguments.user_name, arguments.group_names),
-    )
+    selection = _partial_values(call, arguments.part_vals)
+    query = PartitionQuery(positional(arguments), selection, limit(arguments.max_parts))
+    return _partitions(call, query, grantee(arguments.user_name, arguments.group_names))
 
 
 @handlers.read("get_partitions_ps_with_auth_req")
@@ -244,31 +248,22 @@ def get_partitions_ps_with_auth_req(
     call: Call, arguments: methods.get_partitions_ps_with_auth_req_args
 ) -> GetPartitionsPsWithAuthResponse:
     request = arguments.req
-    selection: PartitionSelection = AllPartitions()
-    max_parts = limit(request.maxParts)
+    query = asked_in(request, AllPartitions())
     if request.partNames is not None:
         # Hive asks for these names then, for none where the list is empty, and forgets the limit.
-        selection, max_parts = _given_names(request.partNames), -1
+        query = replace(query, selection=_given_names(request.partNames), max_parts=-1)
     elif request.partVals is not None:
-        selection = _partial_values(call, request.partVals)
-    found = _partitions(
-        call,
-        requested_table(request),
-        selection,
-        max_parts=max_parts,
-        grantee=grantee(request.userName, request.groupNames),
-        projection=_projection(request),
-        version=version(request),
-    )
+        query = replace(query, selection=_partial_values(call, request.partVals))
+    found = _partitions(call, query, grantee(request.userName, request.groupNames), _projection(request))
     return GetPartitionsPsWithAuthResponse(partitions=without_columns(request, found))
 
 
-def _by_filter(call: Call, name: TableName, text: str | None, max_parts: int | None, **options: Any) -> list[Partition]:
+def _by_filter(call: Call, query: PartitionQuery, projection: PartitionProjection | None = None) -> list[Partition]:
     """Partitions that a filter selects. Hive has a text of its own for a missing table, which its tests look at."""
     try:
-        return _partitions(call, name, ByFilter(text or ""), max_parts=limit(max_parts), **options)
+        return _partitions(call, query, projection=projection)
     except NoSuchObjectException as error:
-        raise no_table_to_filter(name) from error
+        raise no_table_to_filter(query.table) from error
 
 
 def no_table_to_filter(name: TableName) -> NoSuchObjectException:
@@ -278,26 +273,20 @@ def no_table_to_filter(name: TableName) -> NoSuchObjectException:
 
 @handlers.read("get_partitions_by_filter")
 def get_partitions_by_filter(call: Call, arguments: methods.get_partitions_by_filter_args) -> list[Partition]:
-    return _by_filter(call, positional(arguments), arguments.filter, arguments.max_parts)
+    selection = ByFilter(arguments.filter or "")
+    return _by_filter(call, PartitionQuery(positional(arguments), selection, limit(arguments.max_parts)))
 
 
 @handlers.read("get_partitions_by_filter_req")
 def get_partitions_by_filter_req(call: Call, arguments: methods.get_partitions_by_filter_req_args) -> list[Partition]:
     request = arguments.req
-    found = _by_filter(
-        call,
-        requested_table(request),
-        request.filter,
-        request.maxParts,
-        projection=_projection(request),
-        version=version(request),
-    )
+    found = _by_filter(call, asked_in(request, ByFilter(request.filter or "")), _projection(request))
     return without_columns(request, found)
 
 
 @handlers.read("get_partitions_by_names")
 def get_partitions_by_names(call: Call, arguments: methods.get_partitions_by_names_args) -> list[Partition]:
-    return _partitions(call, positional(arguments), _given_names(arguments.names))
+    return _partitions(call, PartitionQuery(positional(arguments), _given_names(arguments.names)))
 
 
 def _given_names(names: list[str] | None) -> ByNames:
@@ -317,7 +306,8 @@ def get_partitions_by_names_req(
     selection = _given_names(request.names)
     snapshot = version(request)
     try:
-        found = _partitions(call, name, selection, projection=_projection(request), version=snapshot)
+        query = PartitionQuery(name, selection, version=snapshot)
+        found = _partitions(call, query, projection=_projection(request))
     except NoSuchObjectException as error:
         # Only the positional call's clients may be too old for this type (Hive 4.0.1 answers it in both).
         raise InvalidObjectException(error.message) from error
@@ -347,9 +337,8 @@ def _with_statistics(
 ) -> list[Partition]:
     """Copies of the partitions with the column statistics of those that have any that are up to date."""
     table = call.stores.reads.tables.get_table(name, version=snapshot)
-    statistics = call.stores.reads.statistics.get_partition_column_statistics(
-        name, names, column_names(table), engine=engine, version=snapshot
-    )
+    query = StatisticsQuery(name, column_names(table), engine, snapshot)
+    statistics = call.stores.reads.statistics.get_partition_column_statistics(query, names)
     by_values = {values_as_named(parse_partition_name(s.statsDesc.partName).values()): s for s in statistics}
     answer = [copy.copy(partition) for partition in partitions]
     for partition in answer:
@@ -362,13 +351,8 @@ def _with_statistics(
 @handlers.read("get_partitions_by_expr")
 def get_partitions_by_expr(call: Call, arguments: methods.get_partitions_by_expr_args) -> PartitionsByExprResult:
     request = arguments.req
-    answer = call.stores.reads.partitions.get_partitions(
-        requested_table(request),
-        selected_by(call, request),
-        max_parts=limit(request.maxParts),
-        projection=_projection(request),
-        version=version(request),
-    )
+    query = asked_in(request, selected_by(call, request))
+    answer = call.stores.reads.partitions.get_partitions(query, projection=_projection(request))
     found = without_columns(request, answer.partitions)
     return PartitionsByExprResult(partitions=found, hasUnknownPartitions=answer.has_unknown)
 
@@ -379,16 +363,10 @@ def get_partitions_spec_by_expr(
     call: Call, arguments: methods.get_partitions_spec_by_expr_args
 ) -> PartitionsSpecByExprResult:
     request = arguments.req
-    name = requested_table(request)
-    answer = call.stores.reads.partitions.get_partitions(
-        name,
-        selected_by(call, request),
-        max_parts=limit(request.maxParts),
-        projection=_projection(request),
-        version=version(request),
-    )
+    query = asked_in(request, selected_by(call, request))
+    answer = call.stores.reads.partitions.get_partitions(query, projection=_projection(request))
     found = without_columns(request, answer.partitions)
-    specifications = group_partitions(call.stores.reads.tables.get_table(name, version=version(request)), found)
+    specifications = group_partitions(call.stores.reads.tables.get_table(query.table, version=query.version), found)
     return PartitionsSpecByExprResult(partitionsSpec=specifications, hasUnknownPartitions=answer.has_unknown)
 
 
@@ -409,7 +387,7 @@ def get_partitions_pspec(call: Call, arguments: methods.get_partitions_pspec_arg
         # Java fails with a null pointer here, and Hive's client tests for the fault.
         raise TApplicationException(TApplicationException.INTERNAL_ERROR, "get_partitions_pspec needs a table name")
     name = positional(arguments)
-    found = _partitions(call, name, AllPartitions(), max_parts=limit(arguments.max_parts))
+    found = _partitions(call, PartitionQuery(name, AllPartitions(), limit(arguments.max_parts)))
     return listed_or_grouped(call.stores.reads.tables.get_table(name), found)
 
 
@@ -417,7 +395,7 @@ def get_partitions_pspec(call: Call, arguments: methods.get_partitions_pspec_arg
 @one_moment
 def get_part_specs_by_filter(call: Call, arguments: methods.get_part_specs_by_filter_args) -> list[PartitionSpec]:
     name = positional(arguments)
-    found = _partitions(call, name, ByFilter(arguments.filter or ""), max_parts=limit(arguments.max_parts))
+    found = _partitions(call, PartitionQuery(name, ByFilter(arguments.filter or ""), limit(arguments.max_parts)))
     return listed_or_grouped(call.stores.reads.tables.get_table(name), found)
 
 
@@ -430,7 +408,6 @@ def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with
     which the relative locations are given below: joined they are the partitions' own, wherever the table is by now.
     """
     request = arguments.request
-    name = requested_table(request)
     projection = None
     if request.projectionSpec is not None:
         asked = request.projectionSpec
@@ -439,9 +416,10 @@ def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with
         )
     selection = _spec_selection(request.filterSpec, is_projected=projection is not None and bool(projection.fields))
     who = grantee(request.user, request.groupNames) if request.withAuth else None
+    query = asked_in(request, selection)
     try:
-        table = call.stores.reads.tables.get_table(name, version=version(request))
-        found = _partitions(call, name, selection, projection=projection, grantee=who, version=version(request))
+        table = call.stores.reads.tables.get_table(query.table, version=query.version)
+        found = _partitions(call, query, who, projection)
     except NoSuchObjectException as error:
         raise MetaException(error.message) from error
     found = call.stores.auxiliary.translation.partitions(found, lambda: table, request.processorCapabilities)

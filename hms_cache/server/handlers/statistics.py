@@ -10,7 +10,7 @@ from hms_cache.metadata.partition_names import parse_partition_name
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import requested_table, table_name, version, writer
 from hms_cache.server.handlers.partitions import positional
-from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AggrStats,
@@ -22,9 +22,11 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     LongColumnStatsData,
     MetaException,
     NoSuchObjectException,
+    PartitionsStatsRequest,
     PartitionsStatsResult,
     SetPartitionsStatsRequest,
     SetPartitionsStatsResponse,
+    TableStatsRequest,
     TableStatsResult,
 )
 
@@ -92,11 +94,19 @@ def _existing(work: Callable[[], None], name: TableName) -> bool:
     return True
 
 
+def _asked_in(request: TableStatsRequest | PartitionsStatsRequest) -> StatisticsQuery:
+    return StatisticsQuery(
+        requested_table(request), request.colNames or (), request.engine or DEFAULT_ENGINE, version(request)
+    )
+
+
 @handlers.read("get_table_column_statistics")
 def get_table_column_statistics(call: Call, arguments: methods.get_table_column_statistics_args) -> ColumnStatistics:
     name = positional(arguments)
     _required(arguments.col_name, "Column")
-    found = call.stores.reads.statistics.get_table_column_statistics(name, [arguments.col_name], engine=DEFAULT_ENGINE)
+    found = call.stores.reads.statistics.get_table_column_statistics(
+        StatisticsQuery(name, [arguments.col_name], DEFAULT_ENGINE)
+    )
     if not found.statsObj:
         raise NoSuchObjectException(
             f"Statistics for dbName={name.database}, tblName={name.table}, columnName={arguments.col_name} do not exist"
@@ -112,7 +122,7 @@ def get_partition_column_statistics(
     _required(arguments.part_name, "Partition")
     _required(arguments.col_name, "Column")
     found = call.stores.reads.statistics.get_partition_column_statistics(
-        name, [arguments.part_name], [arguments.col_name], engine=DEFAULT_ENGINE
+        StatisticsQuery(name, [arguments.col_name], DEFAULT_ENGINE), [arguments.part_name]
     )
     if not found or not found[0].statsObj:
         raise NoSuchObjectException(
@@ -126,12 +136,7 @@ def get_partition_column_statistics(
 def get_table_statistics_req(call: Call, arguments: methods.get_table_statistics_req_args) -> TableStatsResult:
     """Statistics that the reader may not use are left out, which is all that Hive's handler tells of them."""
     request = arguments.request
-    found = call.stores.reads.statistics.get_table_column_statistics(
-        requested_table(request),
-        request.colNames or (),
-        engine=request.engine or DEFAULT_ENGINE,
-        version=version(request),
-    )
+    found = call.stores.reads.statistics.get_table_column_statistics(_asked_in(request))
     return TableStatsResult(tableStats=_for_reader(_usable(found), request.engine))
 
 
@@ -146,13 +151,7 @@ def get_partitions_statistics_req(
     request = arguments.request
     if not request.partNames:
         return PartitionsStatsResult(partStats={})
-    found = call.stores.reads.statistics.get_partition_column_statistics(
-        requested_table(request),
-        request.partNames or (),
-        request.colNames or (),
-        engine=request.engine or DEFAULT_ENGINE,
-        version=version(request),
-    )
+    found = call.stores.reads.statistics.get_partition_column_statistics(_asked_in(request), request.partNames)
     return PartitionsStatsResult(
         partStats={
             statistics.statsDesc.partName: _for_reader(usable, request.engine)
@@ -165,13 +164,7 @@ def get_partitions_statistics_req(
 @handlers.read("get_aggr_stats_for")
 def get_aggr_stats_for(call: Call, arguments: methods.get_aggr_stats_for_args) -> AggrStats:
     request = arguments.request
-    found = call.stores.reads.statistics.get_aggregate_statistics(
-        requested_table(request),
-        request.partNames or (),
-        request.colNames or (),
-        engine=request.engine or DEFAULT_ENGINE,
-        version=ReadVersion(valid_write_ids=request.validWriteIdList or None),
-    )
+    found = call.stores.reads.statistics.get_aggregate_statistics(_asked_in(request), request.partNames or ())
     if request.engine is not None:
         return found
     return AggrStats(_for_reader(found.colStats, None), found.partsFound, found.isStatsCompliant)

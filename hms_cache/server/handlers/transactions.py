@@ -10,7 +10,7 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import table_name
-from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.contract.partitions import ByNames, PartitionQuery
 from hms_cache.store.transactions.write_notifications import TableWrite
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -237,7 +237,7 @@ def _partitions(call: Call, table: TableName, names: Mapping[tuple[str, ...], st
         # Not more at a time than a request may ask for: that limit is not meant here.
         asked, size = tuple(names.values()), limit if limit > 0 else PARTITIONS_AT_A_TIME
         for some in batches(asked, size):
-            answer = reads.get_partitions(table, ByNames(some))
+            answer = reads.get_partitions(PartitionQuery(table, ByNames(some)))
             found |= {tuple(partition.values): partition for partition in answer.partitions}
     for values in names:
         if values not in found:

@@ -64,6 +64,22 @@ class ByAnyExpression:
 
 PartitionSelection = AllPartitions | ByNames | ByValues | ByPartialValues | ByFilter | ByExpression
 
+KeyValues = Sequence[str]
+"""A value per partition key, in the order of the keys."""
+
+
+@frozen
+class PartitionQuery:
+    """Which partitions of which table are asked for: first the selection, then the limit.
+
+    `max_parts`: -1 is no limit, 0 is none.
+    """
+
+    table: TableName
+    selection: PartitionSelection = AllPartitions()
+    max_parts: int = -1
+    version: ReadVersion = ANY_VERSION
+
 
 @frozen
 class Grantee:
@@ -95,68 +111,38 @@ class PartitionProjection:
 class PartitionReads(ABC):
     """Reads of the partitions of one table.
 
-    Every one: filter first, then `max_parts` (-1 no limit, 0 none); NoSuchObjectException for an unknown table;
-    MetaException for a bad filter, an unknown column, more than the configured number of partitions.
+    Every one: NoSuchObjectException for an unknown table; MetaException for a bad filter, an unknown column, more than
+    the configured number of partitions.
     """
 
     @abstractmethod
     def get_partition(
-        self,
-        table: TableName,
-        values: Sequence[str],
-        *,
-        grantee: Grantee | None = None,
-        version: ReadVersion = ANY_VERSION,
+        self, table: TableName, values: KeyValues, *, grantee: Grantee | None = None, version: ReadVersion = ANY_VERSION
     ) -> Partition:
         """The partition with these values. Raises NoSuchObjectException, MetaException (wrong number of values)."""
 
     @abstractmethod
     def get_partitions(
-        self,
-        table: TableName,
-        selection: PartitionSelection,
-        *,
-        max_parts: int = -1,
-        grantee: Grantee | None = None,
-        projection: PartitionProjection | None = None,
-        version: ReadVersion = ANY_VERSION,
+        self, query: PartitionQuery, *, grantee: Grantee | None = None, projection: PartitionProjection | None = None
     ) -> PartitionAnswer:
         """The selected partitions."""
 
     @abstractmethod
-    def get_partition_names(
-        self,
-        table: TableName,
-        selection: PartitionSelection,
-        *,
-        max_parts: int = -1,
-        order: str | None = None,
-        version: ReadVersion = ANY_VERSION,
-    ) -> list[str]:
+    def get_partition_names(self, query: PartitionQuery, *, order: str | None = None) -> list[str]:
         """Names of the selected partitions, ascending, or by `order` (GetPartitionNamesRequest: `index:+-,…`).
 
         Raises MetaException when an expression cannot be decided: names cannot say that some may not match.
         """
 
     @abstractmethod
-    def get_partition_count(
-        self, table: TableName, selection: PartitionSelection, *, version: ReadVersion = ANY_VERSION
-    ) -> int:
-        """How many partitions are selected."""
+    def get_partition_count(self, query: PartitionQuery) -> int:
+        """How many partitions are selected, whatever `max_parts` is."""
 
     @abstractmethod
     def get_partition_values(
-        self,
-        table: TableName,
-        keys: Sequence[str],
-        *,
-        selection: PartitionSelection | None = None,
-        distinct: bool = True,
-        ascending: bool = True,
-        max_parts: int = -1,
-        version: ReadVersion = ANY_VERSION,
+        self, query: PartitionQuery, keys: Sequence[str], *, distinct: bool = True, ascending: bool = True
     ) -> list[PartitionValuesRow]:
-        """Values of the named keys, ordered (numbers as numbers)."""
+        """Values of the named keys, ordered (numbers as numbers); then `max_parts` rows, where 0 is no limit (Hive)."""
 
     @abstractmethod
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:

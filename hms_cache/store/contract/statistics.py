@@ -9,15 +9,24 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import ANY_WRITER, Writer
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics
+from hms_cache.values import frozen
+
+
+@frozen
+class StatisticsQuery:
+    """Statistics of which columns of which table are asked for. `engine` is who wrote them."""
+
+    table: TableName
+    columns: Sequence[str]
+    engine: str = "hive"
+    version: ReadVersion = ANY_VERSION
 
 
 class StatisticsReads(ABC):
-    """Column statistics. `engine` is who wrote them; absent means `hive`."""
+    """Column statistics."""
 
     @abstractmethod
-    def get_table_column_statistics(
-        self, table: TableName, columns: Sequence[str], *, engine: str = "hive", version: ReadVersion = ANY_VERSION
-    ) -> ColumnStatistics:
+    def get_table_column_statistics(self, query: StatisticsQuery) -> ColumnStatistics:
         """Statistics of the asked columns that have any, by column name; none gives an empty `statsObj`.
 
         `isStatsCompliant` is set for a transactional table. Raises NoSuchObjectException.
@@ -25,26 +34,12 @@ class StatisticsReads(ABC):
 
     @abstractmethod
     def get_partition_column_statistics(
-        self,
-        table: TableName,
-        partition_names: Sequence[str],
-        columns: Sequence[str],
-        *,
-        engine: str = "hive",
-        version: ReadVersion = ANY_VERSION,
+        self, query: StatisticsQuery, partition_names: Sequence[str]
     ) -> list[ColumnStatistics]:
         """One element per partition that has statistics of an asked column, by partition name."""
 
     @abstractmethod
-    def get_aggregate_statistics(
-        self,
-        table: TableName,
-        partition_names: Sequence[str],
-        columns: Sequence[str],
-        *,
-        engine: str = "hive",
-        version: ReadVersion = ANY_VERSION,
-    ) -> AggrStats:
+    def get_aggregate_statistics(self, query: StatisticsQuery, partition_names: Sequence[str]) -> AggrStats:
         """Statistics merged over the partitions as Hive merges them; `partsFound` counts those that had all columns."""
 
 

@@ -12,8 +12,7 @@ from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.metadata.statistics_merge import AggregationRules, aggregate
 from hms_cache.store.contract.environment import ANY_WRITER, Writer
-from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
-from hms_cache.store.contract.statistics import StatisticsReads, StatisticsWrites
+from hms_cache.store.contract.statistics import StatisticsQuery, StatisticsReads, StatisticsWrites
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.additions import partitioned
@@ -60,17 +59,10 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
 
     # Reads
 
-    def get_table_column_statistics(
-        self,
-        table: TableName,
-        columns: Sequence[str],
-        *,
-        engine: str = DEFAULT_ENGINE,
-        version: ReadVersion = ANY_VERSION,
-    ) -> ColumnStatistics:
+    def get_table_column_statistics(self, query: StatisticsQuery) -> ColumnStatistics:
         def read(connection: Connection) -> ColumnStatistics:
-            row = _found(read_table(connection, *table), table)
-            return self._of_table(connection, row, columns, engine, version.valid_write_ids)
+            row = _found(read_table(connection, *query.table), query.table)
+            return self._of_table(connection, row, query.columns, query.engine, query.version.valid_write_ids)
 
         return run_read(self._database, read)
 
@@ -107,26 +99,20 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         return statistics
 
     def get_partition_column_statistics(
-        self,
-        table: TableName,
-        partition_names: Sequence[str],
-        columns: Sequence[str],
-        *,
-        engine: str = DEFAULT_ENGINE,
-        version: ReadVersion = ANY_VERSION,
+        self, query: StatisticsQuery, partition_names: Sequence[str]
     ) -> list[ColumnStatistics]:
-        who = engine or DEFAULT_ENGINE
+        columns, who, valid_write_ids = query.columns, query.engine or DEFAULT_ENGINE, query.version.valid_write_ids
         names = [normalized_partition_name(name) for name in partition_names]
 
         def read(connection: Connection) -> list[ColumnStatistics]:
-            header = find_partitioned_table(connection, table)
+            header = find_partitioned_table(connection, query.table)
             if not names or not columns:
                 return []
             found = StatisticsReader(self._context, connection).of_partitions(header, names, columns, who)
             answer = statistics_of_partitions(found, TableName(header.catalog, header.database, header.name), who)
-            if version.valid_write_ids is not None and answer:
+            if valid_write_ids is not None and answer:
                 valid = partitions_with_valid_statistics(
-                    connection, header, [one.statsDesc.partName for one in answer], version.valid_write_ids
+                    connection, header, [one.statsDesc.partName for one in answer], valid_write_ids
                 )
                 for one in answer:
                     one.isStatsCompliant = one.statsDesc.partName in valid
@@ -159,28 +145,21 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
 
         return run_read(self._database, read)
 
-    def get_aggregate_statistics(
-        self,
-        table: TableName,
-        partition_names: Sequence[str],
-        columns: Sequence[str],
-        *,
-        engine: str = DEFAULT_ENGINE,
-        version: ReadVersion = ANY_VERSION,
-    ) -> AggrStats:
+    def get_aggregate_statistics(self, query: StatisticsQuery, partition_names: Sequence[str]) -> AggrStats:
+        columns, valid_write_ids = query.columns, query.version.valid_write_ids
         names = [normalized_partition_name(name) for name in partition_names]
         rules = aggregation_rules(self._context)
 
         def read(connection: Connection) -> AggrStats:
-            header = find_partitioned_table(connection, table)
+            header = find_partitioned_table(connection, query.table)
             if not names or not columns:
                 return AggrStats(colStats=[], partsFound=0)
-            if version.valid_write_ids is not None:
-                valid = partitions_with_valid_statistics(connection, header, names, version.valid_write_ids)
+            if valid_write_ids is not None:
+                valid = partitions_with_valid_statistics(connection, header, names, valid_write_ids)
                 if any(name not in valid for name in self._existing(connection, header, names)):
                     return AggrStats(colStats=[], partsFound=0, isStatsCompliant=False)
             found = StatisticsReader(self._context, connection).of_partitions(
-                header, names, columns, engine or DEFAULT_ENGINE
+                header, names, columns, query.engine or DEFAULT_ENGINE
             )
             return aggregate(names, ((name, one) for name, one, _ in found), columns, rules)
 

@@ -10,7 +10,7 @@ from hms_cache.cache.entries import Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.blocks.partitions import KEYS, page
 from tests.cache.conftest import MakeServer
@@ -48,7 +48,7 @@ def test_a_table_larger_than_the_budget_is_answered_from_the_database_and_loaded
     server.store.writes.partitions.add_partitions(TableName(CATALOG, "d", "t"), sent)
 
     def ask(store: Any) -> Any:
-        return lambda: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
+        return lambda: store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t")))
 
     expected = encoded(ask(server.objects))
     assert encoded(ask(server.store)) == expected

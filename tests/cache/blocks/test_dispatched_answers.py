@@ -16,7 +16,7 @@ from hms_cache.server.handlers.table import all_handlers
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.contract.partitions import ByNames, PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS, MessageReader
@@ -94,7 +94,7 @@ def server(sqlite_database: Database, tmp_path: Path) -> Iterator[Server]:
     store.writes.partitions.add_partitions(
         TableName(CATALOG, "d", "t"), [partition(owner, one, ka=one[1], kb="x") for one in values]
     )
-    made.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), ByNames(()))
+    made.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t"), ByNames(())))
     # Some of the set changed since its block was made.
     store.writes.partitions.alter_partitions(
         TableName(CATALOG, "d", "t"), [partition(owner, values[2], ka="new", kb="")]
@@ -137,7 +137,7 @@ def test_replies_are_those_of_the_database(server: Server, encoding: Encoding) -
 
 
 def test_all_but_refused_questions_are_answered_from_memory(server: Server) -> None:
-    server.store.reads.partitions.get_partition_names(TableName(CATALOG, "d", "t"), ByNames(()))
+    server.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, "d", "t"), ByNames(())))
     for method, arguments in REQUESTS:
         server.reasons()
         reply(server.store, BINARY, method, arguments)

@@ -15,7 +15,7 @@ from hms_cache.cache.verification import invariants
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.cache.weights import weight_of
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.partitions import ByNames, PartitionQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, encoded, partition, table
@@ -35,7 +35,7 @@ def prepared(servers: MakeServer) -> tuple[Server, PartitionSet]:
     server.store.writes.partitions.add_partitions(
         TableName(CATALOG, "d", "t"), [partition(table("d", "t"), one) for one in VALUES]
     )
-    server.store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
+    server.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t")))
     return server, held(server)
 
 
@@ -52,7 +52,7 @@ def change(server: Server, count: int) -> None:
 
 def compare(server: Server) -> None:
     def ask(store: Any) -> Any:
-        return lambda: store.reads.partitions.get_partitions(TableName(CATALOG, "d", "t"), AllPartitions())
+        return lambda: store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t")))
 
     assert encoded(ask(server.store)) == encoded(ask(server.objects))
 
@@ -92,7 +92,7 @@ def test_what_changes_while_a_new_block_is_made_is_not_lost(servers: MakeServer,
     monkeypatch.setattr(Rebuild, "run", run_with_a_change)
     change(server, SMALLEST_TAIL + 1)
     block = partitions.segments[0].block
-    server.store.reads.partitions.get_partition_count(TableName(CATALOG, "d", "t"), AllPartitions())
+    server.store.reads.partitions.get_partition_count(PartitionQuery(TableName(CATALOG, "d", "t")))
     monkeypatch.undo()
     assert partitions.segments[0].block is not block
     assert partitions.find(late) is None

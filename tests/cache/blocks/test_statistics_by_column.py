@@ -10,6 +10,7 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.statistics_by_column import MOST_COLUMNS, add_columns, missing_columns
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
@@ -20,9 +21,11 @@ NAMES = ["p=0", "p=1", "p=2"]
 
 Ask = Callable[[MetadataStore, Sequence[str]], object]
 KINDS: dict[str, Ask] = {
-    "table": lambda store, columns: store.reads.statistics.get_table_column_statistics(TableName(*T), columns),
+    "table": lambda store, columns: store.reads.statistics.get_table_column_statistics(
+        StatisticsQuery(TableName(*T), columns)
+    ),
     "partitions": lambda store, columns: store.reads.statistics.get_partition_column_statistics(
-        TableName(*T), NAMES, columns
+        StatisticsQuery(TableName(*T), columns), NAMES
     ),
 }
 

@@ -16,6 +16,7 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.metadata.statistics_sketches import HyperLogLog
 from hms_cache.metadata.statistics_values import values_of
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatistics
 from tests.clients.conftest import ServerStarter
@@ -49,12 +50,12 @@ class Stored:
 
     def of_table(self, table: str) -> ColumnStatistics:
         return self._store.reads.statistics.get_table_column_statistics(
-            TableName("hive", "default", table), list(COLUMNS)
+            StatisticsQuery(TableName("hive", "default", table), list(COLUMNS))
         )
 
     def of_partitions(self, table: str, names: Sequence[str]) -> dict[str, ColumnStatistics]:
         found = self._store.reads.statistics.get_partition_column_statistics(
-            TableName("hive", "default", table), names, list(COLUMNS)
+            StatisticsQuery(TableName("hive", "default", table), list(COLUMNS)), names
         )
         return {one.statsDesc.partName: one for one in found}
 

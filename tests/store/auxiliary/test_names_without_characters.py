@@ -8,6 +8,7 @@ import pytest
 
 from hms_cache.authorization.decisions import SecuredObject
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.auxiliary.conftest import make_world
@@ -43,10 +44,12 @@ def test_there_is_nothing_of_that_name(database_of_any_schema: Database, tmp_pat
             missing()
     writes.tables.drop_table(TableName("hive", "d", name), delete_data=False, if_exists=True)
     assert [table.tableName for table in reads.tables.get_tables(D, ("t", name))] == ["t"]
-    of_partitions = reads.statistics.get_partition_column_statistics(T, (*PARTITIONS, f"p={name}"), ("a", name))
+    of_partitions = reads.statistics.get_partition_column_statistics(
+        StatisticsQuery(T, ("a", name)), (*PARTITIONS, f"p={name}")
+    )
     assert [one.statsDesc.partName for one in of_partitions] == [*PARTITIONS]
     writes.statistics.update_table_column_statistics(statistics(None))
-    of_table = reads.statistics.get_table_column_statistics(T, ("a", name))
+    of_table = reads.statistics.get_table_column_statistics(StatisticsQuery(T, ("a", name)))
     assert [one.colName for one in of_table.statsObj] == ["a"]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from hms_cache.metadata.object_names import DatabaseName, TableName, database_name, table_name
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.auxiliary.conftest import World, make_world
@@ -402,10 +402,10 @@ def _databases_parameters(world: World) -> dict[str, str]:
 
 def _partitions_parameters(world: World) -> dict[str, str]:
     world.add_partition("t", "1")
-    [one] = world.objects.reads.partitions.get_partitions(T, AllPartitions()).partitions
+    [one] = world.objects.reads.partitions.get_partitions(PartitionQuery(T)).partitions
     one.parameters |= BOTH
     world.objects.writes.partitions.alter_partitions(T, [one])
-    [one] = world.objects.reads.partitions.get_partitions(T, AllPartitions()).partitions
+    [one] = world.objects.reads.partitions.get_partitions(PartitionQuery(T)).partitions
     return dict(one.parameters)
 
 
@@ -414,7 +414,7 @@ def _new_partitions_parameters(world: World) -> dict[str, str]:
     sd.location = None
     new = ttypes.Partition(["1"], "d", "t", sd=sd, parameters=dict(BOTH), catName="hive")
     world.objects.writes.partitions.add_partitions(T, [new])
-    [one] = world.objects.reads.partitions.get_partitions(T, AllPartitions()).partitions
+    [one] = world.objects.reads.partitions.get_partitions(PartitionQuery(T)).partitions
     return dict(one.parameters)
 
 

@@ -25,7 +25,7 @@ from hms_cache.store.contract.environment import (
     environment_options,
 )
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.sequences import ID_COLUMNS
@@ -181,7 +181,7 @@ class StoreUnderTest:
     def partitions(self, name: str) -> list[ttypes.Partition]:
         """All partitions of a table, by name."""
         return copy.deepcopy(
-            self.store.reads.partitions.get_partitions(TableName(CATALOG, DATABASE, name), AllPartitions()).partitions
+            self.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, DATABASE, name))).partitions
         )
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import AllPartitions, PartitionQuery
 from hms_cache.store.warehouse import deletions
 from hms_cache.store.warehouse.deadlines import FileThreads
 from hms_cache.store.warehouse.waits import current_waits
@@ -71,14 +71,14 @@ def test_questions_do_not_grow_with_partitions(
             for number in range(count):
                 (directory / f"k={number}").mkdir(parents=True, exist_ok=True)
                 (directory / f"k={number}" / "data").write_text("x" * number)
-            altered = catalog.store.reads.partitions.get_partitions(T, AllPartitions()).partitions
+            altered = catalog.store.reads.partitions.get_partitions(PartitionQuery(T)).partitions
             for partition in altered:
                 partition.parameters = {"a": "b"}
             asked.clear()
             writes.alter_partitions(T, altered)
         counts.append(len(asked))
         if write != "add" and place != "elsewhere":  # files there are not ours to look at
-            found = catalog.store.reads.partitions.get_partitions(T, AllPartitions()).partitions
+            found = catalog.store.reads.partitions.get_partitions(PartitionQuery(T)).partitions
             sizes = {partition.values[0]: partition.parameters["totalSize"] for partition in found}
             assert sizes == {str(number): str(number) for number in range(count)}
         catalog.drop()

@@ -17,7 +17,7 @@ from thrift.Thrift import TException
 
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import AllPartitions, PartitionQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, table
 
@@ -177,7 +177,7 @@ class Sequence:
     def value(self, database: str, name: str) -> str:
         """A partition's value: mostly of one that is there."""
         found = self.store.reads.partitions.get_partitions(
-            TableName(CATALOG, database, name), AllPartitions()
+            PartitionQuery(TableName(CATALOG, database, name))
         ).partitions
         return self.choices.choice(found).values[0] if found and self.is_lucky(0.9) else self.choices.choice(VALUES)
 
@@ -272,7 +272,7 @@ class Sequence:
     def do_alter_partition(self) -> None:
         database, name = self.pick()
         found = self.store.reads.partitions.get_partitions(
-            TableName(CATALOG, database, name), AllPartitions()
+            PartitionQuery(TableName(CATALOG, database, name))
         ).partitions
         for new in found[:1]:
             new = ttypes.Partition(values=list(new.values), dbName=database, tableName=name, sd=table(name).sd)

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.partitions import ByNames, PartitionQuery
 from hms_cache.store.schema import METADATA
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import encode_struct
@@ -44,8 +44,8 @@ def answers(server: Server) -> dict[str, Any]:
         "table": [reads.tables.get_table(T)],
         "tables": reads.tables.get_tables(DatabaseName(CATALOG, "d"), ("t",)),
         "partition": [reads.partitions.get_partition(T, ("1",))],
-        "partitions": reads.partitions.get_partitions(T, AllPartitions()).partitions,
-        "named partitions": reads.partitions.get_partitions(T, ByNames(("k=1", "k=2"))).partitions,
+        "partitions": reads.partitions.get_partitions(PartitionQuery(T)).partitions,
+        "named partitions": reads.partitions.get_partitions(PartitionQuery(T, ByNames(("k=1", "k=2")))).partitions,
         "connector": [server.auxiliary.data_connectors.get("c")],
         "serde": [server.auxiliary.schemas.get_serde("s")],
         "version": server.auxiliary.schemas.get_all_versions(ttypes.ISchemaName(CATALOG, "d", "i")),

@@ -18,6 +18,7 @@ from hms_cache.store.contract.partitions import (
     ByValues,
     Grantee,
     PartitionProjection,
+    PartitionQuery,
     PartitionSelection,
 )
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -36,8 +37,15 @@ def parted(catalog: StoreUnderTest) -> StoreUnderTest:
     return catalog
 
 
-def names(under_test: StoreUnderTest, selection: PartitionSelection | None = None, **options: Any) -> list[str]:
-    return under_test.store.reads.partitions.get_partition_names(TableName(*T), selection or AllPartitions(), **options)
+def names(
+    under_test: StoreUnderTest,
+    selection: PartitionSelection | None = None,
+    max_parts: int = -1,
+    order: str | None = None,
+) -> list[str]:
+    return under_test.store.reads.partitions.get_partition_names(
+        PartitionQuery(TableName(*T), selection or AllPartitions(), max_parts), order=order
+    )
 
 
 def get(under_test: StoreUnderTest, *values: str) -> ttypes.Partition:
@@ -73,16 +81,18 @@ def test_all_reads_of_a_selection_agree(
 ) -> None:
     store = parted.store
     assert names(parted, selection) == expected
-    assert store.reads.partitions.get_partition_count(TableName(*T), selection) == len(expected)
-    found = store.reads.partitions.get_partitions(TableName(*T), selection)
+    assert store.reads.partitions.get_partition_count(PartitionQuery(TableName(*T), selection)) == len(expected)
+    found = store.reads.partitions.get_partitions(PartitionQuery(TableName(*T), selection))
     assert not found.has_unknown
     assert [f"dt={one.values[0]}/hr={one.values[1]}" for one in found.partitions] == expected
     assert found.partitions == [get(parted, *one.values) for one in found.partitions]
     for limit in (0, 1, 3, 100):
         assert names(parted, selection, max_parts=limit) == expected[:limit]
-        limited = store.reads.partitions.get_partitions(TableName(*T), selection, max_parts=limit).partitions
+        limited = store.reads.partitions.get_partitions(PartitionQuery(TableName(*T), selection, limit)).partitions
         assert limited == found.partitions[:limit]
-    rows = store.reads.partitions.get_partition_values(TableName(*T), ["hr", "dt"], selection=selection, distinct=False)
+    rows = store.reads.partitions.get_partition_values(
+        PartitionQuery(TableName(*T), selection), ["hr", "dt"], distinct=False
+    )
     assert sorted((row.row[1], row.row[0]) for row in rows) == sorted(tuple(one.values) for one in found.partitions)
 
 
@@ -148,7 +158,7 @@ def test_reads_follow_writes(parted: StoreUnderTest) -> None:
     assert get(parted, "2024-01-04", "2").parameters["k"] == "v"
     store.writes.partitions.drop_partitions(TableName(*T), ByFilter("hr = 2"), delete_data=True)
     assert names(parted) == ALL
-    assert store.reads.partitions.get_partition_count(TableName(*T), AllPartitions()) == 6
+    assert store.reads.partitions.get_partition_count(PartitionQuery(TableName(*T))) == 6
     assert [event for event, _, _ in parted.events()[-4:]] == [
         "ADD_PARTITION",
         "ALTER_PARTITION",
@@ -162,10 +172,10 @@ def test_unknown_tables_and_partitions(parted: StoreUnderTest) -> None:
     absent = (CATALOG, DATABASE, "absent")
     for call in (
         lambda: store.reads.partitions.get_partition(TableName(*absent), ["a", "1"]),
-        lambda: store.reads.partitions.get_partitions(TableName(*absent), AllPartitions()),
-        lambda: store.reads.partitions.get_partition_names(TableName(*absent), AllPartitions()),
-        lambda: store.reads.partitions.get_partition_count(TableName(*absent), AllPartitions()),
-        lambda: store.reads.partitions.get_partition_values(TableName(*absent), ["dt"]),
+        lambda: store.reads.partitions.get_partitions(PartitionQuery(TableName(*absent))),
+        lambda: store.reads.partitions.get_partition_names(PartitionQuery(TableName(*absent))),
+        lambda: store.reads.partitions.get_partition_count(PartitionQuery(TableName(*absent))),
+        lambda: store.reads.partitions.get_partition_values(PartitionQuery(TableName(*absent)), ["dt"]),
         lambda: store.writes.partitions.drop_partitions(TableName(*absent), AllPartitions(), delete_data=True),
     ):
         with pytest.raises(ttypes.NoSuchObjectException):
@@ -185,38 +195,40 @@ def test_bad_filters(parted: StoreUnderTest, text: str) -> None:
         parted.store.reads.partitions.get_partition_count,
     ):
         with pytest.raises(ttypes.MetaException):
-            call(TableName(*T), ByFilter(text))
+            call(PartitionQuery(TableName(*T), ByFilter(text)))
 
 
 def test_bad_values_and_keys(parted: StoreUnderTest) -> None:
     with pytest.raises(ttypes.MetaException):
         names(parted, ByPartialValues(("a", "b", "c")))
     with pytest.raises(ttypes.MetaException):
-        parted.store.reads.partitions.get_partition_values(TableName(*T), ["nokey"])
+        parted.store.reads.partitions.get_partition_values(PartitionQuery(TableName(*T)), ["nokey"])
 
 
 def test_orders_and_values(parted: StoreUnderTest) -> None:
     store = parted.store
     assert names(parted, order="1,0:-+", max_parts=3) == [ALL[1], ALL[4], ALL[2]]
-    assert [row.row for row in store.reads.partitions.get_partition_values(TableName(*T), ["hr"])] == [
+    assert [row.row for row in store.reads.partitions.get_partition_values(PartitionQuery(TableName(*T)), ["hr"])] == [
         ["1"],
         ["9"],
         ["10"],
     ]
-    descending = store.reads.partitions.get_partition_values(TableName(*T), ["HR"], ascending=False, max_parts=2)
+    descending = store.reads.partitions.get_partition_values(
+        PartitionQuery(TableName(*T), max_parts=2), ["HR"], ascending=False
+    )
     assert [row.row for row in descending] == [["10"], ["9"]]
 
 
 def test_projections_and_privileges(parted: StoreUnderTest) -> None:
     asked = PartitionProjection(("values", "sd.location", "parameters"), exclude_parameters="transient%")
     [found] = parted.store.reads.partitions.get_partitions(
-        TableName(*T), ByValues(("2024-01-01", "1")), projection=asked
+        PartitionQuery(TableName(*T), ByValues(("2024-01-01", "1"))), projection=asked
     ).partitions
     assert (found.values, found.parameters) == (["2024-01-01", "1"], {})
     assert found.sd.location.endswith("/dt=2024-01-01/hr=1")
     assert (found.tableName, found.sd.cols) == (None, None)
     for one in parted.store.reads.partitions.get_partitions(
-        TableName(*T), AllPartitions(), grantee=Grantee("u", ("g",))
+        PartitionQuery(TableName(*T)), grantee=Grantee("u", ("g",))
     ).partitions:
         assert one.privileges is None
 
@@ -256,10 +268,14 @@ def test_changes_of_what_is_not_there(parted: StoreUnderTest) -> None:
     )
     with pytest.raises(ttypes.MetaException):
         store.writes.partitions.drop_partitions(TableName(*T), ByExpression(b"not understood"), delete_data=True)
-    assert store.reads.partitions.get_partitions(TableName(*T), ByExpression(b"not understood")).has_unknown
+    assert store.reads.partitions.get_partitions(
+        PartitionQuery(TableName(*T), ByExpression(b"not understood"))
+    ).has_unknown
     for limit in (-1, 1):
         with pytest.raises(ttypes.MetaException):
-            store.reads.partitions.get_partition_names(TableName(*T), ByExpression(b"not understood"), max_parts=limit)
+            store.reads.partitions.get_partition_names(
+                PartitionQuery(TableName(*T), ByExpression(b"not understood"), limit)
+            )
     assert len(parted.partitions("t")) == 6
 
 
@@ -288,7 +304,7 @@ def test_an_exchange(parted: StoreUnderTest) -> None:
     assert len(moved) == 3
     assert names(parted) == ALL[3:]
     assert (
-        parted.store.reads.partitions.get_partition_names(TableName(CATALOG, DATABASE, "u"), AllPartitions()) == ALL[:3]
+        parted.store.reads.partitions.get_partition_names(PartitionQuery(TableName(CATALOG, DATABASE, "u"))) == ALL[:3]
     )
     assert all("/u/" in one.sd.location for one in parted.partitions("u"))
 
@@ -311,7 +327,7 @@ def test_unpartitioned_tables_have_none(catalog: StoreUnderTest) -> None:
     catalog.create_table()
     assert names(catalog) == []
     assert catalog.partitions("t") == []
-    assert catalog.store.reads.partitions.get_partition_count(TableName(*T), AllPartitions()) == 0
+    assert catalog.store.reads.partitions.get_partition_count(PartitionQuery(TableName(*T))) == 0
 
 
 def test_names_of_any_text(catalog: StoreUnderTest) -> None:

@@ -21,7 +21,7 @@ from thrift.Thrift import TException
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.environment import Writer, environment_options
-from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.partitions import ByNames, PartitionQuery
 from hms_cache.store.warehouse import local_files
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest, table
@@ -174,7 +174,7 @@ class World:
                 found = store.reads.tables.get_table(TableName(CATALOG, self.name, name))
                 rows[name] = found.sd.location.replace(str(self.directory), ""), found.parameters.get("numFiles")
                 for each in store.reads.partitions.get_partitions(
-                    TableName(CATALOG, self.name, name), AllPartitions()
+                    PartitionQuery(TableName(CATALOG, self.name, name))
                 ).partitions:
                     place = each.sd.location.replace(str(self.directory), "")
                     rows[f"{name}/{each.values}"] = place, each.parameters.get("numFiles")

@@ -8,6 +8,7 @@ import pytest
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import ByValues
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest
 
@@ -49,12 +50,16 @@ def parted(catalog: StoreUnderTest) -> StoreUnderTest:
 
 def test_tables(flat: StoreUnderTest) -> None:
     store = flat.store
-    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"]).statsObj == []
+    assert (
+        store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["id", "v"])).statsObj == []
+    )
     store.writes.statistics.update_table_column_statistics(of_table(strings(), longs()))
-    found = store.reads.statistics.get_table_column_statistics(TableName(*T), ["V", "absent", "ID"])
+    found = store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["V", "absent", "ID"]))
     assert found.statsObj == [longs(), strings()]
     assert (found.statsDesc.isTblLevel, found.statsDesc.lastAnalyzed) == (True, 1_700_000_000)
-    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["v"]).statsObj == [strings()]
+    assert store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["v"])).statsObj == [
+        strings()
+    ]
     assert store.reads.tables.get_table(TableName(*T), statistics_engine="hive").colStats.statsObj == [
         longs(),
         strings(),
@@ -68,39 +73,45 @@ def test_updates_replace_columns_and_engines_are_apart(flat: StoreUnderTest) -> 
     store.writes.statistics.update_table_column_statistics(of_table(longs(high=1), strings()))
     store.writes.statistics.update_table_column_statistics(of_table(longs(high=2)))
     store.writes.statistics.update_table_column_statistics(of_table(longs(high=3), engine="other"))
-    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"]).statsObj == [
+    assert store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["id", "v"])).statsObj == [
         longs(high=2),
         strings(),
     ]
-    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"], engine="other").statsObj == [
-        longs(high=3)
-    ]
+    assert store.reads.statistics.get_table_column_statistics(
+        StatisticsQuery(TableName(*T), ["id", "v"], "other")
+    ).statsObj == [longs(high=3)]
     store.writes.statistics.delete_table_column_statistics(TableName(*T), ["id"])
-    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"]).statsObj == [strings()]
-    assert store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"], engine="other").statsObj == [
-        longs(high=3)
+    assert store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["id", "v"])).statsObj == [
+        strings()
     ]
+    assert store.reads.statistics.get_table_column_statistics(
+        StatisticsQuery(TableName(*T), ["id", "v"], "other")
+    ).statsObj == [longs(high=3)]
 
 
 def test_partitions(parted: StoreUnderTest) -> None:
     store = parted.store
-    assert store.reads.statistics.get_partition_column_statistics(TableName(*T), NAMES, ["id"]) == []
+    assert store.reads.statistics.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["id"]), NAMES) == []
     store.writes.statistics.update_partition_column_statistics(
         [of_partition("dt=c", longs(high=3), strings()), of_partition("dt=a", longs(high=1))]
     )
-    found = store.reads.statistics.get_partition_column_statistics(TableName(*T), [*NAMES, "dt=x"], ["id", "v"])
+    found = store.reads.statistics.get_partition_column_statistics(
+        StatisticsQuery(TableName(*T), ["id", "v"]), [*NAMES, "dt=x"]
+    )
     assert [(one.statsDesc.partName, one.statsObj) for one in found] == [
         ("dt=a", [longs(high=1)]),
         ("dt=c", [longs(high=3), strings()]),
     ]
-    only_c = store.reads.statistics.get_partition_column_statistics(TableName(*T), ["dt=c"], ["v"])
+    only_c = store.reads.statistics.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["v"]), ["dt=c"])
     assert [one.statsObj for one in only_c] == [[strings()]]
     parameters = parted.partitions("t")[0].parameters
     assert '"COLUMN_STATS":{"id":"true"}' in parameters["COLUMN_STATS_ACCURATE"]
     store.writes.statistics.delete_partition_column_statistics(TableName(*T), ["dt=c"])
     assert [
         one.statsDesc.partName
-        for one in store.reads.statistics.get_partition_column_statistics(TableName(*T), NAMES, ["id", "v"])
+        for one in store.reads.statistics.get_partition_column_statistics(
+            StatisticsQuery(TableName(*T), ["id", "v"]), NAMES
+        )
     ] == ["dt=a"]
 
 
@@ -109,23 +120,26 @@ def test_aggregates_follow_writes(parted: StoreUnderTest) -> None:
     store.writes.statistics.update_partition_column_statistics(
         [of_partition(name, longs(low=n, high=10 * n, nulls=n, distinct=n + 1)) for n, name in enumerate(NAMES)]
     )
-    found = store.reads.statistics.get_aggregate_statistics(TableName(*T), NAMES, ["id"])
+    found = store.reads.statistics.get_aggregate_statistics(StatisticsQuery(TableName(*T), ["id"]), NAMES)
     assert (found.partsFound, found.colStats) == (3, [longs(low=0, high=20, nulls=3, distinct=3)])
-    assert store.reads.statistics.get_aggregate_statistics(TableName(*T), NAMES[:2], ["id"]).colStats == [
-        longs("id", 0, 10, 1, 2)
-    ]
+    assert store.reads.statistics.get_aggregate_statistics(
+        StatisticsQuery(TableName(*T), ["id"]), NAMES[:2]
+    ).colStats == [longs("id", 0, 10, 1, 2)]
     store.writes.statistics.update_partition_column_statistics([of_partition("dt=a", longs(high=500, distinct=77))])
-    changed = store.reads.statistics.get_aggregate_statistics(TableName(*T), NAMES, ["id"])
+    changed = store.reads.statistics.get_aggregate_statistics(StatisticsQuery(TableName(*T), ["id"]), NAMES)
     assert changed.colStats == [longs(low=0, high=500, nulls=3, distinct=77)]
-    assert store.reads.statistics.get_aggregate_statistics(TableName(*T), NAMES, ["id", "v"]).partsFound == 0
-    assert store.reads.statistics.get_aggregate_statistics(TableName(*T), [], ["id"]).colStats == []
+    assert (
+        store.reads.statistics.get_aggregate_statistics(StatisticsQuery(TableName(*T), ["id", "v"]), NAMES).partsFound
+        == 0
+    )
+    assert store.reads.statistics.get_aggregate_statistics(StatisticsQuery(TableName(*T), ["id"]), []).colStats == []
 
 
 def test_merging(flat: StoreUnderTest) -> None:
     store = flat.store
     store.writes.statistics.update_table_column_statistics(of_table(longs()))
     store.writes.statistics.merge_column_statistics([of_table(longs(low=-4, high=3, nulls=2, distinct=6), strings())])
-    found = store.reads.statistics.get_table_column_statistics(TableName(*T), ["id", "v"])
+    found = store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["id", "v"]))
     assert found.statsObj == [longs(low=-4, high=9, nulls=2, distinct=6)], "v was not marked as accurate"
 
 
@@ -133,9 +147,13 @@ def test_statistics_go_with_their_object(parted: StoreUnderTest) -> None:
     store = parted.store
     store.writes.statistics.update_partition_column_statistics([of_partition(name, longs()) for name in NAMES])
     store.writes.partitions.drop_partitions(TableName(*T), ByValues(("a",)), delete_data=False)
-    assert len(store.reads.statistics.get_partition_column_statistics(TableName(*T), NAMES, ["id"])) == 2
+    assert (
+        len(store.reads.statistics.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["id"]), NAMES)) == 2
+    )
     parted.add_partitions("t", ("a",))
-    assert len(store.reads.statistics.get_partition_column_statistics(TableName(*T), NAMES, ["id"])) == 2
+    assert (
+        len(store.reads.statistics.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["id"]), NAMES)) == 2
+    )
 
 
 def test_a_renamed_partition_keeps_its_statistics(parted: StoreUnderTest) -> None:
@@ -144,7 +162,9 @@ def test_a_renamed_partition_keeps_its_statistics(parted: StoreUnderTest) -> Non
     renamed = parted.partitions("t")[0]
     renamed.values = ["z"]
     store.writes.partitions.rename_partition(TableName(*T), ["a"], renamed)
-    [found] = store.reads.statistics.get_partition_column_statistics(TableName(*T), ["dt=a", "dt=z"], ["id"])
+    [found] = store.reads.statistics.get_partition_column_statistics(
+        StatisticsQuery(TableName(*T), ["id"]), ["dt=a", "dt=z"]
+    )
     assert (found.statsDesc.partName, found.statsObj) == ("dt=z", [longs()])
 
 
@@ -152,11 +172,11 @@ def test_refusals(parted: StoreUnderTest) -> None:
     store = parted.store
     absent = (CATALOG, DATABASE, "absent")
     with pytest.raises(ttypes.NoSuchObjectException):
-        store.reads.statistics.get_table_column_statistics(TableName(*absent), ["id"])
+        store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*absent), ["id"]))
     with pytest.raises(ttypes.NoSuchObjectException):
-        store.reads.statistics.get_partition_column_statistics(TableName(*absent), NAMES, ["id"])
+        store.reads.statistics.get_partition_column_statistics(StatisticsQuery(TableName(*absent), ["id"]), NAMES)
     with pytest.raises(ttypes.NoSuchObjectException):
-        store.reads.statistics.get_aggregate_statistics(TableName(*absent), NAMES, ["id"])
+        store.reads.statistics.get_aggregate_statistics(StatisticsQuery(TableName(*absent), ["id"]), NAMES)
     with pytest.raises(ttypes.MetaException):
         store.writes.statistics.update_table_column_statistics(of_table(longs("nothing")))
     with pytest.raises(ttypes.InvalidObjectException):
@@ -166,6 +186,6 @@ def test_refusals(parted: StoreUnderTest) -> None:
         store.writes.statistics.update_partition_column_statistics(
             [of_partition("dt=a", longs()), of_partition("dt=x", longs())]
         )
-    assert store.reads.statistics.get_partition_column_statistics(TableName(*T), NAMES, ["id"]) == []
+    assert store.reads.statistics.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["id"]), NAMES) == []
     with pytest.raises(ttypes.NoSuchObjectException):
         store.writes.statistics.delete_table_column_statistics(TableName(*T), ["id"])

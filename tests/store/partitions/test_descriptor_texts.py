@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select, update
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.partitions import AllPartitions, ByNames, PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.partitions import reads as partition_reads
 from hms_cache.store.rows.descriptor_texts import DESCRIPTOR_TEXT, values_of_text
@@ -77,15 +77,15 @@ def test_a_value_with_the_separator_is_read_from_its_column(
     values = ["\x01", "a\x01", "\x01a", "a\x01b", "a", None]
     _store(catalog, _rows([*values, *values], random.Random(SEED)))
 
-    names = tuple(catalog.reads.get_partition_names(T, AllPartitions()))
+    names = tuple(catalog.reads.get_partition_names(PartitionQuery(T)))
     monkeypatch.setattr(partition_reads, "FEW", len(names))
-    by_columns = catalog.reads.get_partitions(T, ByNames(names)).partitions
+    by_columns = catalog.reads.get_partitions(PartitionQuery(T, ByNames(names))).partitions
     with count_statements(catalog.database) as seen:
-        assert catalog.reads.get_partitions(T, AllPartitions()).partitions == by_columns
+        assert catalog.reads.get_partitions(PartitionQuery(T)).partitions == by_columns
     grouped_by_the_server = seen.count
     assert {one.sd.inputFormat for one in by_columns} >= set(values)
     catalog.writes.drop_partitions(T, AllPartitions(), delete_data=False)
     _store(catalog, _rows(["a", None], random.Random(SEED)))
     with count_statements(catalog.database) as seen:
-        catalog.reads.get_partitions(T, AllPartitions())
+        catalog.reads.get_partitions(PartitionQuery(T))
     assert seen.count == grouped_by_the_server - 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.server.encoded_answers import encode_in_pieces
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.partitions.encoded_rows import encoded_partitions
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, StorageDescriptor
@@ -91,7 +91,7 @@ def test_partitions_from_the_database_are_not_made_into_structs(catalog: Partiti
     catalog.create_table()
     table = TableName("hive", "d", "t")
     catalog.writes.add_partitions(table, [partition("2024-01-01", str(hour)) for hour in range(300)])
-    answer = catalog.reads.get_partitions(table, AllPartitions()).partitions
+    answer = catalog.reads.get_partitions(PartitionQuery(table)).partitions
     assert len(answer) == 300
     pieces = encode_in_pieces(BINARY, METHODS["get_partitions"], answer)
     assert pieces is not None

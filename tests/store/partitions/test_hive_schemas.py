@@ -8,7 +8,8 @@ import pytest
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import Writer, environment_options
-from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByValues
+from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByValues, PartitionQuery
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.statistics.statistics_store import Statistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -72,14 +73,17 @@ def _exercise(catalog: PartitionCatalog, *, has_write_ids: bool) -> None:
         ColumnStatistics(ColumnStatisticsDesc(True, "d", "t"), [longs(9)]),
         writer=Writer(write_id=5, valid_write_ids=snapshot),
     )
-    assert statistics.get_table_column_statistics(TableName(*T), ["id"]).statsObj == [longs(9)]
-    aggregate = statistics.get_aggregate_statistics(TableName(*T), names, ["id"])
+    assert statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["id"])).statsObj == [longs(9)]
+    aggregate = statistics.get_aggregate_statistics(StatisticsQuery(TableName(*T), ["id"]), names)
     assert (aggregate.partsFound, aggregate.colStats) == (2, [longs(2)])
     moved = catalog.reads.get_partition(TableName(*T), ["a", "0"])
     moved.values = ["b", "7"]
     catalog.writes.rename_partition(TableName(*T), ["a", "0"], moved)
-    [renamed] = statistics.get_partition_column_statistics(TableName(*T), ["dt=b/hr=7"], ["id"])
+    [renamed] = statistics.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["id"]), ["dt=b/hr=7"])
     assert renamed.statsObj == [longs(1)]
-    assert catalog.reads.get_partition_names(TableName(*T), ByFilter("hr > 1")) == ["dt=a/hr=2", "dt=b/hr=7"]
+    assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T), ByFilter("hr > 1"))) == [
+        "dt=a/hr=2",
+        "dt=b/hr=7",
+    ]
     catalog.writes.drop_partitions(TableName(*T), ByValues(("a", "2")), delete_data=True)
     assert len(catalog.writes.drop_partitions(TableName(*T), AllPartitions(), delete_data=True)) == 2

@@ -15,6 +15,7 @@ from hms_cache.store.contract.partitions import (
     ByNames,
     ByPartialValues,
     ByValues,
+    PartitionQuery,
     PartitionSelection,
 )
 from hms_cache.store.engine.read_plans import carry_out
@@ -97,12 +98,12 @@ def outcome(ask: Callable[[], object]) -> object:
 
 def answers(reads: StoredPartitions, selection: PartitionSelection) -> list[object]:
     return [
-        outcome(lambda: reads.get_partitions(T, selection)),
-        outcome(lambda: reads.get_partitions(T, selection, max_parts=1)),
-        outcome(lambda: reads.get_partition_names(T, selection)),
-        outcome(lambda: reads.get_partition_names(T, selection, order="1:-")),
-        outcome(lambda: reads.get_partition_count(T, selection)),
-        outcome(lambda: reads.get_partition_values(T, ["hr"], selection=selection)),
+        outcome(lambda: reads.get_partitions(PartitionQuery(T, selection))),
+        outcome(lambda: reads.get_partitions(PartitionQuery(T, selection, 1))),
+        outcome(lambda: reads.get_partition_names(PartitionQuery(T, selection))),
+        outcome(lambda: reads.get_partition_names(PartitionQuery(T, selection), order="1:-")),
+        outcome(lambda: reads.get_partition_count(PartitionQuery(T, selection))),
+        outcome(lambda: reads.get_partition_values(PartitionQuery(T, selection), ["hr"])),
     ]
 
 
@@ -132,7 +133,7 @@ def test_a_guess_saves_a_round_trip(catalog: PartitionCatalog) -> None:
     counts = []
     for _ in range(2):
         with count_statements(catalog.database) as seen:
-            assert len(catalog.reads.get_partitions(T, ByNames(("dt=a/hr=1",))).partitions) == 1
+            assert len(catalog.reads.get_partitions(PartitionQuery(T, ByNames(("dt=a/hr=1",)))).partitions) == 1
         counts.append(seen.count)
     assert counts == [2, 1]
 

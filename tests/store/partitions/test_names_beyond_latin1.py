@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.partitions import ByFilter, ByNames
+from hms_cache.store.contract.partitions import ByFilter, ByNames, PartitionQuery
 from hms_cache.store.engine.database import Database
 from tests.store.partitions.catalog import PartitionCatalog, partition
 
@@ -26,7 +26,9 @@ def test_they_hide_no_others(database_of_any_schema: Database, tmp_path: Path, o
     catalog.create_table()
     added = [partition(value, "1") for value in KEPT]
     catalog.writes.add_partitions(T, added)
-    names = catalog.reads.get_partition_names(T, ByNames(tuple(f"dt={value}/hr=1" for value in (*KEPT, other))))
+    names = catalog.reads.get_partition_names(
+        PartitionQuery(T, ByNames(tuple(f"dt={value}/hr=1" for value in (*KEPT, other))))
+    )
     assert sorted(names) == sorted(f"dt={value}/hr=1" for value in KEPT)
     again = catalog.writes.add_partitions(T, added, if_not_exists=True)
     assert not again
@@ -57,5 +59,5 @@ def test_they_hide_none_of_a_filter(
     catalog.writes.add_partitions(T, [partition(value, "1") for value in KEPT])
     if wanted is None:
         wanted = [value for value in KEPT if value < other or value == "plain"]
-    names = catalog.reads.get_partition_names(T, ByFilter(text.replace("{other}", other)))
+    names = catalog.reads.get_partition_names(PartitionQuery(T, ByFilter(text.replace("{other}", other))))
     assert sorted(names) == sorted(f"dt={value}/hr=1" for value in wanted)

@@ -13,6 +13,7 @@ from hms_cache.store.contract.partitions import (
     ByNames,
     ByPartialValues,
     ByValues,
+    PartitionQuery,
     PartitionSelection,
 )
 from hms_cache.store.engine.database import Database
@@ -60,7 +61,7 @@ def test_it_is_bounded(initialized_database_url: str, tmp_path: Path, how: str) 
             catalog.create_table()
             catalog.writes.add_partitions(T, [partition("a", "1"), partition("b", "2")])
             relay.begin()
-            assert catalog.reads.get_partitions(T, SELECTIONS[how]).partitions == []
+            assert catalog.reads.get_partitions(PartitionQuery(T, SELECTIONS[how])).partitions == []
             sent = relay.sent_bytes
     finally:
         relay.close()

@@ -10,7 +10,7 @@ from sqlalchemy import insert
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer, environment_options
-from hms_cache.store.contract.partitions import AllPartitions, ByValues
+from hms_cache.store.contract.partitions import ByValues, PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.partitions import alterations
@@ -215,7 +215,7 @@ def test_a_rename_moves_everything(filled: PartitionCatalog) -> None:
     assert found.sd.location == f"file:{filled.root}/d.db/t/dt=c%3Dd/hr=9"
     assert Path(filled.root, "d.db/t/dt=c%3Dd/hr=9/data").read_text() == "rows"
     assert not Path(filled.root, "d.db/t/dt=a/hr=0").exists()
-    assert filled.reads.get_partition_names(TableName(*T), AllPartitions()) == [
+    assert filled.reads.get_partition_names(PartitionQuery(TableName(*T))) == [
         "dt=a/hr=1",
         "dt=b/hr=0",
         "dt=c%3Dd/hr=9",
@@ -411,8 +411,8 @@ def test_an_exchange_moves_partitions(filled: PartitionCatalog) -> None:
     Path(filled.root, "d.db/t/dt=a/hr=0/data").write_text("rows")
     moved = filled.writes.exchange_partitions({"dt": "a"}, TableName(*T), TableName(*U))
     assert [one.values for one in moved] == [["a", "0"], ["a", "1"]]
-    assert filled.reads.get_partition_names(TableName(*T), AllPartitions()) == ["dt=b/hr=0"]
-    found = filled.reads.get_partitions(TableName(*U), AllPartitions()).partitions
+    assert filled.reads.get_partition_names(PartitionQuery(TableName(*T))) == ["dt=b/hr=0"]
+    found = filled.reads.get_partitions(PartitionQuery(TableName(*U))).partitions
     assert [one.values for one in found] == [["a", "0"], ["a", "1"]]
     assert found[0].sd.location == f"file:{filled.root}/d.db/u/dt=a/hr=0"
     assert found[0].parameters["k"] == "1"
@@ -435,7 +435,7 @@ def test_refused_exchanges(filled: PartitionCatalog) -> None:
     filled.writes.add_partitions(TableName("hive", "d", "w"), [partition("a", "1", table="w")])
     with pytest.raises(MetaException, match="The partition dt=a/hr=1 already exists in the table w"):
         filled.writes.exchange_partitions({"dt": "a"}, TableName(*T), TableName("hive", "d", "w"))
-    assert len(filled.reads.get_partition_names(TableName(*T), AllPartitions())) == 3
+    assert len(filled.reads.get_partition_names(PartitionQuery(TableName(*T)))) == 3
 
 
 def test_files_that_are_left_alone_stay_in_sight(sqlite_database: Database, tmp_path: Path) -> None:

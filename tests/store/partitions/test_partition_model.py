@@ -20,6 +20,7 @@ from hms_cache.store.contract.partitions import (
     ByNames,
     ByPartialValues,
     ByValues,
+    PartitionQuery,
     PartitionSelection,
 )
 from hms_cache.store.engine.database import Database
@@ -82,7 +83,7 @@ class Model:
         return partition(*row, table=self.table, parameters={**own, "transient_lastDdlTime": "5"})
 
     def check(self) -> None:
-        found = self.catalog.reads.get_partitions(TableName(*self.names), AllPartitions()).partitions
+        found = self.catalog.reads.get_partitions(PartitionQuery(TableName(*self.names))).partitions
         expected = sorted(self.partitions, key=name_of)
         assert [tuple(one.values) for one in found] == expected
         for one in found:
@@ -92,7 +93,7 @@ class Model:
         assert self.selected(AllPartitions()) == [name_of(row) for row in expected]
 
     def selected(self, selection: PartitionSelection, max_parts: int = -1) -> list[str]:
-        return self.catalog.reads.get_partition_names(TableName(*self.names), selection, max_parts=max_parts)
+        return self.catalog.reads.get_partition_names(PartitionQuery(TableName(*self.names), selection, max_parts))
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -9,7 +9,7 @@ from sqlalchemy import update
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.partitions.pages import read_partition_pages
@@ -50,7 +50,7 @@ def catalog(initialized_database: Database, tmp_path: Path) -> PartitionCatalog:
 
 @pytest.mark.parametrize("size", [1, 4, 42, 100])
 def test_pages_hold_every_partition_once(catalog: PartitionCatalog, size: int) -> None:
-    expected = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
+    expected = catalog.reads.get_partitions(PartitionQuery(TableName(*T))).partitions
     found = pages(catalog, size)
     assert max(map(len, found)) <= size
     assert sorted((one for page in found for one in page), key=lambda one: one.values) == expected
@@ -73,7 +73,7 @@ def test_values_that_are_stored_empty_are_found_in_any_page(catalog: PartitionCa
     empty = update(PARTITION_KEY_VALS).where(PARTITION_KEY_VALS.c.PART_KEY_VAL == DEFAULT_PARTITION_VALUE)
     empty = empty.where(PARTITION_KEY_VALS.c.INTEGER_IDX == 1).values(PART_KEY_VAL="")
     run_write(catalog.database, lambda transaction: transaction.connection.execute(empty))
-    expected = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
+    expected = catalog.reads.get_partitions(PartitionQuery(TableName(*T))).partitions
     assert [DEFAULT_PARTITION_VALUE, ""] in [one.values for one in expected]
     for size in (1, 10):
         found = [one for page in pages(catalog, size) for one in page]

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import insert, select
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.partitions import AllPartitions, Grantee
+from hms_cache.store.contract.partitions import AllPartitions, Grantee, PartitionQuery
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.schema import (
     PART_COL_PRIVS,
@@ -100,7 +100,7 @@ def test_privileges_are_inherited_and_answered(protected: PartitionCatalog) -> N
     grant_role(protected, "outer", "USER", "u")
     grant_role(protected, "inner", "ROLE", "outer")
     grantee = Grantee("u", ("g", "h"))
-    for one in protected.reads.get_partitions(TableName(*T), AllPartitions(), grantee=grantee).partitions:
+    for one in protected.reads.get_partitions(PartitionQuery(TableName(*T)), grantee=grantee).partitions:
         assert granted(one.privileges) == {
             "users": {"u": ["INSERT", "SELECT"]},
             "groups": {"g": ["ALTER"], "h": []},
@@ -108,7 +108,7 @@ def test_privileges_are_inherited_and_answered(protected: PartitionCatalog) -> N
         }
         [insert_grant, _] = one.privileges.userPrivileges["u"]
         assert (insert_grant.grantor, insert_grant.grantorType, insert_grant.grantOption) == ("admin", 1, True)
-    [plain, _] = protected.reads.get_partitions(TableName(*T), AllPartitions()).partitions
+    [plain, _] = protected.reads.get_partitions(PartitionQuery(TableName(*T))).partitions
     assert plain.privileges is None
 
 

@@ -17,6 +17,7 @@ from hms_cache.store.contract.partitions import (
     ByPartialValues,
     ByValues,
     Grantee,
+    PartitionQuery,
     PartitionSelection,
 )
 from hms_cache.store.engine.database import Database
@@ -80,7 +81,7 @@ def test_reads_take_few_statements_whatever_their_size(unmanaged: PartitionCatal
     catalog = unmanaged
     catalog.create_table()
     catalog.writes.add_partitions(TableName(*T), many(1500))
-    names = tuple(catalog.reads.get_partition_names(TableName(*T), AllPartitions()))
+    names = tuple(catalog.reads.get_partition_names(PartitionQuery(TableName(*T))))
     selections: list[PartitionSelection] = [
         AllPartitions(),
         ByNames(names[:1]),
@@ -95,14 +96,14 @@ def test_reads_take_few_statements_whatever_their_size(unmanaged: PartitionCatal
     for selection in selections:
 
         def read(selection: PartitionSelection = selection) -> object:
-            return catalog.reads.get_partitions(TableName(*T), selection, grantee=Grantee("u", ("g",)))
+            return catalog.reads.get_partitions(PartitionQuery(TableName(*T), selection), grantee=Grantee("u", ("g",)))
 
         assert counted(catalog, read) <= MOST_FOR_A_READ, selection
     assert counted(catalog, lambda: catalog.reads.get_partition(TableName(*T), ["d00003", "7"])) <= 6
     # The table, which was guessed, goes together with what is asked of it where there are round trips.
     executions = 2 if catalog.database.is_sqlite else 1
-    assert counted(catalog, lambda: catalog.reads.get_partition_names(TableName(*T), AllPartitions())) == executions
-    assert counted(catalog, lambda: catalog.reads.get_partition_count(TableName(*T), AllPartitions())) == executions
+    assert counted(catalog, lambda: catalog.reads.get_partition_names(PartitionQuery(TableName(*T)))) == executions
+    assert counted(catalog, lambda: catalog.reads.get_partition_count(PartitionQuery(TableName(*T)))) == executions
 
 
 def test_writes_take_few_statements_whatever_their_size(unmanaged: PartitionCatalog) -> None:
@@ -112,7 +113,7 @@ def test_writes_take_few_statements_whatever_their_size(unmanaged: PartitionCata
     assert few <= 40
     added = many(2100)[100:]
     assert counted(catalog, lambda: catalog.writes.add_partitions(TableName(*T), added)) <= few + 5
-    stored = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
+    stored = catalog.reads.get_partitions(PartitionQuery(TableName(*T))).partitions
     for one in stored:
         one.parameters = {**one.parameters, "numRows": "0", "new": "x"}
         del one.parameters["k"]
@@ -129,7 +130,7 @@ def test_writes_take_few_statements_whatever_their_size(unmanaged: PartitionCata
         )
         <= altered + 5
     )
-    again = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
+    again = catalog.reads.get_partitions(PartitionQuery(TableName(*T))).partitions
     assert [one.sd.location for one in again] == [one.sd.location for one in stored]
     assert [one.parameters for one in again] == [dict(sorted(one.parameters.items())) for one in stored]
     dropped = counted(
@@ -149,7 +150,7 @@ def test_grouped_reading_is_exact(unmanaged: PartitionCatalog) -> None:
     sent = [varied(number) for number in range(250)]
     stored = {tuple(one.values): one for one in catalog.writes.add_partitions(TableName(*T), sent)}
     for selection in (AllPartitions(), ByNames(tuple(f"dt=v{number}/hr=0" for number in range(150)))):
-        for one in catalog.reads.get_partitions(TableName(*T), selection).partitions:
+        for one in catalog.reads.get_partitions(PartitionQuery(TableName(*T), selection)).partitions:
             expected = stored[tuple(one.values)]
             expected.sd.skewedInfo = expected.sd.skewedInfo or SkewedInfo([], [], {})
             assert one == expected
@@ -162,13 +163,17 @@ def test_lists_that_are_too_long_are_read_in_other_ways(
     catalog.create_table()
     sent = many(60)
     catalog.writes.add_partitions(TableName(*T), sent)
-    expected = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
+    expected = catalog.reads.get_partitions(PartitionQuery(TableName(*T))).partitions
     for module in (partition_reads, partition_selection):
         monkeypatch.setattr(module, "MOST_LISTED", 20)
     monkeypatch.setattr(partition_reads, "FEW", 5)
     names = tuple(f"dt={one.values[0]}/hr={one.values[1]}" for one in expected)
-    assert catalog.reads.get_partitions(TableName(*T), ByNames(names[10:50])).partitions == expected[10:50]
-    assert catalog.reads.get_partitions(TableName(*T), ByNames(names[10:22])).partitions == expected[10:22]
+    assert (
+        catalog.reads.get_partitions(PartitionQuery(TableName(*T), ByNames(names[10:50]))).partitions == expected[10:50]
+    )
+    assert (
+        catalog.reads.get_partitions(PartitionQuery(TableName(*T), ByNames(names[10:22]))).partitions == expected[10:22]
+    )
 
 
 @pytest.mark.parametrize("database_kind", ["mariadb"])
@@ -177,7 +182,7 @@ def test_a_server_that_cuts_lists_short(unmanaged: PartitionCatalog) -> None:
     catalog = unmanaged
     catalog.create_table()
     catalog.writes.add_partitions(TableName(*T), [*many(400), partition("long", "0", parameters={"k": "x" * 3000})])
-    expected = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
+    expected = catalog.reads.get_partitions(PartitionQuery(TableName(*T))).partitions
     for limit in (1024, 1025, 1026, 1027, 1028):
         with catalog.database.loading() as connection:
             connection.exec_driver_sql(f"SET SESSION group_concat_max_len={limit}")

@@ -9,7 +9,7 @@ from sqlalchemy import select, update
 
 from hms_cache.metadata.name_ranges import EVERY_NAME, NameRange, may_begin_range
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.contract.partitions import ByNames, PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_read, run_write
 from hms_cache.store.partitions.reads import partitions_of_rows
@@ -100,7 +100,7 @@ def test_a_window_has_the_partitions_as_other_reads_show_them(catalog: Partition
         covered, pages = found
         got = [one for page in pages for one in partitions_of_rows(page)]
     inside = [name for name in all_names(catalog) if covered.holds(name)]
-    assert got == catalog.reads.get_partitions(T, ByNames(tuple(inside))).partitions
+    assert got == catalog.reads.get_partitions(PartitionQuery(T, ByNames(tuple(inside)))).partitions
 
 
 def test_a_window_costs_a_fixed_number_of_statements(catalog: PartitionCatalog) -> None:

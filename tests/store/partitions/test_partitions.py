@@ -17,6 +17,8 @@ from hms_cache.store.contract.partitions import (
     ByPartialValues,
     ByValues,
     PartitionProjection,
+    PartitionQuery,
+    PartitionSelection,
 )
 from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import (
@@ -68,7 +70,7 @@ def test_what_is_added_is_read(catalog: PartitionCatalog) -> None:
         ),
     )
     [stored] = catalog.writes.add_partitions(TableName(*T), [sent])
-    [read] = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
+    [read] = catalog.reads.get_partitions(PartitionQuery(TableName(*T))).partitions
     assert read.values == ["2024-01-01", "7"]
     assert (read.catName, read.dbName, read.tableName, read.writeId) == ("hive", "d", "t", -1)
     assert read.createTime > 0
@@ -115,17 +117,17 @@ def test_one_partition_by_its_values(catalog: PartitionCatalog) -> None:
 
 def test_names_are_ordered_and_limited_after_selection(catalog: PartitionCatalog) -> None:
     some(catalog)
-    names = catalog.reads.get_partition_names(TableName(*T), AllPartitions())
+    names = catalog.reads.get_partition_names(PartitionQuery(TableName(*T)))
     assert names == sorted(names)
     assert len(names) == 12
-    assert catalog.reads.get_partition_names(TableName(*T), AllPartitions(), max_parts=5) == names[:5]
-    assert catalog.reads.get_partition_names(TableName(*T), AllPartitions(), max_parts=0) == []
+    assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T), AllPartitions(), 5)) == names[:5]
+    assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T), AllPartitions(), 0)) == []
     by_hour = ByPartialValues(("", "3"))
-    assert catalog.reads.get_partition_names(TableName(*T), by_hour, max_parts=2) == [
+    assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T), by_hour, 2)) == [
         "dt=2024-01-01/hr=3",
         "dt=2024-01-02/hr=3",
     ]
-    assert catalog.reads.get_partition_names(TableName(*T), AllPartitions(), order="1,0:-+", max_parts=4) == [
+    assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T), AllPartitions(), 4), order="1,0:-+") == [
         "dt=2024-01-01/hr=3",
         "dt=2024-01-02/hr=3",
         "dt=2024-01-03/hr=3",
@@ -136,8 +138,8 @@ def test_names_are_ordered_and_limited_after_selection(catalog: PartitionCatalog
 def test_selections(catalog: PartitionCatalog) -> None:
     some(catalog)
 
-    def values(selection: object, **options: int) -> list[tuple[str, ...]]:
-        found = catalog.reads.get_partitions(TableName(*T), selection, **options).partitions  # type: ignore[arg-type]
+    def values(selection: PartitionSelection, max_parts: int = -1) -> list[tuple[str, ...]]:
+        found = catalog.reads.get_partitions(PartitionQuery(TableName(*T), selection, max_parts)).partitions
         return [tuple(one.values) for one in found]
 
     assert values(ByNames(("dt=2024-01-02/hr=1", "nothing", "dt=2024-01-01/hr=1", "dt=2024-01-02/hr=1"))) == [
@@ -172,11 +174,14 @@ def test_counts_and_values(catalog: PartitionCatalog) -> None:
     catalog.writes.add_partitions(
         TableName(*T), [partition(dt, hour) for dt in ("b", "a") for hour in ("9", "10", "1")]
     )
-    assert catalog.reads.get_partition_count(TableName(*T), AllPartitions()) == 6
-    assert catalog.reads.get_partition_count(TableName(*T), ByFilter("hr > 1")) == 4
+    assert catalog.reads.get_partition_count(PartitionQuery(TableName(*T))) == 6
+    assert catalog.reads.get_partition_count(PartitionQuery(TableName(*T), ByFilter("hr > 1"))) == 4
 
-    def rows(*keys: str, **options: object) -> list[list[str]]:
-        return [row.row for row in catalog.reads.get_partition_values(TableName(*T), keys, **options)]  # type: ignore[arg-type]
+    def rows(
+        *keys: str, selection: PartitionSelection | None = None, max_parts: int = -1, **order: bool
+    ) -> list[list[str]]:
+        query = PartitionQuery(TableName(*T), selection or AllPartitions(), max_parts)
+        return [row.row for row in catalog.reads.get_partition_values(query, keys, **order)]
 
     assert rows("hr") == [["1"], ["9"], ["10"]]
     assert rows("hr", ascending=False) == [["10"], ["9"], ["1"]]
@@ -190,9 +195,9 @@ def test_counts_and_values(catalog: PartitionCatalog) -> None:
 def test_empty_values_are_answered_as_stored(catalog: PartitionCatalog) -> None:
     catalog.create_table(keys=[("k", "string")])
     catalog.writes.add_partitions(TableName(*T), [partition(""), partition("é/ü%"), partition("日本=")])
-    found = catalog.reads.get_partitions(TableName(*T), AllPartitions()).partitions
+    found = catalog.reads.get_partitions(PartitionQuery(TableName(*T))).partitions
     assert [one.values for one in found] == [[""], ["é/ü%"], ["日本="]]
-    assert catalog.reads.get_partition_names(TableName(*T), AllPartitions()) == [
+    assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T))) == [
         "k=__HIVE_DEFAULT_PARTITION__",
         "k=é%2Fü%25",
         "k=日本%3D",
@@ -344,12 +349,14 @@ def test_request_limit(sqlite_database: Database, tmp_path: Path) -> None:
         r"This is controlled on the metastore server by metastore\.limit\.partition\.request\."
     )
     with pytest.raises(MetaException, match=text):
-        limited.reads.get_partitions(TableName(*T), AllPartitions())
+        limited.reads.get_partitions(PartitionQuery(TableName(*T)))
     with pytest.raises(MetaException, match="exceeds limit"):
-        limited.reads.get_partitions(TableName(*T), ByFilter("hr >= 0"))
-    assert len(limited.reads.get_partitions(TableName(*T), AllPartitions(), max_parts=5).partitions) == 5
-    assert len(limited.reads.get_partitions(TableName(*T), ByFilter('dt = "2024-01-01"')).partitions) == 4
-    assert len(limited.reads.get_partition_names(TableName(*T), AllPartitions())) == 12
+        limited.reads.get_partitions(PartitionQuery(TableName(*T), ByFilter("hr >= 0")))
+    assert len(limited.reads.get_partitions(PartitionQuery(TableName(*T), AllPartitions(), 5)).partitions) == 5
+    assert (
+        len(limited.reads.get_partitions(PartitionQuery(TableName(*T), ByFilter('dt = "2024-01-01"'))).partitions) == 4
+    )
+    assert len(limited.reads.get_partition_names(PartitionQuery(TableName(*T)))) == 12
     assert len(limited.writes.drop_partitions(TableName(*T), AllPartitions(), delete_data=False)) == 12
 
 
@@ -359,18 +366,18 @@ def test_projections(sqlite_catalog: PartitionCatalog) -> None:
         TableName(*T), [partition("a", "0", parameters={"k1": "1", "k2": "2", "x": "3"})]
     )
     asked = PartitionProjection(("values", "sd.location", "parameters"), "k%", "%2")
-    [found] = sqlite_catalog.reads.get_partitions(TableName(*T), AllPartitions(), projection=asked).partitions
+    [found] = sqlite_catalog.reads.get_partitions(PartitionQuery(TableName(*T)), projection=asked).partitions
     assert (found.values, found.parameters) == (["a", "0"], {"k1": "1"})
     assert found.sd.location is not None
     assert (found.dbName, found.sd.cols, found.sd.inputFormat, found.createTime) == (None, None, None, None)
     with pytest.raises(MetaException, match=r"sd\.nofield"):
         sqlite_catalog.reads.get_partitions(
-            TableName(*T), AllPartitions(), projection=PartitionProjection(("sd.nofield",))
+            PartitionQuery(TableName(*T)), projection=PartitionProjection(("sd.nofield",))
         )
     for field in ("privileges", "colStats", "isStatsCompliant", "VALUES"):  # of answers to other requests, or of none
         with pytest.raises(MetaException, match=rf"projection spec\[{field}\]"):
             sqlite_catalog.reads.get_partitions(
-                TableName(*T), AllPartitions(), projection=PartitionProjection(("values", field))
+                PartitionQuery(TableName(*T)), projection=PartitionProjection(("values", field))
             )
 
 
@@ -393,9 +400,9 @@ def test_names_that_mysql_takes_for_equal(catalog: PartitionCatalog) -> None:
         catalog.writes.add_partitions(TableName(*T), [partition("a ")], if_not_exists=True)
     with pytest.raises(AlreadyExistsException, match="does not distinguish 'k=b '"):
         catalog.writes.add_partitions(TableName(*T), [partition("b"), partition("b ")])
-    assert catalog.reads.get_partitions(TableName(*T), ByValues(("a ",))).partitions == []
+    assert catalog.reads.get_partitions(PartitionQuery(TableName(*T), ByValues(("a ",)))).partitions == []
     catalog.writes.rename_partition(TableName(*T), ["a"], partition("a "))
-    assert catalog.reads.get_partition_names(TableName(*T), AllPartitions()) == ["k=a "]
+    assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T))) == ["k=a "]
 
 
 @pytest.mark.parametrize("database_kind", ["mariadb", "postgresql"])
@@ -416,9 +423,9 @@ def test_texts_beyond_the_character_set_of_hives_own_schema(catalog: PartitionCa
     with catalog.database.checking() as connection:
         connection.exec_driver_sql(f"ALTER TABLE PARTITIONS MODIFY PART_NAME {narrow}")
     try:
-        found = catalog.reads.get_partition_names(TableName(*T), ByNames(("k=日", "k=a", "k=é")))
+        found = catalog.reads.get_partition_names(PartitionQuery(TableName(*T), ByNames(("k=日", "k=a", "k=é"))))
         assert found == ["k=a", "k=é"]
-        assert catalog.reads.get_partition_names(TableName(*T), ByPartialValues(("日",))) == []
+        assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T), ByPartialValues(("日",)))) == []
         with pytest.raises(NoSuchObjectException):
             catalog.reads.get_partition(TableName(*T), ["日"])
         with pytest.raises(MetaException, match="The database refuses a value"):
@@ -437,10 +444,12 @@ def test_names_that_no_statement_holds_hide_no_others(catalog: PartitionCatalog)
     long = tuple(f"dt={number}{'x' * 9_000}/hr=1" for number in range(2_000))
     for others in ((endless,), long, (*long, endless, "dt=雪/hr=1")):
         asked = ByNames(("dt=a/hr=1", *others, "dt=b/hr=2", "dt=b/hr=3"))
-        answer = catalog.reads.get_partitions(TableName(*T), asked)
+        answer = catalog.reads.get_partitions(PartitionQuery(TableName(*T), asked))
         assert [one.values for one in answer.partitions] == [["a", "1"], ["b", "2"]]
-        assert catalog.reads.get_partition_names(TableName(*T), asked) == ["dt=a/hr=1", "dt=b/hr=2"]
-    assert catalog.reads.get_partitions(TableName(*T), ByValues(("x" * 20_000_000, "1"))).partitions == []
+        assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T), asked)) == ["dt=a/hr=1", "dt=b/hr=2"]
+    assert (
+        catalog.reads.get_partitions(PartitionQuery(TableName(*T), ByValues(("x" * 20_000_000, "1")))).partitions == []
+    )
 
 
 def test_two_writers_of_one_partition(catalog: PartitionCatalog) -> None:

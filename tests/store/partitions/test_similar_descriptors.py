@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import text
 
 from hms_cache.metadata.object_names import TableName
-from hms_cache.store.contract.partitions import AllPartitions, ByNames, PartitionSelection
+from hms_cache.store.contract.partitions import AllPartitions, ByNames, PartitionQuery, PartitionSelection
 from hms_cache.store.engine.database import Database
 from hms_cache.store.installation.init import init_schema
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Order, SerDeInfo, StorageDescriptor
@@ -84,7 +84,11 @@ def test_similar_ones_are_read_and_altered_apart(empty_database: Database, tmp_p
     def wrong(expected: dict[str, StorageDescriptor]) -> list[tuple[str, str]]:
         found = []
         for how, selections in selections_of.items():
-            answers = [one for selection in selections for one in catalog.reads.get_partitions(T, selection).partitions]
+            answers = [
+                one
+                for selection in selections
+                for one in catalog.reads.get_partitions(PartitionQuery(T, selection)).partitions
+            ]
             assert len(answers) == len(expected)
             for one in answers:
                 one.sd.location = None
@@ -96,7 +100,10 @@ def test_similar_ones_are_read_and_altered_apart(empty_database: Database, tmp_p
     # Each gets what the one beside it had.
     swapped = {number: sent[str(int(number) ^ 1)] for number in sent}
     altered = [partition(number, sd=one) for number, one in swapped.items()]
-    locations = {one.values[0]: one.sd.location for one in catalog.reads.get_partitions(T, ByNames(names)).partitions}
+    locations = {
+        one.values[0]: one.sd.location
+        for one in catalog.reads.get_partitions(PartitionQuery(T, ByNames(names))).partitions
+    }
     for changed in altered:
         changed.sd.location = locations[changed.values[0]]
     catalog.writes.alter_partitions(T, altered)

@@ -18,7 +18,8 @@ from hms_cache.config import Settings
 from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import PartitionQuery
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.rows.parameters import (
     COLUMN_STATS_ACCURATE,
     accurate_columns,
@@ -74,14 +75,14 @@ WAYS: dict[str, Callable[[MetadataStore], Any]] = {
 
 def answers(store: MetadataStore) -> list[Any]:
     tables, partitions, of = store.reads.tables, store.reads.partitions, store.reads.statistics
-    asked: list[Callable[[], Any]] = [lambda: of.get_table_column_statistics(FLAT, ["a", "b"])]
+    asked: list[Callable[[], Any]] = [lambda: of.get_table_column_statistics(StatisticsQuery(FLAT, ["a", "b"]))]
     for name in (FLAT, PARTED, OTHER):
         asked.append(lambda name=name: tables.get_table(name, statistics_engine="hive"))
     for name in (PARTED, OTHER):
         asked += [
-            lambda name=name: partitions.get_partitions(name, AllPartitions()),
-            lambda name=name: of.get_partition_column_statistics(name, PARTS, ["a", "b"]),
-            lambda name=name: of.get_aggregate_statistics(name, PARTS, ["a", "b"]),
+            lambda name=name: partitions.get_partitions(PartitionQuery(name)),
+            lambda name=name: of.get_partition_column_statistics(StatisticsQuery(name, ["a", "b"]), PARTS),
+            lambda name=name: of.get_aggregate_statistics(StatisticsQuery(name, ["a", "b"]), PARTS),
         ]
     return [encoded(ask) for ask in asked]
 
@@ -89,12 +90,12 @@ def answers(store: MetadataStore) -> list[Any]:
 def claimed_and_kept(store: MetadataStore) -> Iterator[tuple[str, frozenset[str], set[str]]]:
     """Of the table and each partition: columns that are claimed to be exact, and those with statistics."""
     flat = store.reads.tables.get_table(FLAT)
-    found = store.reads.statistics.get_table_column_statistics(FLAT, ["a", "b"])
+    found = store.reads.statistics.get_table_column_statistics(StatisticsQuery(FLAT, ["a", "b"]))
     yield "flat", accurate_columns(flat.parameters), {one.colName for one in found.statsObj}
     for name in (PARTED, OTHER):
-        for one in store.reads.partitions.get_partitions(name, AllPartitions()).partitions:
+        for one in store.reads.partitions.get_partitions(PartitionQuery(name)).partitions:
             part = f"k={one.values[0]}"
-            of_part = store.reads.statistics.get_partition_column_statistics(name, [part], ["a", "b"])
+            of_part = store.reads.statistics.get_partition_column_statistics(StatisticsQuery(name, ["a", "b"]), [part])
             kept = {each.colName for each in (of_part[0].statsObj if of_part else ())}
             yield f"{name.table}/{part}", accurate_columns(one.parameters), kept
 
@@ -131,9 +132,11 @@ def test_what_is_deleted_is_claimed_no_more(
         there.store.writes.statistics.merge_column_statistics([statistics(PARTED, PARTS[1], 3)])
         for name, claimed, kept in claimed_and_kept(here.objects):
             assert claimed == kept, name
-        for of_part in here.objects.reads.statistics.get_partition_column_statistics(PARTED, PARTS, ["a", "b"]):
+        for of_part in here.objects.reads.statistics.get_partition_column_statistics(
+            StatisticsQuery(PARTED, ["a", "b"]), PARTS
+        ):
             assert {one.statsData.longStats.highValue for one in of_part.statsObj} == {100}
-        of_table = here.objects.reads.statistics.get_table_column_statistics(FLAT, ["a", "b"])
+        of_table = here.objects.reads.statistics.get_table_column_statistics(StatisticsQuery(FLAT, ["a", "b"]))
         assert {one.statsData.longStats.highValue for one in of_table.statsObj} <= {100}
 
 

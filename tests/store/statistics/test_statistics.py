@@ -16,6 +16,7 @@ from hms_cache.metadata.statistics_sketches import HyperLogLog
 from hms_cache.metadata.statistics_values import decimal_struct
 from hms_cache.store.contract.environment import Writer
 from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.rows.parameters import accurate_columns
 from hms_cache.store.schema import NOTIFICATION_LOG, PART_COL_STATS, PARTITION_PARAMS, TAB_COL_STATS, TABLE_PARAMS
@@ -118,7 +119,7 @@ def test_every_kind_comes_back_as_it_was_written(initialized_database: Database,
     catalog.create_table(keys=[], columns=COLUMNS)
     store = Statistics(catalog.context)
     store.update_table_column_statistics(of_table(*all_kinds()))
-    found = store.get_table_column_statistics(TableName(*T), [column.upper() for column, _ in COLUMNS])
+    found = store.get_table_column_statistics(StatisticsQuery(TableName(*T), [column.upper() for column, _ in COLUMNS]))
     assert found.statsObj == all_kinds()
     description = found.statsDesc
     assert (description.isTblLevel, description.catName, description.dbName, description.tableName) == (
@@ -135,7 +136,7 @@ def test_every_kind_comes_back_as_it_was_written(initialized_database: Database,
 def test_bit_vectors_are_answered_only_where_asked_for(flat: PartitionCatalog) -> None:
     store = Statistics(flat.context)
     store.update_table_column_statistics(of_table(*all_kinds()))
-    found = store.get_table_column_statistics(TableName(*T), ["a_long", "a_string", "nothing"])
+    found = store.get_table_column_statistics(StatisticsQuery(TableName(*T), ["a_long", "a_string", "nothing"]))
     assert [one.colName for one in found.statsObj] == ["a_long", "a_string"]
     assert found.statsObj[0].statsData.longStats.bitVectors is None
     assert found.statsObj[0].statsData.longStats.histogram is None
@@ -159,7 +160,7 @@ def test_an_update_replaces_and_engines_are_apart(flat: PartitionCatalog) -> Non
     store.update_table_column_statistics(of_table(longs(high=5), engine="impala"))
 
     def high(engine: str) -> list[int]:
-        found = store.get_table_column_statistics(TableName(*T), ["a_long"], engine=engine)
+        found = store.get_table_column_statistics(StatisticsQuery(TableName(*T), ["a_long"], engine))
         return [one.statsData.longStats.highValue for one in found.statsObj]
 
     assert (high("hive"), high("impala"), high("nobody")) == ([77], [5], [])
@@ -199,12 +200,14 @@ def test_statistics_of_partitions(parted: PartitionCatalog) -> None:
         [of_partition(f"DT=a/hr={hour}", longs(high=hour), longs("a_date", nulls=hour)) for hour in (2, 0, 1)]
     )
     names = [f"dt=a/hr={hour}" for hour in range(4)]
-    found = store.get_partition_column_statistics(TableName(*T), names, ["a_long", "a_date", "a_double"])
+    found = store.get_partition_column_statistics(
+        StatisticsQuery(TableName(*T), ["a_long", "a_date", "a_double"]), names
+    )
     assert [one.statsDesc.partName for one in found] == names[:3]
     assert [[each.colName for each in one.statsObj] for one in found] == [["a_date", "a_long"]] * 3
     assert [one.statsObj[1].statsData.longStats.highValue for one in found] == [0, 1, 2]
-    assert store.get_partition_column_statistics(TableName(*T), names, []) == []
-    assert store.get_partition_column_statistics(TableName(*T), ["dt=x/hr=0"], ["a_long"]) == []
+    assert store.get_partition_column_statistics(StatisticsQuery(TableName(*T), []), names) == []
+    assert store.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["a_long"]), ["dt=x/hr=0"]) == []
     accurate = parted.reads.get_partition(TableName(*T), ["a", "1"]).parameters["COLUMN_STATS_ACCURATE"]
     assert json.loads(accurate) == {"COLUMN_STATS": {"a_date": "true", "a_long": "true"}}
     assert parted.events()[1:] == [("UPDATE_PART_COL_STAT_EVENT", "t")] * 3
@@ -219,16 +222,16 @@ MANY_COLUMNS = ["a_long", *(f"c{number}" for number in range(66_000))]
 def test_more_columns_may_be_named_than_a_statement_takes(flat: PartitionCatalog) -> None:
     store = Statistics(flat.context)
     store.update_table_column_statistics(of_table(longs(), longs("a_date")))
-    found = store.get_table_column_statistics(TableName(*T), MANY_COLUMNS)
+    found = store.get_table_column_statistics(StatisticsQuery(TableName(*T), MANY_COLUMNS))
     assert [one.colName for one in found.statsObj] == ["a_long"]
 
 
 def test_more_columns_of_partitions_may_be_named_than_a_statement_takes(parted: PartitionCatalog) -> None:
     store = Statistics(parted.context)
     store.update_partition_column_statistics([of_partition("dt=a/hr=1", longs(), longs("a_date"))])
-    [found] = store.get_partition_column_statistics(TableName(*T), ["dt=a/hr=1"], MANY_COLUMNS)
+    [found] = store.get_partition_column_statistics(StatisticsQuery(TableName(*T), MANY_COLUMNS), ["dt=a/hr=1"])
     assert [one.colName for one in found.statsObj] == ["a_long"]
-    aggregated = store.get_aggregate_statistics(TableName(*T), ["dt=a/hr=1"], MANY_COLUMNS)
+    aggregated = store.get_aggregate_statistics(StatisticsQuery(TableName(*T), MANY_COLUMNS), ["dt=a/hr=1"])
     assert [one.colName for one in aggregated.colStats] == ["a_long"]
 
 
@@ -245,12 +248,12 @@ def test_the_keys_of_a_partition_may_come_in_any_order(parted: PartitionCatalog,
         else:
             store.update_partition_column_statistics(given)
     names = [f"dt=a/hr={hour}" for hour in range(4)]
-    found = store.get_partition_column_statistics(TableName(*T), names, ["a_long"])
+    found = store.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["a_long"]), names)
     lows = {one.statsDesc.partName: one.statsObj[0].statsData.longStats.lowValue for one in found}
     assert lows == {"dt=a/hr=1": 1, "dt=a/hr=2": 2, "dt=a/hr=3": 3}
     both = [of_partition("dt=a/hr=1", longs(low=-5)), of_partition("hr=1/dt=a", longs(low=-7, high=70))]
     store.update_partition_column_statistics(both)
-    [found_again] = store.get_partition_column_statistics(TableName(*T), ["dt=a/hr=1"], ["a_long"])
+    [found_again] = store.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["a_long"]), ["dt=a/hr=1"])
     assert found_again.statsObj[0].statsData.longStats.lowValue == -7
     for name, error in (
         ("hr=9/dt=a", NoSuchObjectException),
@@ -316,7 +319,7 @@ def test_what_is_no_number_bounds_nothing(catalog: PartitionCatalog, column: str
     store = Statistics(catalog.context)
     one = ColumnStatisticsObj(column, dict(COLUMNS)[column], ColumnStatisticsData(**{member: given}))
     store.update_table_column_statistics(of_table(one))
-    [found] = store.get_table_column_statistics(TableName(*T), [column]).statsObj
+    [found] = store.get_table_column_statistics(StatisticsQuery(TableName(*T), [column])).statsObj
     assert getattr(found.statsData, member) == stored
     [message] = [row.MESSAGE for row in catalog.rows(NOTIFICATION_LOG) if "UPDATE_TBL_COL_STAT" in row.EVENT_TYPE]
     assert "NaN" not in message
@@ -358,9 +361,9 @@ def test_what_is_merged_with_no_number_is_exact_no_more(
     claimed = accurate_columns({row.PARAM_KEY: row.PARAM_VALUE for row in catalog.rows(table)})
     assert claimed == {"a_long"}
     if name is None:
-        found = store.get_table_column_statistics(TableName(*T), ["a_double", "a_long"]).statsObj
+        found = store.get_table_column_statistics(StatisticsQuery(TableName(*T), ["a_double", "a_long"])).statsObj
     else:
-        [of_one] = store.get_partition_column_statistics(TableName(*T), [name], ["a_double", "a_long"])
+        [of_one] = store.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["a_double", "a_long"]), [name])
         found = of_one.statsObj
     doubles, whole = (one.statsData for one in found)
     assert (doubles.doubleStats.highValue, doubles.doubleStats.numNulls, whole.longStats.numNulls) == (
@@ -374,9 +377,10 @@ def test_deleting(flat: PartitionCatalog) -> None:
     store = Statistics(flat.context)
     store.update_table_column_statistics(of_table(longs(), longs("a_date"), longs("a_double")))
     store.delete_table_column_statistics(TableName(*T), ["A_LONG"])
-    assert [one.colName for one in store.get_table_column_statistics(TableName(*T), ["a_long", "a_date"]).statsObj] == [
-        "a_date"
-    ]
+    assert [
+        one.colName
+        for one in store.get_table_column_statistics(StatisticsQuery(TableName(*T), ["a_long", "a_date"])).statsObj
+    ] == ["a_date"]
     store.delete_table_column_statistics(TableName(*T))
     assert flat.rows(TAB_COL_STATS) == []
     with pytest.raises(NoSuchObjectException, match="Column stats doesn't exist for db=d table=t"):
@@ -410,12 +414,12 @@ def test_aggregation_over_partitions(parted: PartitionCatalog) -> None:
     store.update_partition_column_statistics(
         [of_partition(name, longs(low=i, high=10 * i, nulls=i, distinct=i + 1)) for i, name in enumerate(names)]
     )
-    found = store.get_aggregate_statistics(TableName(*T), names, ["a_long"])
+    found = store.get_aggregate_statistics(StatisticsQuery(TableName(*T), ["a_long"]), names)
     data = found.colStats[0].statsData.longStats
     assert (found.partsFound, data.lowValue, data.highValue, data.numNulls, data.numDVs) == (4, 0, 30, 6, 4)
-    assert store.get_aggregate_statistics(TableName(*T), names, []).partsFound == 0
-    assert store.get_aggregate_statistics(TableName(*T), [], ["a_long"]).colStats == []
-    assert store.get_aggregate_statistics(TableName(*T), names, ["a_long", "a_date"]).partsFound == 0
+    assert store.get_aggregate_statistics(StatisticsQuery(TableName(*T), []), names).partsFound == 0
+    assert store.get_aggregate_statistics(StatisticsQuery(TableName(*T), ["a_long"]), []).colStats == []
+    assert store.get_aggregate_statistics(StatisticsQuery(TableName(*T), ["a_long", "a_date"]), names).partsFound == 0
 
 
 def test_statistics_and_snapshots(sqlite_catalog: PartitionCatalog) -> None:
@@ -434,21 +438,21 @@ def test_statistics_and_snapshots(sqlite_catalog: PartitionCatalog) -> None:
         [of_partition(name, longs()) for name in names], writer=Writer(write_id=2, valid_write_ids=sees_two)
     )
     fits = store.get_partition_column_statistics(
-        TableName(*T), names, ["a_long"], version=ReadVersion(valid_write_ids=sees_two)
+        StatisticsQuery(TableName(*T), ["a_long"], version=ReadVersion(valid_write_ids=sees_two)), names
     )
     assert [one.isStatsCompliant for one in fits] == [True, True]
     older = store.get_partition_column_statistics(
-        TableName(*T), names, ["a_long"], version=ReadVersion(valid_write_ids=sees_one)
+        StatisticsQuery(TableName(*T), ["a_long"], version=ReadVersion(valid_write_ids=sees_one)), names
     )
     assert [one.isStatsCompliant for one in older] == [False, False]
     assert (
         store.get_aggregate_statistics(
-            TableName(*T), names, ["a_long"], version=ReadVersion(valid_write_ids=sees_two)
+            StatisticsQuery(TableName(*T), ["a_long"], version=ReadVersion(valid_write_ids=sees_two)), names
         ).partsFound
         == 2
     )
     unseen = store.get_aggregate_statistics(
-        TableName(*T), names, ["a_long"], version=ReadVersion(valid_write_ids=sees_one)
+        StatisticsQuery(TableName(*T), ["a_long"], version=ReadVersion(valid_write_ids=sees_one)), names
     )
     assert (unseen.partsFound, unseen.colStats, unseen.isStatsCompliant) == (0, [], False)
     with pytest.raises(MetaException, match="Cannot delete stats via this API for a transactional table"):
