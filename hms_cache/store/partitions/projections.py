@@ -26,7 +26,7 @@ _FIELDS = frozenset(
 """What is stored of a partition. The other fields of the struct are of answers to other requests."""
 
 _DEEPEST = 5
-"""Parts of a path. A part of one character would take some hundred bytes of memory: paths of fields have three."""
+"""Parts that a path is split into; those of fields have three. A part takes a hundred bytes and more of memory."""
 
 _LONGEST_TOLD = 200
 """Characters of a wrong path."""
