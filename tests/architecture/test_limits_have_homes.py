@@ -52,7 +52,6 @@ EXEMPT = {
     "store/engine/mysql_driver.py:LARGE_STATEMENT_BYTES": "from here on the database's own limit is asked for",
     "store/engine/mysql_rows.py:_HEADER": FORMAT,
     "store/engine/position_wire.py:_NULL": FORMAT,
-    "store/partitions/projections.py:_DEEPEST": FORMAT + ": paths of fields have three parts",
     "store/properties/selection.py:_LARGEST_NUMBER_BITS": "numbers of properties; JEXL's have 64 bits",
     "store/properties/selection.py:_LONGEST_NUMBER": "numbers of properties; JEXL's have 64 bits",
     "store/properties/serialized_maps.py:_LONGEST_TEXT_BYTES": FORMAT + " (Java's writeUTF)",

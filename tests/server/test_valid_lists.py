@@ -88,7 +88,7 @@ def test_the_path_of_a_field_is_no_tree_of_any_depth(serve: Serve, path: str) ->
     request = t.GetPartitionsRequest("hive", "d", "t", projectionSpec=t.GetProjectionsSpec(fields))
     tracemalloc.start()
     try:
-        with pytest.raises(t.MetaException, match="Invalid partition projection field") as told:
+        with pytest.raises(t.MetaException, match="Invalid partition fields in the projection spec") as told:
             link.call("get_partitions_with_specs", request=request)
         _, most_bytes = tracemalloc.get_traced_memory()
     finally:

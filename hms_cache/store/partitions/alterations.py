@@ -41,6 +41,8 @@ from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.parameters import (
     DDL_TIME,
     FAST_STATISTICS,
+    accurate_columns,
+    add_columns_to_accuracy,
     has_fast_statistics,
     remove_columns_from_accuracy,
     set_basic_statistics_accurate,
@@ -156,7 +158,12 @@ def rename_partition(
     copying_write_id = new.writeId if is_copy_wanted(table, writer.options, new.writeId) else None
     _move(context, transaction, files, row, old.partition, new, new_name, copying_write_id)
     changes = [(old, new)]
+    claimed = accurate_columns(old.partition.parameters or {}) & accurate_columns(new.parameters)
     _update_basic_statistics(context, files, table, changes, NO_OPTIONS)
+    if claimed and not accurate_columns(new.parameters):
+        # Files may have been counted anew, where nobody had counted them: they hold the same rows under either name.
+        add_columns_to_accuracy(new.parameters, claimed)
+        new.parameters = dict(sorted(new.parameters.items()))
     _drop_outdated_column_statistics(transaction, changes)
     _settle_write_id(table, old.partition, new, writer.valid_write_ids, _aborted(transaction, table, [old]))
     _store(transaction, row, changes)

@@ -6,7 +6,10 @@ Facts: `PartitionProjectionEvaluator`, `GetProjectionsSpec` (Hive 4.0.1).
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any
+
+from thrift.Thrift import TType
 
 from hms_cache.expressions.like_pattern import LikePattern, sql_pattern
 from hms_cache.input_limits import exceeded, input_limits
@@ -23,33 +26,26 @@ _FIELDS = frozenset(
 """What is stored of a partition. The other fields of the struct are of answers to other requests."""
 
 _DEEPEST = 5
-"""Parts of a path. A part of one character would take some hundred bytes of memory: paths of fields have three."""
+"""Parts that a path is split into; those of fields have three. A part takes a hundred bytes and more of memory."""
 
 _LONGEST_TOLD = 200
 """Characters of a wrong path."""
+
+_MOST_TOLD = 20
+"""Wrong paths that an exception names."""
 
 
 def project_partitions(partitions: list[Partition], projection: PartitionProjection) -> list[Partition]:
     """The partitions with only the asked fields set, and only the asked parameters.
 
     A field is named by its path (`sd.serdeInfo.serializationLib`); no fields means all. Raises MetaException for a path
-    that a partition does not have.
+    that a partition does not have, be there partitions or not.
     """
-    tree: _Tree = {}
-    for path in projection.fields:
-        branch = tree
-        parts = path.split(".", _DEEPEST)
-        if len(parts) > _DEEPEST:
-            raise MetaException(f"Invalid partition projection field: {path[:_LONGEST_TOLD]}")
-        for part in parts:
-            branch = branch.setdefault(part, {})
-    unknown = sorted(tree.keys() - _FIELDS)
-    if unknown:
-        raise MetaException(f"Invalid partition fields in the projection spec[{', '.join(unknown)}]")
+    tree = _tree(projection.fields)
     include, exclude = _like(projection.include_parameters), _like(projection.exclude_parameters)
     answer = []
     for partition in partitions:
-        kept = _kept(partition, tree, "") if tree else copy.copy(partition)
+        kept = _kept(partition, tree)
         if kept.parameters is not None and (include is not None or exclude is not None):
             kept.parameters = {
                 key: value
@@ -60,20 +56,58 @@ def project_partitions(partitions: list[Partition], projection: PartitionProject
     return answer
 
 
-def _kept(struct: Any, tree: _Tree, path: str) -> Any:
-    if not tree or struct is None:
-        return struct
+def _tree(paths: Sequence[str]) -> _Tree:
+    """The paths by their parts. A field that is asked for as a whole has an empty branch, and keeps it, whatever parts
+    of it are asked for as well."""
+    tree: _Tree = {}
+    unknown: dict[str, None] = {}
+    for path in paths:
+        parts = path.split(".", _DEEPEST)
+        if not _is_path(parts):
+            unknown[path[:_LONGEST_TOLD]] = None
+            continue
+        branch = tree
+        for part in parts[:-1]:
+            if branch.get(part) == {}:
+                break
+            branch = branch.setdefault(part, {})
+        else:
+            branch[parts[-1]] = {}
+    if unknown:
+        told = ", ".join(sorted(unknown)[:_MOST_TOLD])
+        raise MetaException(f"Invalid partition fields in the projection spec[{told}]")
+    return tree
+
+
+def _is_path(parts: Sequence[str]) -> bool:
+    """Whether a partition has a field of this path."""
+    if parts[0] not in _FIELDS:
+        return False
+    struct: Any = Partition
+    for part in parts:
+        fields = {entry[2]: entry for entry in getattr(struct, "thrift_spec", ()) if entry is not None}
+        if part not in fields:
+            return False
+        _, kind, _, description, *_ = fields[part]
+        if kind == TType.LIST:
+            kind, description = description[0], description[1]
+        struct = description[0] if kind == TType.STRUCT else None
+    return True
+
+
+def _kept(struct: Any, tree: _Tree) -> Any:
+    """A copy of a struct with only the fields of the tree set; of each of a list."""
+    if struct is None:
+        return None
     if isinstance(struct, list):
-        return [_kept(element, tree, path) for element in struct]
-    if not hasattr(struct, "thrift_spec"):
-        return struct
-    names = [entry[2] for entry in struct.thrift_spec if entry is not None]
-    for name in tree:
-        if name not in names:
-            raise MetaException(f"Invalid partition projection field: {path}{name}")
+        return [_kept(element, tree) for element in struct]
     kept = copy.copy(struct)
-    for name in names:
-        setattr(kept, name, _kept(getattr(struct, name), tree[name], f"{path}{name}.") if name in tree else None)
+    for name in (entry[2] for entry in struct.thrift_spec if entry is not None) if tree else ():
+        inner = tree.get(name)
+        if inner is None:
+            setattr(kept, name, None)
+        elif inner:
+            setattr(kept, name, _kept(getattr(struct, name), inner))
     return kept
 
 

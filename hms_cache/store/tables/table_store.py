@@ -54,12 +54,13 @@ class StoredTables(TableReads):
 
         def read(connection: Connection) -> Table:
             found = _required(carry_out(connection, table_plan(connection, *table)), table)
+            judge_table(connection, found.table, version.valid_write_ids)
             if statistics_engine is not None:
+                # Only now: of statistics that the reader must not trust, the parameters claim nothing any more.
                 found.table.colStats = with_accurate_columns(
                     self._read_column_statistics(connection, found, statistics_engine, version.valid_write_ids),
                     found.table.parameters,
                 )
-            judge_table(connection, found.table, version.valid_write_ids)
             return found.table
 
         return run_read(self._context.database, read)

@@ -469,8 +469,19 @@ WITH_SPECS = Scenario.of(
     ),
     with_specs(projectionSpec=GetProjectionsSpec(fieldList=["sd.cols.name", "values"])),
     with_specs(projectionSpec=GetProjectionsSpec(fieldList=["sd.serdeInfo.serializationLib", "values"])),
-    with_specs(projectionSpec=GetProjectionsSpec(fieldList=["missing"])),
-    with_specs(projectionSpec=GetProjectionsSpec(fieldList=["sd.missing"])),
+    [
+        with_specs(projectionSpec=GetProjectionsSpec(fieldList=fields))
+        for fields in (
+            ["missing"],
+            ["sd.missing"],
+            ["values.missing"],
+            ["sd.location.missing"],
+            ["sd", "sd.cols"],
+            ["sd.cols", "sd"],
+            ["sd.serdeInfo.name", "sd.serdeInfo"],
+            ["sd.cols.name", "sd.cols"],
+        )
+    ],
     [
         with_specs(filterSpec=GetPartitionsFilterSpec(filterMode=mode, filters=filters))
         for mode, filters in (

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.environment import Writer, environment_options
 from hms_cache.store.contract.partitions import ByValues
 from hms_cache.store.contract.statistics import StatisticsQuery
+from hms_cache.store.rows.parameters import accurate_columns
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest
 
@@ -189,3 +191,43 @@ def test_refusals(parted: StoreUnderTest) -> None:
     assert store.reads.statistics.get_partition_column_statistics(StatisticsQuery(TableName(*T), ["id"]), NAMES) == []
     with pytest.raises(ttypes.NoSuchObjectException):
         store.writes.statistics.delete_table_column_statistics(TableName(*T), ["id"])
+
+
+COUNTED = {"numFiles": "1", "totalSize": "7", "numFilesErasureCoded": "0"}
+
+
+@pytest.mark.parametrize("counted", [{}, COUNTED, {"numFiles": "1"}], ids=["never", "all", "numFiles"])
+@pytest.mark.parametrize(
+    ("claims", "kept"),
+    [
+        ('{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true","v":"true"}}', {"id", "v"}),
+        ('{"COLUMN_STATS":{"v":"true"}}', {"v"}),
+        ('{"BASIC_STATS":"true","COLUMN_STATS":{"v":"true","x":"true"}}', {"v"}),
+        ('{"BASIC_STATS":"true"}', set()),
+        (None, set()),
+    ],
+)
+def test_a_renamed_partition_claims_what_it_claimed_of_its_columns(
+    parted: StoreUnderTest, counted: dict[str, str], claims: str | None, kept: set[str]
+) -> None:
+    """Whether or not its files were counted before: by that, its statistics would never be merged or planned with."""
+    store, table = parted.store, TableName(*T)
+    store.writes.statistics.update_partition_column_statistics([of_partition("dt=a", longs(), strings())])
+    [stored] = store.reads.partitions.get_partitions(table, ByValues(("a",))).partitions
+    stored.parameters = {"COLUMN_STATS_ACCURATE": stored.parameters["COLUMN_STATS_ACCURATE"], **counted}
+    options = environment_options(ttypes.EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"}))
+    store.writes.partitions.alter_partitions(table, [stored], writer=Writer(options=options))
+    [renamed] = store.reads.partitions.get_partitions(table, ByValues(("a",))).partitions
+    assert accurate_columns(renamed.parameters) == {"id", "v"}
+    assert {name: value for name, value in renamed.parameters.items() if name in COUNTED} == counted
+    renamed.values = ["z"]
+    renamed.parameters.pop("COLUMN_STATS_ACCURATE")
+    if claims is not None:
+        renamed.parameters["COLUMN_STATS_ACCURATE"] = claims
+    store.writes.partitions.rename_partition(table, ["a"], renamed)
+    [found] = store.reads.partitions.get_partitions(table, ByValues(("z",))).partitions
+    if counted == COUNTED:  # nothing was judged: what the client says
+        kept = set(accurate_columns({"COLUMN_STATS_ACCURATE": claims or ""}))
+    assert accurate_columns(found.parameters) == kept
+    [statistics] = store.reads.statistics.get_partition_column_statistics(table, ["dt=z"], ["id", "v"])
+    assert statistics.statsObj == [longs(), strings()]
