@@ -69,6 +69,9 @@ _TOO_MANY_VALUES = re.compile(r"number of parameters must be between|\Atoo many 
 
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 
+#: A text is longer than its column may be (`text_types.LimitedText`).
+_SQLITE_CHECK = 275
+
 #: Out of memory, input/output error, disk full, cannot open, not a database.
 _SQLITE_UNAVAILABLE = frozenset({7, 10, 13, 14, 26})
 
@@ -99,6 +102,8 @@ def translate_error(context: ExceptionContext) -> None:
         raise found from original
     if context.dialect.name in ("mysql", "mariadb"):
         is_refused = bool(original.args) and original.args[0] in _MYSQL_UNCOMPARABLE
+    elif context.dialect.name == "sqlite":
+        is_refused = getattr(original, "sqlite_errorcode", None) == _SQLITE_CHECK
     else:
         is_refused = (getattr(original, "sqlstate", None) or "").startswith(_POSTGRESQL_TOO_LARGE)
     if is_refused:
