@@ -65,6 +65,10 @@ _TRANSACTION_CONTROL = frozenset({"BEGIN", "BEGIN IMMEDIATE"})
 #: than this is noticed by who asks and read row by row.
 _LONGEST_AGGREGATE_BYTES = 16 * 1024 * 1024
 
+#: What a database, or an account, may have set otherwise: figures have all their digits (15 at most before PostgreSQL
+#: 12), and its catalog spells types and expressions as they are compared.
+_POSTGRESQL_SESSION = "-c extra_float_digits=3 -c quote_all_identifiers=off"
+
 #: Added to the statement limit for the socket's own, so that the database speaks first.
 _SOCKET_MARGIN_S = 10.0
 _CHECK_SOCKET_MARGIN_S = 1.0
@@ -430,7 +434,8 @@ class Database:
             event.listen(engine, "do_connect", self._connect_postgresql(kind))
         else:
             event.listen(engine, "do_connect", make_private)
-        event.listen(engine, "connect", self._on_connect(kind))
+        # First: SQLAlchemy looks at its first connection how identifiers are quoted (ANSI_QUOTES), and goes by that.
+        event.listen(engine, "connect", self._on_connect(kind), insert=self.dialect == "mysql")
         event.listen(engine, "handle_error", translate_error)
         event.listen(engine, "before_cursor_execute", self._count)
         event.listen(engine, "after_cursor_execute", self._count_answer)
@@ -454,11 +459,14 @@ class Database:
             }, {"isolation_level": level}
         if self.dialect == "postgresql":
             limit_ms = round(self._statement_limit_s(kind) * 1000)
-            options = f"-c statement_timeout={limit_ms} -c lock_timeout={limit_ms}"
+            options = f"-c statement_timeout={limit_ms} -c lock_timeout={limit_ms} {_POSTGRESQL_SESSION}"
             given = self.url.query.get("options")
-            return {"connect_timeout": connect_s, "options": f"{given} {options}" if given else options}, {
-                "isolation_level": level
-            }
+            return {
+                "connect_timeout": connect_s,
+                # Else it is that of the database, and the driver has no letters for texts that are none of it.
+                "client_encoding": "utf8",
+                "options": f"{given} {options}" if given else options,
+            }, {"isolation_level": level}
         # No isolation level for load and write: the driver then begins nothing by itself and the listener below does.
         return {"timeout": limits.statement_timeout_s, "check_same_thread": False}, (
             {"isolation_level": level} if kind == "check" else {}

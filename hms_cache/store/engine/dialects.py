@@ -17,6 +17,7 @@ from sqlalchemy.sql.functions import FunctionElement
 
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
+from hms_cache.store.schema.text_planes import UNCOMPARABLE
 
 DialectName = Literal["sqlite", "mysql", "postgresql"]
 
@@ -48,10 +49,6 @@ _MYSQL_NOT_PRIMARY = frozenset({1836, 1047})
 #: "The server is running with the --read-only option": the same number tells of other options, too.
 _MYSQL_OPTION_PREVENTS = 1290
 
-#: A comparison of texts whose character sets do not go together: the given one has characters that the column's set,
-#: which is latin1 in Hive's own scripts, has not. The two other makes refuse such a value as one of the wrong kind.
-_MYSQL_UNCOMPARABLE = frozenset({1267, 1270, 1271})
-
 #: Statement time-out, read-only transaction (on a replica), input/output error; besides all of classes 08
 #: (connections), 53 (disk full, out of memory, too many connections) and 57P (shutdown, crash, start-up, database
 #: dropped, idle session ended).
@@ -68,6 +65,9 @@ _POSTGRESQL_TOO_LARGE = "54"
 _TOO_MANY_VALUES = re.compile(r"number of parameters must be between|\Atoo many SQL variables")
 
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
+
+#: A text is longer than its column may be (`text_types.LimitedText`).
+_SQLITE_CHECK = 275
 
 #: Out of memory, input/output error, disk full, cannot open, not a database.
 _SQLITE_UNAVAILABLE = frozenset({7, 10, 13, 14, 26})
@@ -98,7 +98,9 @@ def translate_error(context: ExceptionContext) -> None:
             context.is_disconnect = True
         raise found from original
     if context.dialect.name in ("mysql", "mariadb"):
-        is_refused = bool(original.args) and original.args[0] in _MYSQL_UNCOMPARABLE
+        is_refused = bool(original.args) and original.args[0] in UNCOMPARABLE
+    elif context.dialect.name == "sqlite":
+        is_refused = getattr(original, "sqlite_errorcode", None) == _SQLITE_CHECK
     else:
         is_refused = (getattr(original, "sqlstate", None) or "").startswith(_POSTGRESQL_TOO_LARGE)
     if is_refused:
@@ -108,7 +110,7 @@ def translate_error(context: ExceptionContext) -> None:
 def is_uncomparable(error: DataError) -> bool:
     """Whether MySQL could not compare a text with a column: no value of that column is equal to it."""
     original = error.orig
-    return original is not None and bool(original.args) and original.args[0] in _MYSQL_UNCOMPARABLE
+    return original is not None and bool(original.args) and original.args[0] in UNCOMPARABLE
 
 
 def classify(

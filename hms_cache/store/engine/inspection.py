@@ -71,7 +71,11 @@ class TableShape:
 
 
 def inspect_tables(connection: Connection) -> dict[str, TableShape]:
-    """Every table of the connection's database (PostgreSQL: of its current schema), by name as it is spelled there."""
+    """Every table of the connection's database (PostgreSQL: of its current schema), by name as it is spelled there.
+
+    Where MySQL takes names of tables for the same that differ in case (``lower_case_table_names``), in upper case, as
+    Hive spells all of its own.
+    """
     match dialect_name(connection.dialect.name):
         case "mysql":
             return _inspect_mysql(connection)
@@ -82,6 +86,11 @@ def inspect_tables(connection: Connection) -> dict[str, TableShape]:
 
 
 def _inspect_mysql(connection: Connection) -> dict[str, TableShape]:
+    ignores_case = connection.exec_driver_sql("SELECT @@lower_case_table_names").scalar_one() != 0
+
+    def spelled(table: str) -> str:
+        return table.upper() if ignores_case else table
+
     tables: dict[str, TableShape] = {}
     for table, name, column_type, nullable, default, extra, collation in _rows(
         connection,
@@ -90,7 +99,7 @@ def _inspect_mysql(connection: Connection) -> dict[str, TableShape]:
         " ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME"
         " WHERE c.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION",
     ):
-        shape = tables.setdefault(table, TableShape(table))
+        shape = tables.setdefault(spelled(table), TableShape(spelled(table)))
         # MariaDB spells "no default" of a nullable column as the word NULL, MySQL as a null.
         default_text = None if default in (None, "NULL") else str(default)
         # MySQL says DEFAULT_GENERATED of a default that is an expression.
@@ -102,7 +111,7 @@ def _inspect_mysql(connection: Connection) -> dict[str, TableShape]:
         "SELECT TABLE_NAME, INDEX_NAME, NON_UNIQUE, COLUMN_NAME, SUB_PART FROM information_schema.STATISTICS"
         " WHERE TABLE_SCHEMA = DATABASE() ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX",
     ):
-        keys.setdefault((table, key), (not non_unique, []))[1].append((name, prefix))
+        keys.setdefault((spelled(table), key), (not non_unique, []))[1].append((name, prefix))
     for (table, key), (unique, parts) in keys.items():
         columns, prefixes = zip(*parts, strict=True)
         if key == "PRIMARY":
@@ -118,7 +127,9 @@ def _inspect_mysql(connection: Connection) -> dict[str, TableShape]:
         " AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME"
         " WHERE k.TABLE_SCHEMA = DATABASE() ORDER BY k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION",
     ):
-        foreign.setdefault((table, key, referred, rule == "CASCADE"), []).append((name, referred_name))
+        foreign.setdefault((spelled(table), key, spelled(referred), rule == "CASCADE"), []).append(
+            (name, referred_name)
+        )
     for (table, key, referred, cascade), pairs in foreign.items():
         own, theirs = zip(*pairs, strict=True)
         tables[table].foreign_keys[key] = ForeignKeyShape(key, own, referred, theirs, cascade)

@@ -17,12 +17,14 @@ from pymysql.connections import Connection
 from pymysql.constants import CLIENT, COMMAND, CR, SERVER_STATUS
 from pymysql.constants.ER import NET_PACKET_TOO_LARGE
 from pymysql.converters import escape_string
+from pymysql.cursors import Cursor
 from pymysql.err import DataError, MySQLError, OperationalError
 from pymysql.protocol import OKPacketWrapper
 
 from hms_cache.computing import turns
 from hms_cache.store.engine.mysql_rows import BUFFER_BYTES, BufferedResult
 from hms_cache.store.engine.mysql_tls import REQUIRE_TLS
+from hms_cache.store.schema.text_planes import UNCOMPARABLE, comparable_parameters
 
 LONG_TEXT_CHARACTERS = 64
 """From here on seven searches of the whole text cost less than looking up each character."""
@@ -286,6 +288,38 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         return str(super().escape(obj, mapping))
 
 
+class ComparingCursor(Cursor):  # type: ignore[misc]  # the driver has no types
+    """As the driver's; a text that a column has no characters for is in no row, instead of an error of collations."""
+
+    def execute(self, query: str, args: Any = None) -> int:
+        """Sends a statement; how many rows it has answered or changed."""
+        try:
+            return int(super().execute(query, args))
+        except OperationalError as error:
+            if error.args[0] not in UNCOMPARABLE:
+                raise
+            failure = error
+        # Columns of utf8mb3 lack the characters beyond the basic plane only.
+        for plane in (2, 1):
+            comparable = comparable_parameters(query, args, plane)
+            if comparable is not None:
+                with suppress(_Uncomparable):
+                    return self._execute_comparable(query, comparable)
+        raise failure
+
+    def _execute_comparable(self, query: str, parameters: Any) -> int:
+        try:
+            return int(super().execute(query, parameters))
+        except OperationalError as error:
+            if error.args[0] in UNCOMPARABLE:
+                raise _Uncomparable from error
+            raise
+
+
+class _Uncomparable(Exception):
+    """Still not comparable."""
+
+
 def _number(buffer: bytes, at: int) -> tuple[int, int]:
     """A number of the length that it begins with, and where it ends."""
     first = buffer[at]
@@ -297,4 +331,4 @@ def _number(buffer: bytes, at: int) -> tuple[int, int]:
 
 def connect(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> MySqlConnection:
     """SQLAlchemy's `do_connect` listener: what the pool's connections are."""
-    return MySqlConnection(*arguments, **options)
+    return MySqlConnection(*arguments, **{"cursorclass": ComparingCursor, **options})

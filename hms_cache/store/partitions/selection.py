@@ -47,8 +47,8 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.direct_statements import CHARACTERS_OF_A_PACKET, DirectQuery
 from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
-from hms_cache.store.rows.comparable_texts import plane_of
 from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS
+from hms_cache.store.schema.text_planes import plane_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.values import frozen
 

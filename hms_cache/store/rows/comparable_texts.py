@@ -15,21 +15,7 @@ from sqlalchemy.exc import DataError
 
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.dialects import is_uncomparable
-
-_WITHOUT_PRINT = bytes((0x81, 0x8D, 0x8F, 0x90, 0x9D))
-"""Bytes that code page 1252 leaves open. MySQL takes them for the control characters of these numbers."""
-
-_LATIN1 = frozenset(_WITHOUT_PRINT.decode("latin-1")).union(
-    bytes(set(range(256)).difference(_WITHOUT_PRINT)).decode("cp1252")
-)
-"""The characters of MySQL's ``latin1``."""
-
-
-def plane_of(text: str) -> int:
-    """Which columns of MySQL have all its characters: 0 for all, 1 for those of ``utf8mb3``, 2 for ``utf8mb4`` only."""
-    if text.isascii() or _LATIN1.issuperset(text):
-        return 0
-    return 1 if max(text) <= "\uffff" else 2
+from hms_cache.store.schema.text_planes import plane_of
 
 
 def possible_names(connection: Connection, names: Iterable[str]) -> list[str]:

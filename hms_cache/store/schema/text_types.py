@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from sqlalchemy import String
+from typing import Any
+
+from sqlalchemy import Column, String
 from sqlalchemy.dialects import mysql
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.types import TypeEngine
 
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
 
+class LimitedText(String):
+    """Text of at most so many characters, on SQLite too: it stores any length in a ``VARCHAR``."""
+
+
+@compiles(LimitedText, "sqlite")
+def _limited_on_sqlite(element: LimitedText, compiler: Any, **keywords: Any) -> str:
+    text: str = compiler.visit_VARCHAR(element, **keywords)
+    of = keywords.get("type_expression")
+    if not isinstance(of, Column):  # of an expression
+        return text
+    return f"{text} CHECK (length({compiler.dialect.identifier_preparer.format_column(of)}) <= {element.length})"
+
+
 def string(length: int) -> TypeEngine[str]:
     """Text of at most ``length`` characters, case-sensitive, any Unicode (``utf8mb4`` on MySQL)."""
-    return String(length)
+    return LimitedText(length)
 
 
 def plane_string(length: int) -> TypeEngine[str]:
@@ -20,7 +36,7 @@ def plane_string(length: int) -> TypeEngine[str]:
     Only for the members of unique keys that would pass InnoDB's limit of 3072 bytes a key with four bytes a character.
     The database refuses a character beyond the plane; it does not replace it.
     """
-    return String(length).with_variant(
+    return LimitedText(length).with_variant(
         mysql.VARCHAR(length, charset="utf8mb3", collation="utf8mb3_bin"), *MYSQL_DIALECTS
     )
 
@@ -30,7 +46,9 @@ def word_string(length: int) -> TypeEngine[str]:
 
     Only for ASCII (principal types, privileges, identifiers) in unique keys that would pass 3072 bytes otherwise.
     """
-    return String(length).with_variant(mysql.VARCHAR(length, charset="latin1", collation="latin1_bin"), *MYSQL_DIALECTS)
+    return LimitedText(length).with_variant(
+        mysql.VARCHAR(length, charset="latin1", collation="latin1_bin"), *MYSQL_DIALECTS
+    )
 
 
 #: The usual lengths: users and databases; tables and keys; columns and partitions; everything longer.

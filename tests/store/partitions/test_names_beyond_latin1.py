@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import ByFilter, ByNames, PartitionQuery
 from hms_cache.store.engine.database import Database
+from hms_cache.store.object_store import ObjectStore
+from hms_cache.thrift_gen.hive_metastore.ttypes import UnknownDBException
 from tests.store.partitions.catalog import PartitionCatalog, partition
 
 T = TableName("hive", "d", "t")
@@ -61,3 +63,16 @@ def test_they_hide_none_of_a_filter(
         wanted = [value for value in KEPT if value < other or value == "plain"]
     names = catalog.reads.get_partition_names(PartitionQuery(T, ByFilter(text.replace("{other}", other))))
     assert sorted(names) == sorted(f"dt={value}/hr=1" for value in wanted)
+
+
+@pytest.mark.parametrize("other", ["日本", "\x80", "\U0001f600"])
+def test_nothing_is_there_of_such_a_name(database_of_any_schema: Database, tmp_path: Path, other: str) -> None:
+    """MySQL's own answer is an error of collations."""
+    catalog = PartitionCatalog(database_of_any_schema, tmp_path)
+    catalog.create_table()
+    objects = ObjectStore(catalog.context).reads
+    assert objects.tables.get_table_names(DatabaseName("hive", other)) == []
+    assert objects.tables.get_materialized_view_names("hive", other) == []
+    assert objects.constraints.get_foreign_keys("hive", (None, None), (other, None)) == []
+    with pytest.raises(UnknownDBException):
+        objects.tables.get_tables(DatabaseName("hive", other), ["t"])

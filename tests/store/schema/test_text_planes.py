@@ -1,0 +1,43 @@
+"""Texts that columns of MySQL have no characters for, in the place of which another is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hms_cache.store.schema.text_planes import comparable_parameters
+
+ZHE, FACE = "\N{CYRILLIC SMALL LETTER ZHE}", "\N{GRINNING FACE}"
+
+
+@pytest.mark.parametrize(
+    "statement", ["SELECT x WHERE a = %(a)s AND b IN (%(b)s, %(c)s)", "DELETE FROM t WHERE a = %(a)s"]
+)
+def test_texts_of_the_plane_are_replaced_and_no_others(statement: str) -> None:
+    given: dict[str, Any] = {"a": ZHE, "b": FACE, "c": "é", "d": 7}
+    beyond_basic = comparable_parameters(statement, given, 2)
+    beyond_latin1 = comparable_parameters(statement, given, 1)
+    assert beyond_basic is not None and beyond_latin1 is not None
+    assert {name for name in given if beyond_basic[name] != given[name]} == {"b"}
+    assert {name for name in given if beyond_latin1[name] != given[name]} == {"a", "b"}
+    assert beyond_latin1["a"].isascii()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT x WHERE a > %(a)s",
+        "SELECT x WHERE a <= %(a)s",
+        "SELECT x WHERE a BETWEEN %(b)s AND %(a)s",
+        "INSERT INTO t VALUES (%(a)s)",
+        "UPDATE t SET a = %(a)s WHERE b = %(b)s",
+    ],
+)
+def test_what_is_ordered_by_or_written_is_left(statement: str) -> None:
+    assert comparable_parameters(statement, {"a": ZHE, "b": "x"}, 1) is None
+
+
+def test_nothing_is_done_where_no_text_is_the_reason() -> None:
+    assert comparable_parameters("SELECT x WHERE a = %(a)s", {"a": "é"}, 1) is None
+    assert comparable_parameters("SELECT 1", None, 1) is None
