@@ -94,6 +94,7 @@ class Caching:
             self.dumping.reload(settings)
         self.cache.reading.policy = CachePolicy(cache.include, cache.exclude, cache.peers)
         self.cache.shared.forget_all()
+        self.warming.reload(settings)
 
 
 def reason_against_caching(settings: Settings) -> str | None:

@@ -80,8 +80,12 @@ class Warming:
         self._store = store
         self._lock = threading.Lock()
         self._generation: int | None = None
+        self._has_new_rules = False
+        self._outage_s = 0.0
+        """When the last outage of the database was met (monotonic)."""
         self.prewarm: Prewarm | None = None
-        """The warming up under way, or the last one. It begins anew when the cache was reset: `_lock` guards that."""
+        """The warming up under way, or the last one. It begins anew when the cache was reset or other tables may be
+        cached, and after an outage of the database: `_lock` guards that."""
         if given.warm != "off":
             most_used_before = read_most_used(self._file) if self._file is not None else ()
             self.prewarm = self._new_prewarm(most_used_before, self._reads or (None,))
@@ -113,23 +117,42 @@ class Warming:
         )
 
     def _lane(self, number: int) -> Lane | None:
-        """The lane of this number in the warming up that is under way; None: it is done by fewer lanes.
-
-        After a resync or a failover nothing is held: all is loaded again, what was used most first. That is done by
-        this process alone: those that read for the first one have ended.
-        """
+        """The lane of this number in the warming up that is under way; None: it is done by fewer lanes."""
         with self._lock:
-            generation = self._cache.shared.generation
+            reason, reads = self._reason_to_begin_anew()
             assert self.prewarm is not None
-            if self._generation is None:
-                self._generation = generation
-            elif self._generation != generation:
-                self._generation = generation
-                self.prewarm.abandon()
-                self.prewarm = self._new_prewarm(most_used(self._cache.shared), (None,))
-                _log.info("warming up begins anew: the cache was reset")
+            if reason:
+                self.prewarm.abandon(reason)
+                self.prewarm = self._new_prewarm(most_used(self._cache.shared), reads)
+                _log.info("warming up begins anew: %s", reason)
             lanes = self.prewarm.lanes
             return lanes[number] if number < len(lanes) else None
+
+    def _reason_to_begin_anew(self) -> tuple[str, Sequence[Reader | None]]:
+        """(empty: there is none, how each lane reads then). Under the lock.
+
+        After a resync, a failover or a reload nothing is held: all is loaded again, what was used most first. That is
+        done by this process alone: those that read for the first one have ended, or do so when this one ends. After an
+        outage of the database they go on where they were.
+        """
+        generation = self._cache.shared.generation
+        before, self._generation = self._generation, generation
+        if before is not None and before != generation:
+            return "the cache was reset", (None,)
+        if self._has_new_rules:
+            self._has_new_rules = False
+            return "other tables may be cached", (None,)
+        assert self.prewarm is not None
+        # Not before the poller has found that the database is there: each try is a line in the log.
+        if self.prewarm.met_outage and self._poller.current_at_s > self._outage_s:
+            return "the database is back", tuple(lane.read for lane in self.prewarm.lanes)
+        return "", ()
+
+    def reload(self, settings: Settings) -> None:
+        """Everything was dropped, and these settings say what may be loaded."""
+        with self._lock:
+            self._settings = settings.cache
+            self._has_new_rules = True
 
     def _step(self, number: int) -> float:
         if not self._poller.ensure_applied(0, _FIRST_POSITION_TIMEOUT_S):
@@ -144,9 +167,12 @@ class Warming:
             if lane.is_waiting:
                 return _WAITING_PAUSE_S
             return rest_s(time.monotonic() - started_s, processor_time_of_calls_s() - before_s)
-        assert self.prewarm is not None
-        if self.prewarm.progress().finished:
-            self._end_processes()
+        with self._lock:
+            assert self.prewarm is not None
+            if self.prewarm.met_outage:
+                self._outage_s = time.monotonic()
+            elif self.prewarm.progress().finished:
+                self._end_processes()
         return _RESET_PAUSE_S
 
     def _end_processes(self) -> None:

@@ -185,11 +185,11 @@ def receive_files(connection: Connection, count: int) -> list[int]:
     try:
         with socket.socket(fileno=os.dup(connection.fileno())) as wire:
             while len(files) < count:
-                said, some, _, _ = socket.recv_fds(
-                    wire, 1, min(FILES_AT_ONCE, count - len(files)), getattr(socket, "MSG_CMSG_CLOEXEC", 0)
-                )
+                expected = min(FILES_AT_ONCE, count - len(files))
+                said, some, _, _ = socket.recv_fds(wire, 1, expected, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
                 files += some
-                if not said or not some:
+                # At its limit the system opens a part of them, and leaves the rest out: no more will come.
+                if not said or len(some) < expected:
                     raise OSError("open files were lost on their way: this process may open no more")
     except BaseException:
         for file in files:

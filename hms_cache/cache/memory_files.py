@@ -10,6 +10,7 @@ both are equal. A file that another process hands over as an open file (`adopt`)
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import mmap
@@ -45,6 +46,9 @@ REST_S: Final = 60.0
 _LOOSE_LINKS: Final = 1_000
 """Links of files that are gone, kept until the next file is wanted; beyond them the oldest stay behind, and mislead
 nobody."""
+
+_IN_MEMORY: Final = "/memfd:"
+"""What Linux calls such files begins so."""
 
 _PIECE_BYTES: Final = 1024 * 1024
 """Compared at once: a copy of so much is made meanwhile."""
@@ -150,8 +154,7 @@ class MemoryFiles:
     def _find(self, path: Path, runs: Sequence[memoryview], places: list[int], size: int) -> mmap.mmap | None:
         """What another process, or this one, made of the same."""
         try:
-            # The link may lead to anything by now, as its maker may have ended: it must not wait for a pipe's writer.
-            file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+            file = _open_in_memory(path)
         except OSError:
             return None
         try:
@@ -254,6 +257,23 @@ _SEALS: Final = (
     if hasattr(fcntl, "F_ADD_SEALS")
     else 0
 )
+
+
+def _open_in_memory(path: Path) -> int:
+    """A file in memory that a link leads to, open for reading. Raises OSError: it leads to something else.
+
+    It may lead to anything by now, as its maker may have ended, or let go of the file and opened another one under the
+    same number. Nothing else is opened: a pipe would wait for a writer, and closing a database of SQLite again would
+    take away the locks that this process has on it.
+    """
+    found = os.open(path, os.O_PATH | os.O_CLOEXEC)  # not opened yet: what it is can be asked, no more
+    try:
+        itself = f"/proc/self/fd/{found}"
+        if not os.readlink(itself).startswith(_IN_MEMORY):
+            raise OSError(errno.EBADF, "no file in memory", str(path))
+        return os.open(itself, os.O_RDONLY | os.O_CLOEXEC)
+    finally:
+        os.close(found)
 
 
 def _target_of(file: int) -> str:

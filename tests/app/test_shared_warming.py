@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -289,3 +291,47 @@ def test_a_file_that_is_not_what_was_sent_is_not_used(tmp_path: Path, monkeypatc
         reading.callers[0].read(TABLES[:2], MemoryFiles(tmp_path, 100))
     assert memory_files_open() == before, "those that came are closed"
     reading.end()
+
+
+@contextmanager
+def _files_left(count: int) -> Iterator[None]:
+    """This process may open so many files more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = max(int(one.name) for one in Path("/proc/self/fd").iterdir()) + 1
+    taken = []
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most + count, hard))
+        with suppress(OSError):
+            while True:
+                taken.append(os.dup(0))
+        for one in taken[len(taken) - count :]:
+            os.close(one)
+        del taken[len(taken) - count :]
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        for one in taken:
+            os.close(one)
+
+
+@files_in_memory
+@pytest.mark.parametrize("count", [1, 20, 64, 65, 130])
+@pytest.mark.parametrize("left", [1, 2, 11, 64, 65, 100])
+def test_files_that_this_process_may_not_open_are_not_waited_for(count: int, left: int) -> None:
+    """One of them is for the socket itself. The system opens as many of a message as it may, and says nothing of the
+    others."""
+    ours, theirs = Pipe()
+    with ours, ThreadPoolExecutor(1) as threads:
+        sent = os.memfd_create("sent")
+        threads.submit(warming_reader._send_files, theirs, [sent] * count).result(LONG_S)
+        os.close(sent)
+        with _files_left(left):
+            receiving = threads.submit(warming_reader.receive_files, ours, count)
+            is_done = bool(wait([receiving], LONG_S).done)
+            theirs.close()
+            files = receiving.result() if receiving.exception() is None else []
+        assert is_done, "it waits for what will not come"
+        assert len(files) == (count if count < left else 0)
+        for one in files:
+            os.close(one)
+    assert not memory_files_open()

@@ -321,6 +321,12 @@ def reads() -> Iterator[tuple[str, Callable[[MetadataStore], object]]]:
             lambda store, n=name: store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, *n))),
         )
         yield (
+            f"partitions of no names {name}",
+            lambda store, n=name: store.reads.partitions.get_partitions(
+                PartitionQuery(TableName(CATALOG, *n), ByNames(()))
+            ),
+        )
+        yield (
             f"limit {name}",
             lambda store, n=name: store.reads.partitions.get_partition_names(
                 PartitionQuery(TableName(CATALOG, *n), AllPartitions(), 2)
@@ -361,6 +367,7 @@ def compare(server: Server) -> None:
         expected = encoded(lambda ask=ask: ask(server.objects))
         for _ in range(2):
             assert encoded(lambda ask=ask: ask(server.store)) == expected, label
+    assert Reason.BROKEN not in server.reasons(), "what is held was dropped, since it could not be read"
     invariants.check(server.cache.shared)
 
 

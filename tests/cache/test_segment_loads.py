@@ -66,6 +66,11 @@ def hour(which: int, at: int) -> Callable[[MetadataStore], Any]:
 READS: list[Callable[[MetadataStore], Any]] = [
     *(day(which) for which in range(len(DAYS))),
     *(hour(which, which % (HOURS + 1)) for which in range(len(DAYS))),
+    # Selections of nothing, which touch no segment at all.
+    lambda store: store.reads.partitions.get_partitions(PartitionQuery(T, ByNames(()))),
+    lambda store: store.reads.partitions.get_partitions(PartitionQuery(T, ByFilter('dt = "a" and dt = "b"'))),
+    lambda store: store.reads.partitions.get_partition_count(PartitionQuery(T, ByFilter('dt < "a" and dt > "b"'))),
+    lambda store: store.reads.partitions.get_partition_values(PartitionQuery(T, ByNames(())), ["hr"]),
     lambda store: store.reads.partitions.get_partition_names(PartitionQuery(T, ByPartialValues((DAYS[4], "")))),
     lambda store: store.reads.partitions.get_partitions(
         PartitionQuery(T, ByNames((f"dt={DAYS[0]}/hr=1", f"dt={DAYS[7]}/hr=5", f"dt={DAYS[7]}/hr=99")))
@@ -83,6 +88,7 @@ def compare(server: Server) -> None:
     for number, ask in enumerate(READS):
         expected = encoded(lambda ask=ask: ask(server.objects))
         assert encoded(lambda ask=ask: ask(server.store)) == expected, number
+    assert Reason.BROKEN not in server.reasons(), "what is held was dropped, since it could not be read"
     invariants.check(server.cache.shared)
 
 

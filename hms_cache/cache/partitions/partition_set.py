@@ -345,9 +345,10 @@ class PartitionSet:
         return SelectedPartitions.of(segment.select_names(some) for segment, some in self._by_segment(names))
 
     def _by_segment(self, names: Iterable[str]) -> Iterator[tuple[Segment, Iterable[str]]]:
-        if not self.is_segmented:
+        if len(self.segments) == 1:
             yield self.segments[0], names
             return
+        # Several; or none, of what a selection that touches nothing was narrowed to.
         ordered = sorted(set(names))
         starts = [0, *(bisect_left(ordered, first) for first in self._firsts[1:]), len(ordered)]
         for at, one in enumerate(self.segments):

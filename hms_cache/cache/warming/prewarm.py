@@ -85,6 +85,8 @@ class Prewarm:
         self._finished = False
         self.ended_early = ""
         """Why it ended before everything was loaded; empty: it did not."""
+        self.met_outage = False
+        """Whether that was because the database was away."""
         self.lanes = tuple(
             Lane(self, number, read, None if number else self._plan()) for number, read in enumerate(reads)
         )
@@ -131,7 +133,7 @@ class Prewarm:
             self._at_work -= 1
             if self._finished or (self._at_work and not outage):
                 return
-            self._finished = True
+            self._finished, self.met_outage = True, bool(outage)
             self.ended_early = self.ended_early or outage
         if outage:
             _log.warning("warming up ends early: %s", outage)
@@ -139,11 +141,11 @@ class Prewarm:
         give_back_freed_memory()  # of the rows that were read
         _log.info("warmed up: %d of %s tables", self._done, self._total)
 
-    def abandon(self) -> None:
-        """Ends it: what it has loaded is no longer held."""
+    def abandon(self, reason: str) -> None:
+        """Ends it: another one takes its place."""
         with self._lock:
             self._finished = True
-            self.ended_early = self.ended_early or "the cache was reset"
+            self.ended_early = self.ended_early or reason
 
     def is_full(self) -> bool:
         """Whether it has filled its part of the budget."""
@@ -215,7 +217,8 @@ class Lane:
     ) -> None:
         self._prewarm = prewarm
         self._number = number
-        self._read = read
+        self.read = read
+        """How it reads tables; None: by this process."""
         self._names = names
         self._partitions: deque[TableName] = deque()
         """Tables of the last batch whose partitions are next."""
@@ -230,7 +233,7 @@ class Lane:
         try:
             batch = self._next_batch()
             if batch:
-                self._prewarm.load(batch, self._read if batch[0].facet in _OF_TABLES else None)
+                self._prewarm.load(batch, self.read if batch[0].facet in _OF_TABLES else None)
         except DatabaseUnavailable as error:
             self._has_left = True
             self._prewarm.leave(str(error))

@@ -10,6 +10,8 @@ import pickle
 import random
 import re
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -225,6 +227,27 @@ def test_a_name_that_leads_elsewhere_is_not_followed(kind: str, tmp_path: Path) 
     if kind != "directory":  # whoever comes next finds the new one
         last = MemoryFiles(tmp_path, 100)
         assert last.hold(SOME) is not None and (last.made, last.found) == (0, 1)
+
+
+def test_a_name_that_leads_to_the_database_takes_no_locks_away(tmp_path: Path) -> None:
+    """SQLite's locks are the process's: closing the file once, however it was opened, takes all of them away, and two
+    processes would write at once. A number of an open file is another file's once its owner has let go of it."""
+    links = tmp_path / "links"
+    links.mkdir()
+    assert MemoryFiles(links, 100).hold(SOME) is not None
+    gc.collect()
+    (link,) = links.iterdir()
+    database = tmp_path / "database"
+    database.write_bytes(bytes(100))
+    with database.open("r+b") as opened:
+        link.unlink()
+        link.symlink_to(f"/proc/{os.getpid()}/fd/{opened.fileno()}")
+        fcntl.lockf(opened, fcntl.LOCK_EX)
+        files = MemoryFiles(links, 100)
+        assert files.hold(SOME) is not None and (files.made, files.found) == (1, 0)
+        another = "import fcntl, sys; fcntl.lockf(open(sys.argv[1], 'r+b'), fcntl.LOCK_EX | fcntl.LOCK_NB)"
+        ran = subprocess.run([sys.executable, "-c", another, str(database)], capture_output=True, timeout=60)
+        assert b"BlockingIOError" in ran.stderr
 
 
 def test_without_a_directory_it_is_this_processes_alone(tmp_path: Path) -> None:

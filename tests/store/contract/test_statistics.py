@@ -8,7 +8,7 @@ import pytest
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import Writer, environment_options
-from hms_cache.store.contract.partitions import ByValues
+from hms_cache.store.contract.partitions import ByValues, PartitionQuery
 from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.rows.parameters import accurate_columns
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -213,11 +213,11 @@ def test_a_renamed_partition_claims_what_it_claimed_of_its_columns(
     """Whether or not its files were counted before: by that, its statistics would never be merged or planned with."""
     store, table = parted.store, TableName(*T)
     store.writes.statistics.update_partition_column_statistics([of_partition("dt=a", longs(), strings())])
-    [stored] = store.reads.partitions.get_partitions(table, ByValues(("a",))).partitions
+    [stored] = store.reads.partitions.get_partitions(PartitionQuery(table, ByValues(("a",)))).partitions
     stored.parameters = {"COLUMN_STATS_ACCURATE": stored.parameters["COLUMN_STATS_ACCURATE"], **counted}
     options = environment_options(ttypes.EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"}))
     store.writes.partitions.alter_partitions(table, [stored], writer=Writer(options=options))
-    [renamed] = store.reads.partitions.get_partitions(table, ByValues(("a",))).partitions
+    [renamed] = store.reads.partitions.get_partitions(PartitionQuery(table, ByValues(("a",)))).partitions
     assert accurate_columns(renamed.parameters) == {"id", "v"}
     assert {name: value for name, value in renamed.parameters.items() if name in COUNTED} == counted
     renamed.values = ["z"]
@@ -225,9 +225,9 @@ def test_a_renamed_partition_claims_what_it_claimed_of_its_columns(
     if claims is not None:
         renamed.parameters["COLUMN_STATS_ACCURATE"] = claims
     store.writes.partitions.rename_partition(table, ["a"], renamed)
-    [found] = store.reads.partitions.get_partitions(table, ByValues(("z",))).partitions
+    [found] = store.reads.partitions.get_partitions(PartitionQuery(table, ByValues(("z",)))).partitions
     if counted == COUNTED:  # nothing was judged: what the client says
         kept = set(accurate_columns({"COLUMN_STATS_ACCURATE": claims or ""}))
     assert accurate_columns(found.parameters) == kept
-    [statistics] = store.reads.statistics.get_partition_column_statistics(table, ["dt=z"], ["id", "v"])
+    [statistics] = store.reads.statistics.get_partition_column_statistics(StatisticsQuery(table, ["id", "v"]), ["dt=z"])
     assert statistics.statsObj == [longs(), strings()]

@@ -10,7 +10,7 @@ from sqlalchemy import insert, select, text
 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store import schema
-from hms_cache.store.contract.partitions import ByFilter
+from hms_cache.store.contract.partitions import ByFilter, PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_read, run_write
 from hms_cache.store.installation.check import check_schema
@@ -64,7 +64,7 @@ def exercise(database: Database, directory: Path) -> None:
     catalog = PartitionCatalog(database, directory)
     catalog.create_table(parameters={"k": "\\ ' \""})
     catalog.writes.add_partitions(T, [partition("a'\\\"", "1"), partition("b", "2")])
-    assert catalog.reads.get_partition_names(T, ByFilter("hr > 1")) == ["dt=b/hr=2"]
+    assert catalog.reads.get_partition_names(PartitionQuery(T, ByFilter("hr > 1"))) == ["dt=b/hr=2"]
     assert catalog.reads.get_partition(T, ["a'\\\"", "1"]).values == ["a'\\\"", "1"]
     client = TxnClient(store_of(database), database)
     first, second = client.open(), client.open()
