@@ -27,6 +27,7 @@ OF_NO_OBJECT = frozenset(
     {
         # columns, constraints, partitions, functions and what stands beside the catalog
         *("colName", "colNames", "colNamespace", "col_name", "col_names", "columnName", "column_name", "fk_name"),
+        "index_name",
         *("fkcolumn_name", "nn_name", "pk_name", "pkcolumn_name", "uk_name", "constraintname", "partName", "partNames"),
         *("part_name", "part_names", "partitionName", "partitionname", "partitionnames", "partname", "funcName"),
         *("functionName", "className", "clusterNamespace", "nameSpace", "connectorName", "connector_name"),

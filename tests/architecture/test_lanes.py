@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from hms_cache.server.calls import Kind
-from hms_cache.server.handlers.table import all_handlers
+from hms_cache.server.handlers.table import METHODS_NOT_SERVED, all_handlers
 from hms_cache.server.lanes import _METHODS, LANES, Lane
 from hms_cache.wire import METHODS
 
@@ -15,7 +15,7 @@ def test_every_method_that_may_need_the_database_has_one_lane() -> None:
     assert set(LANES) == {name for name, handler in handlers.items() if handler.kind is not Kind.LOCAL}
     counted = Counter(name for names in _METHODS.values() for name in names.split())
     assert [name for name, times in counted.items() if times > 1] == []
-    assert set(METHODS) - set(LANES) - set(handlers) == {name for name in METHODS if "index" in name}, "Hive 2's"
+    assert set(METHODS) - set(LANES) - set(handlers) == METHODS_NOT_SERVED
 
 
 def test_what_keeps_locks_and_transactions_alive_is_in_their_lane() -> None:

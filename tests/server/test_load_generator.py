@@ -34,7 +34,7 @@ def test_a_refusal_ends_the_run(serve: Serve) -> None:
         operation("get_table", dbname="d", tbl_name="none"),
         operation("get_table_req", req=ttypes.GetTableRequest("d", "t")),
         operation("drop_table", dbname="d", name="none", deleteData=False),
-        operation("get_indexes", db_name="d", tbl_name="t", max_indexes=1),
+        operation("drop_index_by_name", db_name="d", tbl_name="t", index_name="i", deleteData=False),
     ]
     for one in refused:
         with pytest.raises(RuntimeError, match="the call failed"):

@@ -72,8 +72,9 @@ _METHODS: tuple[tuple[Rule, str], ...] = (
         Rule(Way.MEMBER),
         """
         cache_file_metadata check_lock clear_file_metadata get_current_notificationEventId get_file_metadata
-        get_file_metadata_by_expr get_latest_txnid_in_conflict get_metastore_db_uuid get_open_txns get_open_txns_req
-        get_type_all heartbeat heartbeat_txn_range put_file_metadata unlock
+        get_file_metadata_by_expr get_index_by_name get_index_names get_indexes get_latest_txnid_in_conflict
+        get_metastore_db_uuid get_open_txns get_open_txns_req get_type_all heartbeat heartbeat_txn_range
+        put_file_metadata unlock
 """,
     ),
     (Rule(Way.TRANSACTION), "abort_txn commit_txn open_txns"),

@@ -1,5 +1,5 @@
-"""What queries report (runtime statistics, replication metrics, changed rows), named types, the database's UUID, and
-file metadata, which no database but HBase ever kept."""
+"""What queries report (runtime statistics, replication metrics, changed rows), named types, the database's UUID,
+file metadata, which no database but HBase ever kept, and indexes, which are no more."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ClearFileMetadataResult,
     GetFileMetadataByExprResult,
     GetFileMetadataResult,
+    Index,
     MetaException,
+    NoSuchObjectException,
     PutFileMetadataResult,
     ReplicationMetricList,
     RuntimeStat,
@@ -80,6 +82,26 @@ def drop_type(call: Call, arguments: methods.drop_type_args) -> bool:
 def get_type_all(call: Call, arguments: methods.get_type_all_args) -> None:
     """Hive's answer, from 2.3 to 4.1."""
     raise MetaException("Not yet implemented")
+
+
+@handlers.local("get_indexes")
+def get_indexes(call: Call, arguments: methods.get_indexes_args) -> list[Index]:
+    """None: Hive has no indexes since 3.0. Hive 2 asks for those of each table of a query of MapReduce while
+    `hive.optimize.index.filter` is on, without which it pushes no filter down to ORC, and fails if it is not answered.
+    It makes no difference to Hive 2's own metastore whether there is such a table.
+    """
+    return []
+
+
+@handlers.local("get_index_names")
+def get_index_names(call: Call, arguments: methods.get_index_names_args) -> list[str]:
+    return []
+
+
+@handlers.local("get_index_by_name")
+def get_index_by_name(call: Call, arguments: methods.get_index_by_name_args) -> Index:
+    name = f"{arguments.db_name}.{arguments.tbl_name}"
+    raise NoSuchObjectException(f"{name} has no index {arguments.index_name}: Hive has none since 3.0")
 
 
 @handlers.local("get_file_metadata")

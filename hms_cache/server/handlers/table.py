@@ -26,12 +26,9 @@ from hms_cache.server.handlers import (
     transactions,
 )
 
-METHODS_NOT_SERVED = frozenset(
-    {"add_index", "alter_index", "drop_index_by_name", "get_index_by_name", "get_index_names", "get_indexes"}
-)
+METHODS_NOT_SERVED = frozenset({"add_index", "alter_index", "drop_index_by_name"})
 """Methods of the protocol that are answered with UNKNOWN_METHOD, as every Hive since 3.0 does: indexes were taken out
-of Hive (HIVE-18448), with their tables. Clients of 2.3 that ask for the indexes of a table (no query does) get the
-same answer from a Hive 3 or 4 metastore.
+of Hive (HIVE-18448), with their tables. Whoever asks for indexes is told that there are none.
 """
 
 _MODULES: tuple[HandlerTable, ...] = (

@@ -6,6 +6,7 @@ import pytest
 from hmsclient import HMSClient
 from hmsclient.genthrift.hive_metastore import ttypes
 from hmsclient.hmsclient import INPUT_FORMAT, OUTPUT_FORMAT, SIMPLE_SERDE
+from thrift.Thrift import TApplicationException
 
 from tests.clients.conftest import ServerStarter
 
@@ -76,6 +77,20 @@ def test_dropping_partitions(client: HMSClient) -> None:
     # What drop_all_partitions means to do; in hmsclient 0.1.1 it forgets an argument of its own get_partition_names.
     client.drop_partitions("shop", "orders", client.get_partition_names("shop", "orders", -1))
     assert client.get_partition_names("shop", "orders", -1) == []
+
+
+def test_there_are_no_indexes(client: HMSClient) -> None:
+    """Hive 2 asks for those of each table of a query of MapReduce while hive.optimize.index.filter is on: without an
+    answer the query fails. That nothing makes one is answered as since Hive 3."""
+    create_table(client)
+    for table in ("orders", "absent"):
+        assert client.get_indexes("shop", table, -1) == []
+        assert client.get_index_names("shop", table, -1) == []
+        with pytest.raises(ttypes.NoSuchObjectException, match=f"shop.{table} has no index by_name"):
+            client.get_index_by_name("shop", table, "by_name")
+    with pytest.raises(TApplicationException, match="Invalid method name: 'add_index'"):
+        client.add_index(ttypes.Index(indexName="by_name", dbName="shop", origTableName="orders"), None)
+    assert client.get_all_tables("shop") == ["orders"]
 
 
 def test_the_notification_id_counts_each_change(client: HMSClient) -> None:
