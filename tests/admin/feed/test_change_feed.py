@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -256,6 +257,34 @@ def test_heartbeats_carry_the_place(running: Running) -> None:
         for _ in range(3):
             assert listener.step() is None
         assert listener.positions == 3
+
+
+def test_the_place_moves_on_while_every_event_is_left_out(tmp_path: Path) -> None:
+    """Events come without a pause, none of which this listener wants: silence would cut it off, and its place be cleaned
+    away."""
+    running = Running(tmp_path, admin__listener_heartbeat_s=1, events__poll_interval_s=0.1)
+    heard = threading.Event()
+
+    def write() -> None:
+        while not heard.is_set():
+            make_database(running, "busy")
+            running.client.drop_database("busy", False, False)
+
+    try:
+        with closing(Listener(running, database="quiet")) as listener, ThreadPoolExecutor(1) as thread:
+            assert listener.step() is None
+            first = listener.last_id
+            writing = thread.submit(write)
+            try:
+                while listener.last_id == first:
+                    assert listener.step() is None
+            finally:
+                heard.set()
+            writing.result()
+            with closing(Listener(running, last_id=listener.last_id)) as again:
+                assert again.status == 200
+    finally:
+        running.close()
 
 
 def test_a_slow_one_is_told_and_others_are_not_kept(tmp_path: Path) -> None:
