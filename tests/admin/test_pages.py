@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -332,6 +335,43 @@ ODD_NAMES = (
     "%00",
     "a%26b=c",
 )
+
+
+def test_a_page_that_is_handed_on_has_the_headers_of_a_page(tmp_path: Path) -> None:
+    """Which worker a browser's connection comes to is chance: what it may do with a page must not be."""
+    with ExitStack() as stack:
+        workers = [stack.enter_context(closing(Running(tmp_path, Siblings(index, 2, tmp_path)))) for index in range(2)]
+        for page, method, form in itertools.product(PAGES, ("GET", "HEAD"), ("html", "json")):
+            asked = f"{PATHS.get(page.path, page.path)}?format={form}"
+            found = [headers_of(worker, method, asked) for worker in workers]
+            assert found[0] == found[1], (method, asked)
+            assert found[0]["vary"] == "Accept" and "content-security-policy" in found[0]
+
+
+def headers_of(running: Running, method: str, path: str) -> dict[str, str]:
+    """But for the date and the length, which follows the moment."""
+    with urllib.request.urlopen(urllib.request.Request(running.management + path, method=method), timeout=30) as answer:
+        named = {name.lower(): value for name, value in answer.headers.items()}
+    return {name: value for name, value in named.items() if name not in ("date", "content-length")}
+
+
+def test_links_of_a_page_lead_to_its_table_at_each_worker(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        workers = [stack.enter_context(closing(Running(tmp_path, Siblings(index, 2, tmp_path)))) for index in range(2)]
+        for name in ODD_NAMES:
+            path = f"/table/shop.{quote(name, safe='%')}"
+            status, text = workers[0].ask(f"{path}?format=html")
+            if status == 404:  # no table's name
+                continue
+            title = text.partition("<h1>")[2].partition("</h1>")[0]
+            links = re.findall(r'href="(/table/[^"]*)"', text)
+            assert len(links) == 2, name
+            compared = workers[0].ask(f"{path}/compare?format=html", TOKEN, post=True)[1]
+            assert re.findall(r'href="(/table/[^"]*)"', compared) == links, name
+            for number, link in enumerate(links):
+                status, there = workers[0].ask(f"{unescape(link)}&format=html")
+                assert (status, there.partition("<h1>")[2].partition("</h1>")[0]) == (200, title), link
+                assert f'{link}" aria-current="page">worker {number}</a>' in there, link
 
 
 def test_workers_give_one_answer_whatever_a_table_is_called(tmp_path: Path) -> None:
