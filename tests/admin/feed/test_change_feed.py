@@ -260,8 +260,7 @@ def test_heartbeats_carry_the_place(running: Running) -> None:
 
 
 def test_the_place_moves_on_while_every_event_is_left_out(tmp_path: Path) -> None:
-    """Events come without a pause, none of which this listener wants: silence would cut it off, and its place be cleaned
-    away."""
+    """Events come without a pause, none of which it wants: silence would cut it off, and its place be cleaned away."""
     running = Running(tmp_path, admin__listener_heartbeat_s=1, events__poll_interval_s=0.1)
     heard = threading.Event()
 
