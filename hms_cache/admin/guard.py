@@ -122,9 +122,7 @@ class Guard:
         self._refused()
         status, text = problem
         more = {"WWW-Authenticate": CHALLENGE} if status == 401 else {}
-        await PlainTextResponse(f"{text}\n", status, {"Connection": "close", **more})(
-            scope, receive, _protecting(send)
-        )
+        await PlainTextResponse(f"{text}\n", status, {"Connection": "close", **more})(scope, receive, _protecting(send))
 
     async def _problem(self, scope: Scope) -> tuple[int, str] | None:
         """Status and sentence of a refusal."""

@@ -19,13 +19,16 @@ import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 from pydantic import TypeAdapter
 
+from hms_cache.admin.pages.overview import MEANINGS
 from hms_cache.admin.pages.routes import PAGES, Page
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.status import ServerStatus
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.prewarm import most_used
 from tests.admin.running import TOKEN, Running
 from tests.admin.test_commands import new_partition, new_table, read_all
 
+OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 PATHS = {"/table/{name}": "/table/shop.sales"}
 #: Elements without an end.
 VOID = {"meta", "link", "br", "img", "input", "line", "circle", "polyline", "rect"}
@@ -128,6 +131,12 @@ def test_the_overview_shows_reads_calls_and_charts(running: Running) -> None:
     text = as_html(running, "/")
     assert "create_table" in text and "answered from memory" in text
     assert running.ask("/?format=html")[1].count("<svg") >= 6
+
+
+def test_every_outcome_of_a_read_is_explained() -> None:
+    documented = set(re.findall(r"^\| `(\w+)` \| (?:memory|database) \|", OPERATIONS.read_text(), re.MULTILINE))
+    assert documented == {reason.value for reason in Reason}
+    assert set(MEANINGS) == set(Reason) and all(MEANINGS.values())
 
 
 def test_events_show_position_durations_and_rates(running: Running) -> None:
