@@ -192,13 +192,15 @@ def test_the_first_process_of_a_container_is_stopped_while_it_starts(command: tu
     """To it the kernel hands on no signal that it has not asked for."""
     if not is_first_process_possible():
         pytest.skip("no process of a namespace of its own can be started here (unshare)")
-    os.mkfifo(tmp_path / "c.toml")
-    program = [sys.executable, "-c", "from hms_cache.cli.main import main; main()", *command, "--config", "c.toml"]
+    (tmp_path / "secret").write_text("#!/bin/sh\ntouch asked\nuntil [ -e go ]; do sleep 0.02; done\necho a secret\n")
+    (tmp_path / "secret").chmod(0o755)
+    given = (*command, "--set", "admin.token_command=./secret")
+    program = [sys.executable, "-c", "from hms_cache.cli.main import main; main()", *given]
     outer = subprocess.Popen([*FIRST_PROCESS, *program], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
     try:
-        with (tmp_path / "c.toml").open("w"):  # when both ends are open, it is reading its configuration
-            inner = int(Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text())
-            os.kill(inner, signal.SIGTERM)
+        wait_until((tmp_path / "asked").exists, "it reads its configuration")
+        os.kill(int(Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text()), signal.SIGTERM)
+        (tmp_path / "go").touch()
         assert outer.stdout is not None and outer.stdout.readline() == "", "it went on"
         assert outer.wait(PATIENCE_S) == 128 + signal.SIGTERM
     finally:
