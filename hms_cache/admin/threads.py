@@ -1,0 +1,16 @@
+"""Threads for what may take long: pages and probes share forty, and none of them may wait for a command to end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+async def on_own_thread(function: Callable[Given, Found], *arguments: Given.args) -> Found:
+    """Runs it beside those forty. Whoever calls this has a limit of its own."""
+    return await to_thread.run_sync(function, *arguments, limiter=CapacityLimiter(1))
