@@ -32,7 +32,7 @@ def _base_url(_: click.Context, __: click.Parameter, value: str) -> str:
     try:
         parts = urlsplit(value)
         usable = parts.scheme in ("http", "https") and parts.hostname and not (parts.query or parts.fragment)
-        _ = parts.port
+        parts.port  # noqa: B018 - raises for what is none
     except ValueError:
         usable = False
     if not usable or "@" in parts.netloc:
