@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -23,6 +22,7 @@ from hms_cache.admin.pages.routes import page_routes
 from hms_cache.admin.siblings import METRICS_TIMEOUT_S, PASSED_ON, Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.admin.status import impala_metrics, known_log_end, server_status
+from hms_cache.admin.threads import on_own_thread
 from hms_cache.admin.worker_choice import merged_metrics, on_chosen_worker
 
 _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
@@ -43,7 +43,7 @@ def build_application(
         return PlainTextResponse("alive\n")
 
     async def readyz(_: Request) -> Response:
-        found = await run_in_threadpool(readiness, sources, probe)
+        found = await on_own_thread(readiness, sources, probe)  # admin.max_connections at most
         return PlainTextResponse(f"{found.reason}\n", 200 if found.ready else 503)
 
     sources.metrics.database.reachable.set_function(lambda: float(probe.known_error() is None))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -11,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from hms_cache.admin.access import refusal, who
+from hms_cache.admin.commands.subject import CommandError, whole_number
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.errors import DatabaseUnavailableError
@@ -30,7 +32,8 @@ class EventRoutes:
     async def command(self, request: Request) -> Response:
         """The status afterwards; of several workers, this one's, with what each of the others said.
 
-        409 when the command is not legal now, 502 when it was carried out here and not by every other worker.
+        400 for a bad event id, 409 when the command is not legal now, 503 when the database does not answer, 502 when
+        it was carried out here and not by every other worker.
         """
         refused = await refusal(self._sources, request)
         if refused is not None:
@@ -39,7 +42,7 @@ class EventRoutes:
         if poller is None:
             return PlainTextResponse(f"there is no cache: {self._sources.cache_off_reason}\n", 409)
         own = await run_in_threadpool(self._carry_out, poller, request)
-        others = await self._siblings.ask_all(request) if own.status_code != 404 else {}
+        others = await self._siblings.ask_all(request) if own.status_code not in (400, 404) else {}
         if not others:
             return own
         answers = {str(self._siblings.own_index): _told(own.status_code, bytes(own.body).decode())}
@@ -54,10 +57,16 @@ class EventRoutes:
         operation = self._sources.operations.begin("command", f"events {name}", str(request.query_params), by)
         outcome = "ok"
         try:
-            if not _run(poller, name, request.query_params.get("event_id", "")):
+            if not _run(poller, name, request.query_params):
                 outcome = "no such command"
                 return PlainTextResponse("no such command: pause, resume, resync, seek and skip are\n", 404)
-        except (IllegalPollerCommand, DatabaseUnavailableError, ValueError) as error:
+        except CommandError as error:
+            outcome = str(error)
+            return PlainTextResponse(f"{error}\n", 400)
+        except DatabaseUnavailableError as error:
+            outcome = str(error)
+            return PlainTextResponse(f"{error}\n", 503)
+        except (IllegalPollerCommand, ValueError) as error:
             outcome = str(error)
             return PlainTextResponse(f"{error}\n", 409)
         finally:
@@ -75,14 +84,21 @@ def _told(status: int, text: str) -> dict[str, Any]:
     return {"ok": False, "status": "UNREACHED" if status == 0 else "REFUSED", "reason": text.strip()}
 
 
-def _run(poller: Poller, name: str, event_id: str) -> bool:
-    """Whether there is such a command. Raises ``IllegalPollerCommand``, ``ValueError`` for a bad event id."""
+def _run(poller: Poller, name: str, parameters: Mapping[str, str]) -> bool:
+    """Whether there is such a command.
+
+    Raises ``IllegalPollerCommand``, ``CommandError`` for what is no event's id, ``ValueError`` for one that the log
+    does not lead to, ``DatabaseUnavailableError``.
+    """
     plain = {"pause": poller.pause, "resume": poller.resume, "resync": poller.resync}
     with_event = {"seek": poller.seek, "skip": poller.skip}
     if name in plain:
         plain[name]()
     elif name in with_event:
-        with_event[name](int(event_id))
+        event_id = whole_number(parameters, "event_id")
+        if event_id is None:
+            raise CommandError(f"{name} needs event_id=N")
+        with_event[name](event_id)
     else:
         return False
     return True

@@ -27,6 +27,19 @@ from hms_cache.config.sections import AdminSettings
 #: No command has a body. This much may be sent all the same; a browser's empty form is a few bytes.
 LARGEST_BODY_BYTES = 64 * 1024
 
+#: Pages load nothing and run nothing, are shown in no page of another site, and send forms to this server only.
+_CONTENT_POLICY = (
+    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; base-uri 'none';"
+    " frame-ancestors 'none'"
+)
+
+_PROTECTION = (
+    (b"content-security-policy", _CONTENT_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"vary", b"Accept"),
+)
+"""Headers of every answer. They are given here and not by pages: a page may be another worker's, handed on."""
+
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 _FOR_PROBES = frozenset({"/livez", "/readyz"})
@@ -104,12 +117,12 @@ class Guard:
             return
         problem = await self._problem(scope) if scope.get("client") else None
         if problem is None:
-            await self._app(scope, receive, _masking(send))
+            await self._app(scope, receive, _masking(_protecting(send)))
             return
         self._refused()
         status, text = problem
         more = {"WWW-Authenticate": CHALLENGE} if status == 401 else {}
-        await PlainTextResponse(f"{text}\n", status, {"Connection": "close", **more})(scope, receive, send)
+        await PlainTextResponse(f"{text}\n", status, {"Connection": "close", **more})(scope, receive, _protecting(send))
 
     async def _problem(self, scope: Scope) -> tuple[int, str] | None:
         """Status and sentence of a refusal."""
@@ -150,6 +163,17 @@ def _comes_from_us(headers: dict[str, list[str]], host: str) -> bool:
         if parts.scheme not in ("http", "https") or parts.netloc.lower() != host.strip().lower():
             return False
     return True
+
+
+def _protecting(send: Send) -> Send:
+    """Answers tell browsers what they may do with them."""
+
+    async def protected(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            message = {**message, "headers": [*message.get("headers", ()), *_PROTECTION]}
+        await send(message)
+
+    return protected
 
 
 def _masking(send: Send) -> Send:

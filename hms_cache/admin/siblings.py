@@ -19,6 +19,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 
 from hms_cache.admin.access import who
+from hms_cache.admin.threads import on_own_thread
 from hms_cache.values import frozen
 
 #: A sibling that does not take a connection or answer a page by then is called unreached.
@@ -145,13 +146,13 @@ async def _stream(sibling: Sibling, target: str, headers: Mapping[str, str]) -> 
     connection = _SocketFileConnection(sibling.path, ANSWER_TIMEOUT_S)
     answered = False
     try:
-        answer = await run_in_threadpool(_open, connection, target, headers)
+        answer = await on_own_thread(_open, connection, target, headers)
         if answer.status != 200:
-            yield {"worker": sibling.index, "unreached": (await run_in_threadpool(answer.read)).decode().strip()}
+            yield {"worker": sibling.index, "unreached": (await on_own_thread(answer.read)).decode().strip()}
             return
         if connection.sock is not None:
             connection.sock.settimeout(SILENCE_TIMEOUT_S)
-        while line := await run_in_threadpool(answer.readline):
+        while line := await on_own_thread(answer.readline):
             found: dict[str, Any] = json.loads(line)
             if "finished" not in found:
                 answered = answered or "result" in found

@@ -7,11 +7,13 @@ warehouse.
 
 from __future__ import annotations
 
+import ipaddress
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from typing import Literal
+from urllib.parse import urlsplit
 
 from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
@@ -90,6 +92,8 @@ def run_checks(settings: Settings, peers: tuple[str, ...] = ()) -> Findings:
             _check_database(findings, settings, database)
     with findings.check("the warehouse can be written"):
         _check_warehouse(findings, settings)
+    with findings.check("clients reach the addresses they are told"):
+        _check_addresses(findings, settings)
     check_security(findings, settings)
     for peer in peers:
         with findings.check(f"the peer {peer} logs its writes"):
@@ -293,6 +297,25 @@ def _check_warehouse(findings: Findings, settings: Settings) -> None:
                 f"the warehouse {directory} cannot be written: {error.message}",
                 "Give this account the right, name another directory, or set warehouse.files to leave.",
             )
+
+
+def _check_addresses(findings: Findings, settings: Settings) -> None:
+    """A site file names the addresses of metastores, and none to listen on: by default it is this machine's own."""
+    told = [urlsplit(uri.strip()).hostname or "" for uri in settings.server.advertised_uris.split(",") if uri.strip()]
+    elsewhere = [host for host in told if not _is_loopback(host)]
+    if elsewhere and all(_is_loopback(port.host) for port in settings.server.ports()):
+        findings.warning(
+            f"server.advertised_uris names {', '.join(elsewhere)}, but the server listens on {settings.server.host},"
+            " where no other machine reaches it",
+            "Set server.host to 0.0.0.0, or to an address of this machine.",
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _check_peer(findings: Findings, settings: Settings, address: str) -> None:

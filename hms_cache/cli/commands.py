@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 import click
 
-from hms_cache.cli.management_port import ask_lines, management_option, token_of, token_option
+from hms_cache.cli.management_port import ask_lines, json_option, management_option, token_of, token_option
 from hms_cache.cli.terminal import plain_console, shown
 from hms_cache.errors import HmsCacheError
 
@@ -123,14 +123,13 @@ def _show_progress(command: str, lines: Iterator[Any]) -> Any:
 
 _subject_argument = click.argument("subject", required=False, metavar="[DATABASE[.TABLE]]")
 _partition_argument = click.argument("partition", required=False, metavar="[PARTITION]")
-_json_option = click.option("--json", "as_json", is_flag=True, help="The outcome as JSON, without progress.")
 
 
 def _memory_command(name: str, help_text: str) -> click.Command:
     @click.command(name, help=help_text)
     @_subject_argument
     @_partition_argument
-    @_json_option
+    @json_option
     @management_option
     @token_option
     def command(
@@ -160,7 +159,7 @@ warm = _memory_command(
 @_subject_argument
 @click.option("--wait", type=duration, default="30s", show_default=True, help="How long to wait: 30s, 500ms, 2m.")
 @click.option("--event", "event_id", type=click.IntRange(min=0), help="This event instead of the last one there is.")
-@_json_option
+@json_option
 @management_option
 @token_option
 def sync(
@@ -179,7 +178,7 @@ def sync(
 @_subject_argument
 @click.option("--sample", type=click.IntRange(min=1), help="Compare so many tables and databases, picked by chance.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the chance, to pick the same again.")
-@_json_option
+@json_option
 @management_option
 @token_option
 def verify(

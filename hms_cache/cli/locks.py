@@ -8,7 +8,14 @@ from typing import Any
 
 import click
 
-from hms_cache.cli.management_port import ask, management_option, reading_token_option, token_of, token_option
+from hms_cache.cli.management_port import (
+    ask,
+    json_option,
+    management_option,
+    reading_token_option,
+    token_of,
+    token_option,
+)
 from hms_cache.cli.terminal import shown
 
 
@@ -24,7 +31,7 @@ def locks() -> None:
 @reading_token_option
 def list_locks(*, only_dead: bool, as_json: bool, management: str, token_file: Path | None) -> None:
     """List locks: id, owner, host, what is locked, state, age, last heartbeat."""
-    answer = ask(f"{management}/locks?format=json", token=token_of(token_file))
+    answer = ask(f"{management}/locks?format=json", "locks", token=token_of(token_file))
     if only_dead:
         answer["locks"] = [one for one in answer["locks"] if one["is_dead"]]
     if as_json:
@@ -53,13 +60,14 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 @locks.command("release")
 @click.argument("lock_id", type=click.IntRange(min=1))
 @click.option("--force", is_flag=True, help="Even if the owner sent a heartbeat within the time-out.")
+@json_option
 @management_option
 @token_option
-def release(*, lock_id: int, force: bool, management: str, token_file: Path) -> None:
+def release(*, lock_id: int, force: bool, as_json: bool, management: str, token_file: Path) -> None:
     """Release a lock whose owner is gone. Needs the server's admin token.
 
     Exit status 1 for a lock that is not there, whose owner lives, or that belongs to a transaction.
     """
     query = f"lock_id={lock_id}" + ("&force=true" if force else "")
-    ask(f"{management}/locks/release?{query}", token=token_of(token_file), post=True)
-    click.echo(f"released {lock_id}")
+    answer = ask(f"{management}/locks/release?{query}", "released", token=token_of(token_file), post=True)
+    click.echo(json.dumps(answer, indent=2) if as_json else f"released {lock_id}")

@@ -5,6 +5,8 @@ Exit status: 0 done; 1 the command failed; 2 the command line or the configurati
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import threading
 import traceback
@@ -48,6 +50,9 @@ def _redacted(text: str) -> str:
 
 def main() -> NoReturn:
     """Entry point. What the program raises on purpose is told in a few lines; a defect shows its trace."""
+    if os.getpid() == 1:
+        # Of a container: the kernel drops what ends others by default, and `docker stop` would wait to kill it.
+        signal.signal(signal.SIGTERM, lambda number, _: os._exit(128 + number))
     sys.excepthook = _show_defect
     threading.excepthook = lambda failed: _show_defect(failed.exc_type, failed.exc_value, failed.exc_traceback)
     try:

@@ -8,7 +8,14 @@ from pathlib import Path
 
 import click
 
-from hms_cache.cli.management_port import ask, management_option, reading_token_option, token_of, token_option
+from hms_cache.cli.management_port import (
+    ask,
+    json_option,
+    management_option,
+    reading_token_option,
+    token_of,
+    token_option,
+)
 from hms_cache.errors import HmsCacheError
 
 
@@ -20,7 +27,7 @@ from hms_cache.errors import HmsCacheError
 def status(*, management: str, token_file: Path | None, worker: int | None, as_json: bool) -> None:
     """Show what a running server does: cache, events, leases, calls."""
     url = f"{management}/status" + ("" if worker is None else f"?worker={worker}")
-    answer = ask(url, token=token_of(token_file))
+    answer = ask(url, "cache", token=token_of(token_file))
     if as_json:
         click.echo(json.dumps(answer, indent=2))
         return
@@ -67,13 +74,16 @@ def events() -> None:
     """Command how a running server follows the notification log. Needs the server's admin token."""
 
 
-def _command(name: str, management: str, token_file: Path, query: str = "") -> None:
-    answer = ask(f"{management}/events/{name}{query}", token=token_of(token_file), post=True)
+def _command(name: str, management: str, token_file: Path, as_json: bool, query: str = "") -> None:
+    answer = ask(f"{management}/events/{name}{query}", "status", token=token_of(token_file), post=True)
     workers = answer.get("workers", {})
-    for worker, told in workers.items():
-        click.echo(f"worker {worker}: {told['status']}: {told['reason']}")
-    if not workers:
+    if as_json:
+        click.echo(json.dumps(answer, indent=2))
+    elif not workers:
         click.echo(f"{answer['status']}: {answer['reason']}")
+    else:
+        for worker, told in workers.items():
+            click.echo(f"worker {worker}: {told['status']}: {told['reason']}")
     left_out = [worker for worker, told in workers.items() if not told["ok"]]
     if left_out:
         raise HmsCacheError(f"not carried out by worker {', '.join(left_out)}")
@@ -81,19 +91,21 @@ def _command(name: str, management: str, token_file: Path, query: str = "") -> N
 
 def _plain(name: str, help_text: str) -> None:
     @events.command(name, help=help_text)
+    @json_option
     @management_option
     @token_option
-    def command(*, management: str, token_file: Path) -> None:
-        _command(name, management, token_file)
+    def command(*, as_json: bool, management: str, token_file: Path) -> None:
+        _command(name, management, token_file, as_json)
 
 
 def _with_event(name: str, help_text: str) -> None:
     @events.command(name, help=help_text)
     @click.argument("event_id", type=click.IntRange(min=0))
+    @json_option
     @management_option
     @token_option
-    def command(*, event_id: int, management: str, token_file: Path) -> None:
-        _command(name, management, token_file, f"?event_id={event_id}")
+    def command(*, event_id: int, as_json: bool, management: str, token_file: Path) -> None:
+        _command(name, management, token_file, as_json, f"?event_id={event_id}")
 
 
 _plain("pause", "Stop reading the log; what newer events concern is answered from the database.")

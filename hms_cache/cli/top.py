@@ -75,16 +75,16 @@ class Reading:
 
 def take_reading(management: str, token: str | None = None) -> Reading:
     """Ask every worker. Raises ``HmsCacheError`` when nobody answers."""
-    first = ask(f"{management}/status", token=token)
+    first = ask(f"{management}/status", "cache", token=token)
     statuses, problems = [first], []
-    operations = ask(f"{management}/operations", token=token)
+    operations = ask(f"{management}/operations", "running", token=token)
     pages = [operations]
     for worker in range(first["workers"]):
         if worker == first["worker"]:
             continue
         try:
-            statuses.append(ask(f"{management}/status?worker={worker}", token=token))
-            pages.append(ask(f"{management}/operations?worker={worker}", token=token))
+            statuses.append(ask(f"{management}/status?worker={worker}", "cache", token=token))
+            pages.append(ask(f"{management}/operations?worker={worker}", "running", token=token))
         except HmsCacheError as error:
             problems.append(str(error))
     statuses.sort(key=lambda status: status["worker"])

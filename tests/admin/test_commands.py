@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -304,6 +306,26 @@ def test_there_is_a_limit_to_commands_at_once(running: Running, monkeypatch: pyt
     assert running.ask("/commands/flush", TOKEN, post=True)[0] == 429
     running.sources.operations.end(operation, "ok")
     assert running.ask("/commands/flush", TOKEN, post=True)[0] == 200
+
+
+def test_probes_and_pages_do_not_wait_for_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each that waits has a thread, and one for each other worker: fifty are eight commands to a server of seven."""
+    monkeypatch.setattr(routes, "MOST_COMMANDS", 50)
+    running = Running(tmp_path, admin__max_connections=400)
+    try:
+        assert running.service.management_address is not None
+        with ExitStack() as stack:
+            for number in range(50):
+                connection = http.client.HTTPConnection(*running.service.management_address, timeout=30)
+                stack.callback(connection.close)
+                connection.request(
+                    "POST", "/commands/sync?event_id=9999&wait_s=600", headers={"Authorization": f"Bearer {TOKEN}"}
+                )
+                assert b"progress" in connection.getresponse().readline(), number
+            for path in ("/readyz", "/metrics", "/cache", "/locks", "/status"):
+                assert running.ask(path)[0] == 200, path
+    finally:
+        running.close()
 
 
 def test_the_command_line_commands(running: Running, tmp_path: Path) -> None:

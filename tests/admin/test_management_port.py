@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from hmsclient.genthrift.hive_metastore.ttypes import Database
@@ -97,7 +99,9 @@ def test_a_command_needs_the_token_and_changes_the_status(running: Running) -> N
     assert json.loads(running.ask("/events/resume", TOKEN, post=True)[1])["status"] == "ACTIVE"
     assert running.client.get_all_databases() == ["default", "shop"]
     assert running.ask("/events/seek?event_id=99999", TOKEN, post=True)[0] == 409
-    assert running.ask("/events/seek", TOKEN, post=True)[0] == 409
+    for name, wrong in itertools.product(("seek", "skip"), ("", "x", "-1", "1_0", quote("\u0661"), "9" * 30)):
+        status, text = running.ask(f"/events/{name}?event_id={wrong}", TOKEN, post=True)
+        assert status == 400 and "event_id" in text, text
     assert running.ask("/events/explode", TOKEN, post=True)[0] == 404
 
 

@@ -12,7 +12,7 @@ from hmsclient.genthrift.hive_metastore import ttypes
 from prometheus_client.parser import text_string_to_metric_families
 from sqlalchemy import make_url
 
-from tests.admin.running import Running
+from tests.admin.running import TOKEN, Running
 from tests.admin.test_commands import new_table
 from tests.consistency.observers import wait_until
 from tests.consistency.proxy import proxy_to
@@ -93,6 +93,8 @@ def test_an_outage_is_seen_and_so_is_its_end(initialized_database_url: str, tmp_
                 "the age of what is known grows",
             )
             assert not server.json("/")["ready"]
+            assert server.ask("/locks")[0] == 503, "it is there, and cannot be shown now"
+            assert server.ask("/events/seek?event_id=0", TOKEN, post=True)[0] == 503
             bad = load.bad
             wait_until(lambda: load.bad > bad, "reads that need a proof fail")
             assert server.ask("/livez")[0] == 200, "a restart would not help"

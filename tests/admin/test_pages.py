@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -16,13 +19,16 @@ import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 from pydantic import TypeAdapter
 
+from hms_cache.admin.pages.overview import MEANINGS
 from hms_cache.admin.pages.routes import PAGES, Page
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.status import ServerStatus
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.prewarm import most_used
 from tests.admin.running import TOKEN, Running
 from tests.admin.test_commands import new_partition, new_table, read_all
 
+OPERATIONS = Path(__file__).parents[2] / "docs" / "operations.md"
 PATHS = {"/table/{name}": "/table/shop.sales"}
 #: Elements without an end.
 VOID = {"meta", "link", "br", "img", "input", "line", "circle", "polyline", "rect"}
@@ -125,6 +131,12 @@ def test_the_overview_shows_reads_calls_and_charts(running: Running) -> None:
     text = as_html(running, "/")
     assert "create_table" in text and "answered from memory" in text
     assert running.ask("/?format=html")[1].count("<svg") >= 6
+
+
+def test_every_outcome_of_a_read_is_explained() -> None:
+    documented = set(re.findall(r"^\| `(\w+)` \| (?:memory|database) \|", OPERATIONS.read_text(), re.MULTILINE))
+    assert documented == {reason.value for reason in Reason}
+    assert set(MEANINGS) == set(Reason) and all(MEANINGS.values())
 
 
 def test_events_show_position_durations_and_rates(running: Running) -> None:
@@ -332,6 +344,43 @@ ODD_NAMES = (
     "%00",
     "a%26b=c",
 )
+
+
+def test_a_page_that_is_handed_on_has_the_headers_of_a_page(tmp_path: Path) -> None:
+    """Which worker a browser's connection comes to is chance: what it may do with a page must not be."""
+    with ExitStack() as stack:
+        workers = [stack.enter_context(closing(Running(tmp_path, Siblings(index, 2, tmp_path)))) for index in range(2)]
+        for page, method, form in itertools.product(PAGES, ("GET", "HEAD"), ("html", "json")):
+            asked = f"{PATHS.get(page.path, page.path)}?format={form}"
+            found = [headers_of(worker, method, asked) for worker in workers]
+            assert found[0] == found[1], (method, asked)
+            assert found[0]["vary"] == "Accept" and "content-security-policy" in found[0]
+
+
+def headers_of(running: Running, method: str, path: str) -> dict[str, str]:
+    """But for the date and the length, which follows the moment."""
+    with urllib.request.urlopen(urllib.request.Request(running.management + path, method=method), timeout=30) as answer:
+        named = {name.lower(): value for name, value in answer.headers.items()}
+    return {name: value for name, value in named.items() if name not in ("date", "content-length")}
+
+
+def test_links_of_a_page_lead_to_its_table_at_each_worker(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        workers = [stack.enter_context(closing(Running(tmp_path, Siblings(index, 2, tmp_path)))) for index in range(2)]
+        for name in ODD_NAMES:
+            path = f"/table/shop.{quote(name, safe='%')}"
+            status, text = workers[0].ask(f"{path}?format=html")
+            if status == 404:  # no table's name
+                continue
+            title = text.partition("<h1>")[2].partition("</h1>")[0]
+            links = re.findall(r'href="(/table/[^"]*)"', text)
+            assert len(links) == 2, name
+            compared = workers[0].ask(f"{path}/compare?format=html", TOKEN, post=True)[1]
+            assert re.findall(r'href="(/table/[^"]*)"', compared) == links, name
+            for number, link in enumerate(links):
+                status, there = workers[0].ask(f"{unescape(link)}&format=html")
+                assert (status, there.partition("<h1>")[2].partition("</h1>")[0]) == (200, title), link
+                assert f'{link}" aria-current="page">worker {number}</a>' in there, link
 
 
 def test_workers_give_one_answer_whatever_a_table_is_called(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def texts(findings: Findings, severity: str) -> list[str]:
 def test_a_sound_installation_passes_everything(served: str, tmp_path: Path) -> None:
     findings = run_checks(configured(tmp_path, cache__peers="hive4").settings, (served,))
     assert findings.found == []
-    assert len(findings.passed) == 10
+    assert len(findings.passed) == 11
     assert list((tmp_path / "warehouse").glob(".hms-cache-check-*")) == []
 
 
@@ -81,6 +81,25 @@ def test_all_findings_are_told_at_once(served: str, tmp_path: Path, execute: Exe
     assert any("metastore.txn.timeout is 300 s at the peer" in text and "60 s here" in text for text in warnings)
     assert len(findings.found) == 7
     assert all(finding.remedy for finding in findings.found)
+
+
+@pytest.mark.parametrize(
+    ("host", "advertised", "told"),
+    [
+        ("127.0.0.1", "", False),
+        ("127.0.0.1", "thrift://localhost:9083", False),
+        ("127.0.0.1", "thrift://metastore-1:9083,thrift://metastore-2:9083", True),
+        ("::1", "thrift://10.0.0.7:9083", True),
+        ("0.0.0.0", "thrift://metastore-1:9083", False),
+        ("metastore-1", "thrift://metastore-1:9083", False),
+    ],
+)
+def test_an_address_that_clients_are_told_and_cannot_reach_is_told(
+    host: str, advertised: str, told: bool, tmp_path: Path
+) -> None:
+    """As of a site file, which names the metastores and not where to listen."""
+    settings = configured(tmp_path, server__host=host, server__advertised_uris=advertised).settings
+    assert any("no other machine reaches it" in one for one in texts(run_checks(settings), "warning")) == told
 
 
 def test_two_rows_that_give_event_ids_are_told(served: str, tmp_path: Path, execute: Execute) -> None:
@@ -130,7 +149,7 @@ def test_a_database_that_cannot_be_used_does_not_hide_the_rest(tmp_path: Path, u
     (error,) = texts(findings, "error")
     assert problem in error
     assert "hush" not in error
-    assert findings.passed == ["the warehouse can be written"]
+    assert findings.passed == ["the warehouse can be written", "clients reach the addresses they are told"]
 
 
 @pytest.mark.mariadb

@@ -27,6 +27,9 @@ from tests.servers import ServerProcess
 
 PATIENCE_S = 60.0
 
+FIRST_PROCESS = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child")
+"""What starts a program as number 1 of a namespace of its own, as containers do; it ends with whoever started it."""
+
 
 def start(
     *arguments: str, cwd: Path, before: str = "", is_forked: bool = False, **environment: str
@@ -175,6 +178,34 @@ def test_signals_that_come_at_any_moment_are_heard(tmp_path: Path) -> None:
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 0
         reader.join(PATIENCE_S)
+
+
+def is_first_process_possible() -> bool:
+    made = (
+        subprocess.run([*FIRST_PROCESS, "true"], capture_output=True, check=False) if sys.platform == "linux" else None
+    )
+    return made is not None and made.returncode == 0
+
+
+@pytest.mark.parametrize("command", [("serve", "--port", "0", "--set", "admin.port=0"), ("config", "print")])
+def test_the_first_process_of_a_container_is_stopped_while_it_starts(command: tuple[str, ...], tmp_path: Path) -> None:
+    """To it the kernel hands on no signal that it has not asked for."""
+    if not is_first_process_possible():
+        pytest.skip("no process of a namespace of its own can be started here (unshare)")
+    (tmp_path / "secret").write_text("#!/bin/sh\ntouch asked\nuntil [ -e go ]; do sleep 0.02; done\necho a secret\n")
+    (tmp_path / "secret").chmod(0o755)
+    given = (*command, "--set", "admin.token_command=./secret")
+    program = [sys.executable, "-c", "from hms_cache.cli.main import main; main()", *given]
+    outer = subprocess.Popen([*FIRST_PROCESS, *program], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    try:
+        wait_until((tmp_path / "asked").exists, "it reads its configuration")
+        os.kill(int(Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text()), signal.SIGTERM)
+        (tmp_path / "go").touch()
+        assert outer.stdout is not None and outer.stdout.readline() == "", "it went on"
+        assert outer.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    finally:
+        outer.kill()
+        outer.wait()
 
 
 @pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.soak)])

@@ -44,6 +44,15 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize("empty", ["", " "])
+@pytest.mark.parametrize("name", ["warehouse.directory", "warehouse.allowed_locations"])
+def test_what_names_no_directory_is_told_and_no_trace_of_the_start(name: str, empty: str) -> None:
+    value = (empty, "/data") if name.endswith("s") else empty
+    with pytest.raises(ConfigurationError, match="must name a directory") as caught:
+        load(command_line={name: value}, environment={})
+    assert name in str(caught.value)
+
+
 def test_each_source_wins_over_the_next(tmp_path: Path, site_file: Path) -> None:
     toml = write(tmp_path / "c.toml", "[server]\nport = 9002\n")
     environment = {"HMS_CACHE__SERVER__PORT": "9001", "DB_HOST": "db"}

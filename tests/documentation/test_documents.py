@@ -146,6 +146,13 @@ def test_commands_in_blocks_are_accepted(document: Page) -> None:
                     parse(words[1:])
 
 
+def test_servers_of_a_site_that_moves_over_are_reached_by_its_clients() -> None:
+    """A site file does not say where to listen, and the default is this machine alone."""
+    lines = [line for block in page("migrate.md").blocks for line in block.text.splitlines()]
+    served = [line for line in lines if line.startswith("hms-cache serve")]
+    assert len(served) >= 2 and all("--host 0.0.0.0" in line for line in served), served
+
+
 @pytest.mark.parametrize("document", all_pages())
 def test_commands_in_the_text_are_accepted(document: Page) -> None:
     """A placeholder in capitals stands for a number or a name; what has to be given may be left out."""

@@ -57,6 +57,7 @@ def address(running: Running) -> tuple[str, int]:
 
 
 def status_of(running: Running, method: str, path: str, headers: dict[str, str]) -> int:
+    """The answer's status; whatever it is, a browser is told to run nothing of it and to show it in no other page."""
     connection = http.client.HTTPConnection(*address(running), timeout=30)
     try:
         connection.putrequest(method, path, skip_host="Host" in headers)
@@ -66,6 +67,10 @@ def status_of(running: Running, method: str, path: str, headers: dict[str, str])
         answer = connection.getresponse()
         if answer.headers.get_content_type() != "text/event-stream":  # which has no end
             answer.read()
+        what = f"{method} {path}: {answer.status}"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff", what
+        policy = answer.headers["Content-Security-Policy"].split("; ")
+        assert {"default-src 'none'", "form-action 'self'", "frame-ancestors 'none'"} <= set(policy), what
         return answer.status
     finally:
         connection.close()

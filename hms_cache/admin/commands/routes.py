@@ -16,7 +16,6 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
@@ -32,6 +31,7 @@ from hms_cache.admin.commands.subject import (
 )
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
+from hms_cache.admin.threads import on_own_thread
 from hms_cache.errors import HmsCacheError
 from hms_cache.metrics.operations import Operation
 
@@ -135,7 +135,7 @@ class CommandRoutes:
 
     async def _own(self, operation: Operation, work: Work, parts: CommandParts) -> AsyncIterator[dict[str, Any]]:
         worker = self._siblings.own_index
-        running = asyncio.ensure_future(run_in_threadpool(self._run, operation, work, parts))
+        running = asyncio.ensure_future(on_own_thread(self._run, operation, work, parts))
         shown: tuple[int, int | None, str] | None = None
         try:
             while not running.done():

@@ -11,6 +11,7 @@ import asyncio
 import bisect
 import logging
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
 
 from starlette.concurrency import run_in_threadpool
 
@@ -161,8 +162,14 @@ class ChangeFeed:
             yield end_frame(EndReason.FAILED, str(error))
             return
         follows = False
+        loop = asyncio.get_running_loop()
+        heartbeat_at_s = loop.time() + heartbeat_s
         try:
             while True:
+                if loop.time() >= heartbeat_at_s:
+                    # Events that are left out would put it off for good if silence were counted from them.
+                    heartbeat_at_s = loop.time() + heartbeat_s
+                    yield position_frame(position)
                 changed = tail.changed
                 if tail.ended is not None:
                     raise tail.ended
@@ -193,14 +200,13 @@ class ChangeFeed:
                         chunk.append(frame)
                 if chunk:
                     metrics.feed_events.add((), len(chunk))
+                    heartbeat_at_s = loop.time() + heartbeat_s
                     yield b"".join(chunk)
                 elif events:
                     await asyncio.sleep(0)  # others have their turn between pages that nobody here wants
                 else:
-                    try:
-                        await asyncio.wait_for(changed.wait(), heartbeat_s)
-                    except TimeoutError:
-                        yield position_frame(position)
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(changed.wait(), max(0.0, heartbeat_at_s - loop.time()))
         except FeedEndedError as error:
             metrics.feed_ends.add((error.reason.value,))
             yield end_frame(error.reason, str(error))

@@ -20,6 +20,9 @@ from hms_cache.errors import DatabaseUnavailableError
 
 _PARAMETERS = frozenset({"after", "catalog", "database", "table", "messages"})
 
+_NAMES = frozenset({"catalog", "database", "table"})
+"""Those that may be given several times."""
+
 _RETRY = {"Retry-After": "10"}
 
 
@@ -41,6 +44,12 @@ class FeedRoute:
         unknown = sorted(set(query) - _PARAMETERS)
         if unknown:
             return PlainTextResponse(f"unknown parameter {unknown[0][:80]}: {', '.join(sorted(_PARAMETERS))}\n", 400)
+        for name in query:
+            given = query.getlist(name)
+            if name in _NAMES and not all(one.strip() for one in given):
+                return PlainTextResponse(f"{name}: a name is missing\n", 400)
+            if name not in _NAMES and len(given) > 1:
+                return PlainTextResponse(f"{name} is given {len(given)} times\n", 400)
         with_messages = query.get("messages", "false")
         if with_messages not in ("true", "false"):
             return PlainTextResponse("messages: true or false\n", 400)

@@ -24,4 +24,8 @@ class PageContext:
 
 
 class PageError(Exception):
-    """There is no such page; the text says why."""
+    """There is no such page, or (503) it cannot be made now; the text says why."""
+
+    def __init__(self, text: str, status: int = 404) -> None:
+        super().__init__(text)
+        self.status = status

@@ -24,7 +24,7 @@ def locks_page(context: PageContext) -> LocksPage:
     try:
         locks = context.sources.transactions.owned_locks()
     except DatabaseUnavailableError as error:
-        raise PageError(f"the database does not answer: {error}") from error
+        raise PageError(f"the database does not answer: {error}", 503) from error
     return LocksPage(
         timeout_s=context.sources.transactions.timeout_s,
         dead=sum(one.is_dead for one in locks),

@@ -65,7 +65,7 @@ def _endpoint(page: Page, context: PageContext) -> Endpoint:
         try:
             made = await run_in_threadpool(page.make, here)
         except PageError as error:
-            return PlainTextResponse(f"{error}\n", 404)
+            return PlainTextResponse(f"{error}\n", error.status)
         title = request.path_params.get("name", page.title)
         return respond(request, made, page.template, title, here)
 
@@ -88,7 +88,7 @@ def _compare_endpoint(context: PageContext) -> Endpoint:
         try:
             made = await run_in_threadpool(table_page, here, compare=True)
         except PageError as error:
-            return PlainTextResponse(f"{error}\n", 404)
+            return PlainTextResponse(f"{error}\n", error.status)
         finally:
             turn.release()
         return respond(request, made, "table", made.name, here)

@@ -126,11 +126,15 @@ class WarehouseSettings(Section):
     @field_validator("directory", "external_directory")
     @classmethod
     def _as_uri(cls, directory: str, info: ValidationInfo) -> str:
+        if info.field_name == "directory" and not directory.strip():
+            raise ValueError("must name a directory")
         return _location_uri(directory, info.data.get("default_file_system", "file:///"))
 
     @field_validator("allowed_locations")
     @classmethod
     def _as_uris(cls, directories: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        if not all(directory.strip() for directory in directories):
+            raise ValueError("each must name a directory")
         return tuple(
             _location_uri(directory, info.data.get("default_file_system", "file:///")) for directory in directories
         )

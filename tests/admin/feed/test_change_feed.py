@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import socket
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -166,11 +168,21 @@ def test_messages_need_the_token_of_commands(running: Running) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["after=-1", "after=x", "after=1-2", "after=9999999999999999999", "messages=1", "tabel=t"]
+    "query",
+    [
+        *("after=-1", "after=x", "after=1-2", "after=9999999999999999999", "messages=1", "tabel=t"),
+        # No object has an empty name: the feed would be silent for ever.
+        *("database=", "table=%20", "catalog=&database=sales", "database=sales&database="),
+        *("after=1&after=2", "messages=false&messages=true"),
+    ],
 )
 def test_what_cannot_be_read_is_told(running: Running, query: str) -> None:
-    status, text = running.ask(f"/changes?{query}")
-    assert status == 400 and text.strip()
+    assert running.service.management_address is not None
+    with closing(http.client.HTTPConnection(*running.service.management_address, timeout=30)) as connection:
+        connection.request("GET", f"/changes?{query}")
+        answer = connection.getresponse()
+        assert answer.status == 400  # before it is read: a feed has no end
+        assert query.partition("=")[0] in answer.read().decode()
 
 
 def test_a_place_that_is_gone(running: Running) -> None:
@@ -256,6 +268,33 @@ def test_heartbeats_carry_the_place(running: Running) -> None:
         for _ in range(3):
             assert listener.step() is None
         assert listener.positions == 3
+
+
+def test_the_place_moves_on_while_every_event_is_left_out(tmp_path: Path) -> None:
+    """Events come without a pause, none of which it wants: silence would cut it off, and its place be cleaned away."""
+    running = Running(tmp_path, admin__listener_heartbeat_s=1, events__poll_interval_s=0.1)
+    heard = threading.Event()
+
+    def write() -> None:
+        while not heard.is_set():
+            make_database(running, "busy")
+            running.client.drop_database("busy", False, False)
+
+    try:
+        with closing(Listener(running, database="quiet")) as listener, ThreadPoolExecutor(1) as thread:
+            assert listener.step() is None
+            first = listener.last_id
+            writing = thread.submit(write)
+            try:
+                while listener.last_id == first:
+                    assert listener.step() is None
+            finally:
+                heard.set()
+            writing.result()
+            with closing(Listener(running, last_id=listener.last_id)) as again:
+                assert again.status == 200
+    finally:
+        running.close()
 
 
 def test_a_slow_one_is_told_and_others_are_not_kept(tmp_path: Path) -> None:
