@@ -82,6 +82,8 @@ def test_a_tree_of_partitions(lake: Lake) -> None:
 
 def test_keys_with_an_empty_name_are_no_directories(lake: Lake) -> None:
     """Hadoop reads no such object. Its directory would be reported as the table's own, as nobody's."""
+    if lake.kind == "gateway":
+        pytest.skip("its objects are files, whose paths have no empty names")
     lake.put("t/", "t/a=1/f")
     for key in ("t//f", "t//a=1/f", "t/a=1//f", "t/a=2//f", "t/a=1/b=1//f"):
         lake.put_at_top(f"w/d.db/{key}")
@@ -110,6 +112,10 @@ def test_a_table_that_is_a_whole_bucket(lake: Lake, slash: str) -> None:
         ("partition", "a=3", 0),
         ("orphan", "old", None),
     }
+    with ThreadPoolExecutor(2) as pool:
+        tree = PartitionTree(Directories(), Location.parse(top), [FieldSchema(key, "int") for key in "ab"])
+        problems = [one.location for leaf in tree.walk(pool) for one in leaf.problems]
+    assert problems == [f"{lake.url}/old"]
     listed = TreeLister().files(top)
     assert (listed.files, listed.depth) == (4, 3)
 
