@@ -114,7 +114,11 @@ class Lake:
 
     def put(self, *keys: str, **options: str) -> None:
         for key in keys:
-            self._server.put(self._bucket, f"w/d.db/{key}", **options)
+            self.put_at_top(f"w/d.db/{key}", **options)
+
+    def put_at_top(self, key: str, **options: str) -> None:
+        """By its whole key."""
+        self._server.put(self._bucket, key, **options)
 
     def keys(self) -> list[str]:
         """Those of the database, without its own."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from functools import partial
 
 from hms_cache.config import Settings
@@ -17,6 +16,7 @@ from hms_cache.store.object_store import ObjectStore
 from hms_cache.store.soft_drops import require_cleanable
 from hms_cache.store.txn_store import TxnStore
 from hms_cache.store.warehouse import Warehouse
+from hms_cache.system_user import system_user
 from hms_cache.values import frozen
 
 
@@ -47,7 +47,7 @@ def build_database_stores(
         warehouse=Warehouse(settings.warehouse, metrics=metrics),
         settings=settings,
         clock=database.clock,
-        server_user=getpass.getuser(),
+        server_user=system_user(),
     )
     return DatabaseStores(
         objects=ObjectStore(context),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +55,7 @@ def _run_plan(
     Exit status: 0 all done; 1 a job failed or took too long; 2 the plan cannot be used; 3 a job found what somebody
     must look at, or did not run.
     """
+    from hms_cache.errors import ConfigurationError
     from hms_cache.jobs.schedule.execution import run_plan
     from hms_cache.jobs.schedule.plan import chosen, read_plan
     from hms_cache.jobs.schedule.report import summary_of, write_metrics, write_summary
@@ -59,15 +63,28 @@ def _run_plan(
     signal.signal(signal.SIGTERM, _interrupt)
     whole = read_plan(plan_file)
     plan = chosen(whole, only)
+    for path in filter(None, (summary, metrics)):
+        if not os.access(path.parent, os.W_OK):  # better known now than when the jobs are done
+            why = f"{path.parent} is no directory that this user may change"
+            raise ConfigurationError(f"{path} cannot be written: {why}")
     results = run_plan(plan, dry_run=dry_run, told=lambda line: click.echo(line, err=True))
     told = summary_of(plan, results, dry_run=dry_run)
-    if summary is not None:
-        write_summary(summary, told)
+    is_told = summary is None or _is_written(summary, partial(write_summary, summary, told))
     if metrics is not None and not dry_run:
-        write_metrics(metrics, whole, results)
+        is_told &= _is_written(metrics, partial(write_metrics, metrics, whole, results))
     if as_json:
         click.echo(json.dumps(told, indent=2, default=str))
-    sys.exit(told["exit_status"])
+    sys.exit(told["exit_status"] if is_told else 1)
+
+
+def _is_written(path: Path, write: Callable[[], None]) -> bool:
+    """Whether it could be written; else why not is told."""
+    try:
+        write()
+    except OSError as error:
+        click.echo(f"{path} cannot be written: {error.strerror or error}", err=True)
+        return False
+    return True
 
 
 def _interrupt(*_: object) -> None:

@@ -8,7 +8,6 @@ Cache"; of the calls and their order: Hive 4.0.1's `DbTxnManager`.
 from __future__ import annotations
 
 import copy
-import getpass
 import logging
 import socket
 from collections.abc import Iterable, Sequence
@@ -21,6 +20,7 @@ from thrift.Thrift import TException
 from hms_cache.client.metastore_client import MetastoreClient
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.errors import HmsCacheError
+from hms_cache.system_user import system_user
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortTxnRequest,
     AllocateTableWriteIdsRequest,
@@ -93,7 +93,7 @@ class Transaction:
         self.valid_txns: ValidTxnList | None = None
         self._tables = list(dict.fromkeys(_full_name(table) for table in tables))
         self._versions: dict[str, TableVersion] = {}
-        self._user = user or getpass.getuser()
+        self._user = user or system_user()
         self._txn_type = txn_type
         self._heartbeat_interval_s = heartbeat_interval_s
         self._clock = clock or SystemClock()

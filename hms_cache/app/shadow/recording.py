@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,10 @@ class BadRecording(HmsCacheError):
     """A line of the file is no recorded read."""
 
 
+def _for_the_owner(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
 class Recorder:
     """Appends reads to a file. Thread-safe. A file that cannot be written is no trouble of those who read."""
 
@@ -32,7 +37,8 @@ class Recorder:
         """`note` is told once if the file cannot be written any more. Raises OSError."""
         self._lock = threading.Lock()
         self._note = note
-        self._file = path.open("a", encoding="utf-8")
+        # What clients ask may hold passwords and tokens.
+        self._file = open(path, "a", encoding="utf-8", opener=_for_the_owner)  # noqa: SIM115 (kept open)
         self.is_full = False
 
     def write(self, method: str, arguments: Any) -> None:

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from hms_cache.jobs.frame.rate_limit import RateLimit
@@ -66,6 +67,22 @@ def canonical(location: str) -> str:
         return str(Location.parse(location, Location("file", "", "/")))
     except MetaException:
         return location
+
+
+def place_of(location: str) -> str:
+    """What all locations of one directory have in common: whatever scheme of its store they have (``s3``, ``s3a``), and
+    on this machine whatever symbolic links they lead through. As it is if it cannot be understood."""
+    try:
+        found = Location.parse(location, Location("file", "", "/"))
+    except MetaException:
+        return location
+    path = os.path.realpath(found.path) if found.scheme == "file" and not found.authority else found.path
+    return f"{_store(found.scheme, found.authority)}{path}".rstrip("/")
+
+
+@lru_cache
+def _store(scheme: str, authority: str) -> str:
+    return str(Location(scheme, authority, "/").spellings[0]).removesuffix("/")
 
 
 class DirectoryLister:
@@ -149,8 +166,9 @@ class DirectoryLister:
         """
         if location.scheme not in OF_DIRECTORIES:
             file_system, path = self.open(location)
+            above = location.path.rstrip("/")
             # A bucket as a whole has no key.
-            store = key_store_of(file_system) if location.path.strip("/") else None
+            store = key_store_of(file_system) if above else None
             if store is not None:
                 yield from _objects_below(store, path, location)
                 return
@@ -159,7 +177,11 @@ class DirectoryLister:
                 every = file_system.find(path, withdirs=True, detail=True)
             for name, info in every.items():
                 below = str(name).strip("/")[start:]
-                yield (f"{location.path}/{below}", info) if below else (location.path, {"type": "directory"})
+                if not below:
+                    yield location.path, {"type": "directory"}
+                elif not _has_no_path(f"/{below}"):
+                    is_marker = str(name).endswith("/")
+                    yield f"{above}/{below}", {**info, "type": "directory"} if is_marker else info
             return
         waiting = [location]
         while waiting:
@@ -176,7 +198,7 @@ class DirectoryLister:
             if here is location:
                 yield here.path, {"type": "directory"}
             for name, info in entries.items():
-                yield f"{here.path}/{name}", info
+                yield f"{here.path.rstrip('/')}/{name}", info
                 if info["type"] == "directory" and not is_hidden(name):
                     waiting.append(here.child(name))
 
@@ -232,10 +254,18 @@ def _objects_below(store: KeyStore, path: str, location: Location) -> Iterator[t
     with driver_errors():
         for page in store.below(path):
             for each in page:
+                if _has_no_path(each.suffix):
+                    continue
                 name = f"/{each.name}" if each.name else ""  # empty: its own marker
                 kind = "directory" if each.is_marker else "file"
                 found = {"name": path + name, "type": kind, "size": each.size}
                 yield location.path + name, found | {"LastModified": each.modified, "ETag": each.tag}
+
+
+def _has_no_path(key: str) -> bool:
+    """Whether an object's key has an empty name in it: Hadoop has one slash for two, and reads no such object. Listed
+    like others it would look as if it were in the directory above the empty name."""
+    return "//" in key
 
 
 _MODIFIED = ("mtime", "LastModified", "last_modified", "updated", "modified")

@@ -11,7 +11,7 @@ from thrift.protocol.TBinaryProtocol import TBinaryProtocolAcceleratedFactory
 from thrift.Thrift import TException
 from thrift.TSerialization import serialize
 
-from hms_cache.jobs.files.directories import NO_ROOT, PARTITION, canonical
+from hms_cache.jobs.files.directories import NO_ROOT, PARTITION, canonical, place_of
 from hms_cache.jobs.files.trees import TreeLister
 from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.jobs.frame.reasons import reason_of
@@ -36,6 +36,8 @@ PLACES = StructType(
         # Null: the table itself, which has no partitions.
         *fields(STRING, "partition"),
         *required(STRING, "location"),
+        # What all locations of one directory have in common: see `place_of`.
+        *required(STRING, "place"),
         # Of its struct as clients are sent it.
         *required(LONG, "encoded_bytes"),
         # As its parameters say.
@@ -57,13 +59,13 @@ _FIGURES = [
 LISTED = StructType([*PLACES.fields, StructField("exists", BooleanType(), False), *_FIGURES])
 """The same with what is there."""
 
-ROOTS = StructType([*_OWNER, *required(STRING, "location"), *required(ArrayType(STRING, False), "keys")])
+ROOTS = StructType([*_OWNER, *required(STRING, "location", "place"), *required(ArrayType(STRING, False), "keys")])
 """Partitioned tables: their directories, and their partition keys."""
 
 FOUND = StructType(
     [
         *_OWNER,
-        *required(STRING, "kind", "location"),
+        *required(STRING, "kind", "location", "place"),
         *fields(STRING, "partition", "problem"),
         # Of a partition's directory only.
         *_FIGURES,
@@ -114,7 +116,7 @@ def places_of(slices: DataFrame, metastore: str) -> DataFrame:
 def failed_row(table: TableName, error: Exception) -> dict[str, Any]:
     """A row of `PLACES` for what cannot be read of a table."""
     row = dict.fromkeys(PLACES.names) | table._asdict()
-    return row | {"location": "", "encoded_bytes": 0, "problem": reason_of(error)}
+    return row | {"location": "", "place": "", "encoded_bytes": 0, "problem": reason_of(error)}
 
 
 def place_row(
@@ -125,6 +127,7 @@ def place_row(
         **table._asdict(),
         "partition": partition,
         "location": canonical(location or ""),
+        "place": place_of(location or ""),
         "encoded_bytes": len(serialize(struct, _PROTOCOL)),
         "recorded_files": _number(parameters, "numFiles"),
         "recorded_bytes": _number(parameters, "totalSize"),
@@ -141,7 +144,7 @@ def transform(places: DataFrame, found: DataFrame, parts: int, options: ListingO
     """The places (`PLACES`) with the files that are there (`LISTED`): as their tables' trees have them (`FOUND`), and
     by a listing of its own for what is not in its table's tree."""
     names = [field.name for field in _FIGURES]
-    owner = [*TABLE_COLUMNS, "location"]
+    owner = [*TABLE_COLUMNS, "place"]
     of_trees = found.where((found["kind"] == PARTITION) & found["files"].isNotNull())
     # Two partitions may lie in one directory, which is listed once.
     joined = places.join(of_trees.select(*owner, *names).dropDuplicates(owner), owner, "left")
@@ -168,7 +171,7 @@ def directories_below(roots: DataFrame, slices: int, options: ListingOptions) ->
         lister = options.lister()
         for row in rows:
             for found in lister.prefixes(row["location"], row["keys"]):
-                yield row | asdict(found) | {"root": row["location"]}
+                yield row | asdict(found) | {"root": row["location"], "root_place": row["place"]}
 
     def trees(rows: _Rows) -> _Rows:
         lister = options.lister()
@@ -177,11 +180,15 @@ def directories_below(roots: DataFrame, slices: int, options: ListingOptions) ->
             if row["kind"] != PARTITION:
                 yield {field.name: row.get(field.name) for field in FOUND}
                 continue
+            written = len(row["root"].rstrip("/"))
             for one in lister.tree(row["location"], row["root"], row["keys"]):
                 figures = {} if one.files is None else asdict(one.files)
-                yield owner | figures | asdict(one.found)
+                place = {"place": row["root_place"] + one.found.location[written:]}
+                yield owner | figures | asdict(one.found) | place
 
-    between = StructType([*FOUND.fields, *required(STRING, "root"), *required(ArrayType(STRING, False), "keys")])
+    between = StructType(
+        [*FOUND.fields, *required(STRING, "root", "root_place"), *required(ArrayType(STRING, False), "keys")]
+    )
     return _mapped(_mapped(roots, prefixes, between).repartition(slices), trees, FOUND)
 
 

@@ -17,11 +17,20 @@ from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.files import listing
 from hms_cache.jobs.files.definition import MEBIBYTE
-from hms_cache.jobs.files.directories import MISSING, OUTDATED, UNREGISTERED, canonical
+from hms_cache.jobs.files.directories import MISSING, OUTDATED, UNREGISTERED, canonical, place_of
 from hms_cache.jobs.files.repair import Outcome, Repair, repair_table
 from hms_cache.jobs.files.results import Results
-from hms_cache.jobs.files.transform import DIFFERENCES, OK, differences, directories, sizes, unknown_directories
+from hms_cache.jobs.files.transform import (
+    DIFFERENCES,
+    OK,
+    differences,
+    directories,
+    sizes,
+    unknown_directories,
+    without_data,
+)
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
+from hms_cache.jobs.frame.own_partitions import refusal
 from hms_cache.jobs.sources.catalog_reader import tables_within
 from hms_cache.jobs.sources.fields import LONG, STRING, required
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
@@ -65,7 +74,8 @@ def main(run: JobRun) -> JobResult:
     with run.progress.step("Listing directories"):
         found = listing.directories_below(roots, parts, listing_options).cache()
         listed = listing.transform(places, found, parts, listing_options).cache()
-        every = directories(listed, unknown_directories(listed, found)).cache()
+        unknown = unknown_directories(listed, found).cache()
+        every = directories(listed, without_data(unknown, listed, roots)).cache()
         differing = differences(every)
         by_kind = {row["kind"]: row["count"] for row in every.groupBy("kind").count().collect()}
         counts = {kind: count for kind, count in by_kind.items() if kind != OK}
@@ -101,7 +111,7 @@ def main(run: JobRun) -> JobResult:
     remaining = sum(count for kind, count in counts.items() if kind != OUTDATED)
     if options["repair"] != "none":
         remaining -= _repair(run, tables, differing, rootless, summary, reports)
-    for frame in (every, listed, found):
+    for frame in (every, unknown, listed, found):
         frame.unpersist()
     return JobResult(summary, reports, _FOUND_DIFFERENCES if remaining else 0)
 
@@ -143,7 +153,7 @@ def _frames(run: JobRun, tables: _Tables, failures: Iterable[dict[str, Any]]) ->
             plain.append(tuple(row[column] for column in listing.PLACES.names))
             continue
         location, keys = canonical(table.sd.location), [key.name for key in table.partitionKeys]
-        roots.append((*name, location, keys))
+        roots.append((*name, location, place_of(location), keys))
         slices += [(*name, some) for some in batches(names, PARTITIONS_OF_A_SLICE)]
     directories = len(plain) + sum(len(some[-1]) for some in slices)
     parts = min(run.options["slices"], directories // DIRECTORIES_OF_A_PART + 1)
@@ -168,15 +178,19 @@ def _repair(
     reports: list[ResultTable],
 ) -> int:
     """Plans and does it; how many differences are gone."""
+    refused = {_name(table): reason for table, _ in tables if (reason := refusal(table)) is not None}
     wanted = {"add": [UNREGISTERED], "drop": [MISSING], "all": [UNREGISTERED, MISSING]}[run.options["repair"]]
     limit = run.options["limit"]
     rows = differing.where(differing["kind"].isin(wanted) & differing["partition"].isNotNull())
     # A directory that is not there may be a file system that is not: then nothing below it tells.
     rooted = [str(table) for table in rootless]
     rows = rows.where((rows["kind"] != MISSING) | ~f.concat_ws(".", *TABLE_COLUMNS).isin(rooted))
-    rows = rows.orderBy(*TABLE_COLUMNS, "partition").limit(limit + 1)
     by_table: dict[TableName, list[Repair]] = {}
-    notes: list[tuple[str, str]] = []
+    left_alone = run.spark.createDataFrame([tuple(table) for table in refused], StructType(_TABLES.fields[:3]))
+    touched = rows.join(left_alone, list(TABLE_COLUMNS), "left_semi").select(*TABLE_COLUMNS).distinct().collect()
+    rows = rows.join(left_alone, list(TABLE_COLUMNS), "left_anti")
+    rows = rows.orderBy(*TABLE_COLUMNS, "partition").limit(limit + 1)
+    notes = [(shown_name(name), f"left alone: {refused[name]}") for name in sorted(TableName(*row) for row in touched)]
     for row in rows.collect():
         owner = TableName(*(row[name] for name in TABLE_COLUMNS))
         action = "add" if row["kind"] == UNREGISTERED else "drop"

@@ -13,14 +13,15 @@ from hms_cache.jobs.sources.fields import LONG, STRING, TIME, fields, required
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 DIFFERENCES = StructType(
     [
         *required(STRING, *TABLE_COLUMNS),
         # missing: a partition without its directory; empty: a directory without files; unregistered: a directory with
-        # files that no partition has; orphan: one that is no partition's by its name, or whose partition lies
-        # elsewhere; outdated: other numbers of files or bytes than the catalog's; unreadable: it could not be listed.
+        # files that no partition has; orphan: one without data of any table that is no partition's by its name, or
+        # whose partition lies elsewhere; outdated: other numbers of files or bytes than the catalog's; unreadable: it
+        # could not be listed.
         *required(STRING, "kind"),
         *fields(STRING, "partition"),
         *required(STRING, "location"),
@@ -60,7 +61,7 @@ def unknown_directories(listed: DataFrame, found: DataFrame) -> DataFrame:
     # Of a table whose partitions could not all be read, nobody knows what is unregistered.
     unread = listed.where(listed["location"] == "").select(*owner).distinct()
     unknown = found.join(unread, owner, "left_anti")
-    unknown = unknown.join(known.select(*owner, "location"), [*owner, "location"], "left_anti")
+    unknown = unknown.join(known.select(*owner, "place"), [*owner, "place"], "left_anti")
     names = known.select(*owner, "partition", f.lit(True).alias("is_known")).distinct()
     marked = unknown.join(names, [*owner, "partition"], "left")
     kind = (
@@ -70,6 +71,36 @@ def unknown_directories(listed: DataFrame, found: DataFrame) -> DataFrame:
         .otherwise(EMPTY)
     )
     return marked.withColumn("kind", kind).select(*FOUND.names)
+
+
+def without_data(unknown: DataFrame, listed: DataFrame, roots: DataFrame) -> DataFrame:
+    """Of these directories (`unknown_directories`) those that neither hold nor lie in data of a table: nobody may
+    delete that. Of the unregistered ones only data of their own table counts, whose rows would be read twice: two
+    tables may have the same partitions.
+
+    `roots` (`listing.ROOTS`) are the tables with partitions, `listed` all other places.
+    """
+    owner = list(TABLE_COLUMNS)
+    data = listed.where(listed["place"] != "").select(*owner, "place")
+    holding = data.unionByName(roots.select(*owner, "place")).withColumn("place", f.explode(_at_and_above("place")))
+    inside = unknown.select("place").distinct().withColumn("above", f.explode(_at_and_above("place")))
+    inside = inside.join(data.withColumnRenamed("place", "above"), "above").select(*owner, "place")
+    taken = holding.unionByName(inside).join(unknown.select("place").distinct(), "place", "left_semi").distinct()
+    of_own = taken.withColumn("is_own", f.lit(True))
+    of_any = taken.select("place").distinct().withColumn("is_taken", f.lit(True))
+    judged = unknown.join(of_own, [*owner, "place"], "left").join(of_any, "place", "left")
+    is_free = (
+        f.when(judged["kind"] == UNREGISTERED, judged["is_own"].isNull())
+        .when(judged["kind"].isin(ORPHAN, EMPTY), judged["is_taken"].isNull())
+        .otherwise(True)
+    )
+    return judged.where(is_free).select(*FOUND.names)
+
+
+def _at_and_above(place: str) -> Column:
+    """A directory and all that it lies in."""
+    names = f.split(place, "/")
+    return f.transform(f.sequence(f.lit(1), f.size(names)), lambda count: f.concat_ws("/", f.slice(names, 1, count)))
 
 
 def directories(listed: DataFrame, unknown: DataFrame) -> DataFrame:

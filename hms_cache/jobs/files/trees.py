@@ -26,6 +26,8 @@ from hms_cache.jobs.files.directories import (
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.metadata.partition_names import make_partition_name
+from hms_cache.store.warehouse import remote_files
+from hms_cache.store.warehouse.file_systems import driver_errors
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.values import frozen
@@ -56,7 +58,8 @@ class TreeLister(DirectoryLister):
             root = Location.parse(location)
             if root.scheme not in OF_DIRECTORIES and len(keys) == 1:
                 file_system, path = self.open(root)
-                kind = PARTITION if file_system.exists(path) else NO_ROOT
+                with driver_errors():
+                    kind = PARTITION if remote_files.is_directory(file_system, path) else NO_ROOT
                 yield FoundDirectory(kind, location)
                 return
             entries = self.entries(root)
@@ -75,12 +78,15 @@ class TreeLister(DirectoryLister):
         that are nobody's. Never raises."""
         root = Location.parse(location)
         start = len(root.path.rstrip("/")) + 1
+        above = str(root).rstrip("/")
         seen = _Tree(tuple(keys))
         try:
             for path, info in self.below(Location.parse(prefix)):
                 if isinstance(info, Exception):
                     seen.unread.append(path[start:])
-                    yield ListedDirectory(FoundDirectory(UNREADABLE, f"{root}/{path[start:]}", problem=reason_of(info)))
+                    yield ListedDirectory(
+                        FoundDirectory(UNREADABLE, f"{above}/{path[start:]}", problem=reason_of(info))
+                    )
                 elif path[start:] and not is_hidden(path[start:]):
                     seen.add(path[start:].split("/"), info)
         except FileNotFoundError:
@@ -89,9 +95,9 @@ class TreeLister(DirectoryLister):
             yield ListedDirectory(FoundDirectory(UNREADABLE, prefix, problem=reason_of(error)))
             return
         for directory, (name, infos) in seen.known():
-            yield ListedDirectory(FoundDirectory(PARTITION, f"{root}/{directory}", name), self.figures(infos))
+            yield ListedDirectory(FoundDirectory(PARTITION, f"{above}/{directory}", name), self.figures(infos))
         for directory, kind in seen.others():
-            yield ListedDirectory(FoundDirectory(kind, f"{root}/{directory}"))
+            yield ListedDirectory(FoundDirectory(kind, f"{above}/{directory}"))
 
 
 class _Tree:

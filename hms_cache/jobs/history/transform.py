@@ -37,6 +37,7 @@ HISTORY = StructType(
 HISTORY_TABLE = StructType([*HISTORY.fields, StructField("day", DateType()), StructField("batch", LongType())])
 """As it is stored: partitioned by the day of the event (UTC) and the batch that wrote it."""
 
+_MICROSECONDS_OF_A_DAY = 86_400_000_000
 _WRITES = ("INSERT", "ACID_WRITE_EVENT", "BATCH_ACID_WRITE_EVENT")
 _TRANSACTIONS = ("OPEN_TXN", "COMMIT_TXN", "ABORT_TXN", "ALLOC_WRITE_ID_EVENT", "COMMIT_COMPACTION_EVENT")
 
@@ -69,7 +70,7 @@ def transform(events: DataFrame, *, keep_messages: bool = False) -> DataFrame:
         _number("txnid").alias("transaction_id"),
         _positive(_number("writeId")).alias("write_id"),
         (F.col("message") if keep_messages else F.lit(None).cast("string")).alias("message"),
-        F.to_date("event_time").alias("day"),
+        _day_in_utc("event_time").alias("day"),
     )
 
 
@@ -91,6 +92,13 @@ def churn(history: DataFrame) -> DataFrame:
         )
         .orderBy(F.desc("events"), "catalog", "database", "table")
     )
+
+
+def _day_in_utc(time: str) -> Column:
+    """Whatever zone the session has: a batch that is written again in a session with another one is in the same files.
+
+    Of microseconds, as all conversions of Spark's are in the session's zone."""
+    return F.date_from_unix_date(F.floor(F.unix_micros(time) / F.lit(_MICROSECONDS_OF_A_DAY)).cast("int"))
 
 
 def _message(name: str) -> Column:

@@ -163,6 +163,7 @@ class PartitionTree:
         key, prefix = self._keys[depth]
         prefix = f"{above}/{prefix}" if above else prefix
         read = self._readers[depth]
+        above_it = str(location).rstrip("/")  # a bucket's own location ends in a slash
         for name in entries.directories:
             found, _, text = name.partition("=")
             if found.lower() != key or not text or "=" in text:
@@ -174,9 +175,9 @@ class PartitionTree:
                     continue
                 except ValueError as error:
                     reason = str(error)
-            leaf.problems.append(Problem(NO_PARTITION, f"{location}/{name}", reason))
+            leaf.problems.append(Problem(NO_PARTITION, f"{above_it}/{name}", reason))
         for name in entries.others:
-            leaf.problems.append(Problem(NO_PARTITION, f"{location}/{name}", "a file above the last level"))
+            leaf.problems.append(Problem(NO_PARTITION, f"{above_it}/{name}", "a file above the last level"))
         return leaf
 
 

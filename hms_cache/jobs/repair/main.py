@@ -12,6 +12,7 @@ from thrift.Thrift import TException
 from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
+from hms_cache.jobs.frame.own_partitions import refusal
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.repair.directories import Directories
 from hms_cache.jobs.repair.known import KnownPartitions, PartitionsOfDatabase, PartitionsOfMetastore
@@ -23,7 +24,6 @@ from hms_cache.jobs.repair.plan import (
     TablePlan,
     is_discovered,
     plan_table,
-    refusal,
 )
 from hms_cache.jobs.repair.plan_file import Batch, PlanFile
 from hms_cache.jobs.repair.writing import Outcome, RepairWriter

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 from hms_cache.config.quantities import parse_duration_s
-from hms_cache.jobs.files.directories import canonical
+from hms_cache.jobs.files.directories import canonical, place_of
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.repair.directories import NO_ROOT, Directories, LeafDirectory, PartitionTree
 from hms_cache.jobs.repair.known import KnownPartitions, Place
-from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 from hms_cache.values import frozen
@@ -28,8 +26,6 @@ ADD, DROP, EXPIRE = "add", "drop", "expire"
 TWICE, CLAIMED, UNDECIDED = "found twice", "another partition's", "undecided"
 """Kinds of notes besides those of `directories`: two directories of one partition; a directory where a partition of
 another name lies; a partition whose directory cannot be looked at."""
-
-_OTHER_ENGINES = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
 
 
 class Change(NamedTuple):
@@ -60,23 +56,6 @@ class Scope:
     adds: bool = True
     drops: bool = True
     expires: bool = False
-
-
-def refusal(table: Table) -> str | None:
-    """Why the job leaves this table alone; None where it does not."""
-    parameters = table.parameters or {}
-    for name in (parameters.get("table_type"), parameters.get("spark.sql.sources.provider")):
-        engine = _OTHER_ENGINES.get((name or "").lower())
-        if engine is not None:
-            return f"{engine} keeps its own partitions"
-    input_format = (table.sd.inputFormat if table.sd is not None else None) or ""
-    if "hoodie" in input_format.lower():  # synchronized without Spark's parameters, as Flink and Hive have it
-        return "Hudi keeps its own partitions"
-    if parameters.get("storage_handler"):
-        return f"its partitions are those of {parameters['storage_handler']}"
-    if is_transactional(table):
-        return "it is transactional: MSCK of Hive takes the lock and the write ids that this needs"
-    return None
 
 
 def is_discovered(table: Table) -> bool:
@@ -143,8 +122,8 @@ def plan_table(
     if kept_s is not None:
         _plan_expiry(plan, elsewhere.values(), created_before_s)
     if scope.adds and candidates:
-        owners = {f"{_place(str(root))}/{name}": name for name in absent}
-        owners |= {_place(place.location): name for name, place in elsewhere.items() if place.location}
+        owners = {f"{place_of(str(root))}/{name}": name for name in absent}
+        owners |= {place_of(place.location): name for name, place in elsewhere.items() if place.location}
         _plan_adds(plan, root, candidates, comparison.twice, names_read.result(), owners)
     return plan
 
@@ -172,11 +151,12 @@ class _Comparison:
             self.absent -= here
             if len(here) == len(leaf.partitions):
                 continue  # nothing new, and no name twice
+            above = str(leaf.location).rstrip("/")  # a bucket's own location ends in a slash
             for name, directory in zip(leaf.partitions, leaf.directories, strict=True):
                 if name in here:
                     here.remove(name)
                     continue
-                location = f"{leaf.location}/{directory}"
+                location = f"{above}/{directory}"
                 if name in self.candidates:
                     self.twice[location] = name
                 self.candidates.setdefault(name, location)
@@ -198,16 +178,19 @@ def _plan_adds(
     names: Collection[str],
     owners: Mapping[str, str],
 ) -> None:
-    """`owners`: partitions by the directories (`_place`) where they lie, if their names do not say so.
+    """`owners`: partitions by the directories (`place_of`) where they lie, if their names do not say so.
 
     Two directories of one partition are a choice that nobody else can make: then neither is added."""
     contested = set(twice.values())
-    above, written = _place(str(root)), len(str(root))
+    above = place_of(str(root))
+    holders = {place: name for each, name in owners.items() for place in _at_and_above(each, above)}
     for location, name in sorted([*((location, name) for name, location in candidates.items()), *twice.items()]):
-        here = f"{above}{location[written:]}"
-        owner = owners.get(here)
+        here = place_of(location)
+        owner = owners.get(here) or holders.get(here)
+        if owner is None:
+            owner = next((owners[place] for place in _at_and_above(here, "") if place in owners), None)
         if owner is not None:
-            if owner != name and here != f"{above}/{owner}":
+            if owner != name and here != place_of(f"{root}/{owner}"):
                 plan.notes.append((CLAIMED, location, f"partition {owner} lies there"))
         elif name in names or name in contested:
             plan.notes.append((TWICE, location, f"partition {name} has another directory"))
@@ -215,19 +198,11 @@ def _plan_adds(
             plan.changes[ADD].append(Change(name, location))
 
 
-def _place(location: str) -> str:
-    """The directory, the same for all schemes and authorities of its store: ``s3://`` and ``s3a://`` are one. As it is
-    if it cannot be understood."""
-    try:
-        found = Location.parse(location, Location("file", "", "/"))
-    except MetaException:
-        return location
-    return f"{_store(found.scheme, found.authority)}{found.path}"
-
-
-@lru_cache
-def _store(scheme: str, authority: str) -> str:
-    return str(Location(scheme, authority, "/").spellings[0]).removesuffix("/")
+def _at_and_above(place: str, root: str) -> Iterator[str]:
+    """A directory and those that it lies in, the nearest first, without `root` and what that lies in."""
+    while place not in (root, "") and len(place) > len(root):
+        yield place
+        place = place.rpartition("/")[0]
 
 
 def _plan_drops(plan: TablePlan, absent: Iterable[Place], directories: Directories, pool: ThreadPoolExecutor) -> None:

@@ -11,11 +11,12 @@ from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.files.directories import canonical
+from hms_cache.jobs.frame.own_partitions import refusal
 from hms_cache.jobs.frame.partition_calls import add_partitions, drop_partitions, new_partition
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.repair.directories import Directories
 from hms_cache.jobs.repair.known import KnownPartitions
-from hms_cache.jobs.repair.plan import ADD, DROP, EXPIRE, Change, missing, refusal, retention_s
+from hms_cache.jobs.repair.plan import ADD, DROP, EXPIRE, Change, missing, retention_s
 from hms_cache.jobs.repair.plan_file import Batch
 from hms_cache.jobs.sources.metastore_reader import CAPABILITIES
 from hms_cache.jobs.sources.scope import shown_name

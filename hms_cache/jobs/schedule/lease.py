@@ -7,7 +7,6 @@ it says every so often that it is alive; a holder that was killed loses it after
 
 from __future__ import annotations
 
-import getpass
 import os
 import socket
 import threading
@@ -22,6 +21,7 @@ from hms_cache.config.quantities import parse_duration_s
 from hms_cache.errors import HmsCacheError
 from hms_cache.jobs.frame.heartbeats import GONE, UNANSWERED
 from hms_cache.metadata.lease_names import bounded, lease_of
+from hms_cache.system_user import system_user
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CheckLockRequest,
     DataOperationType,
@@ -87,9 +87,7 @@ class Lease:
 
     def _acquire(self, targets: list[Target], who: str, wait_s: float) -> int:
         components = [_component(*target) for target in dict.fromkeys(targets)]
-        request = LockRequest(
-            component=components, user=getpass.getuser(), hostname=socket.gethostname(), agentInfo=who
-        )
+        request = LockRequest(component=components, user=system_user(), hostname=socket.gethostname(), agentInfo=who)
         answer = self._client.call("lock", request)
         until_s = time.monotonic() + wait_s
         pause = threading.Event()

@@ -26,7 +26,8 @@ def targets_of(step: Step) -> list[Target]:
         with closing(MetastoreReader(metastore)) as reader:
             targets += dict.fromkeys(_tables(reader, TableScope(patterns)))
     if step.options.get("output"):
-        targets.append((f"output {step.options['output']}", None))
+        # As the jobs read it: one place has one lease.
+        targets.append((f"output {str(step.options['output']).rstrip('/')}", None))
     return targets
 
 

@@ -6,7 +6,6 @@ valid for whoever sees that id.
 
 from __future__ import annotations
 
-import getpass
 import socket
 import threading
 from collections.abc import Iterable
@@ -19,6 +18,7 @@ from hms_cache.config.quantities import parse_duration_s
 from hms_cache.jobs.frame.heartbeats import GONE, UNANSWERED
 from hms_cache.jobs.statistics.acid import Snapshot, is_insert_only
 from hms_cache.metadata.object_names import TableName, name_of_table
+from hms_cache.system_user import system_user
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortTxnRequest,
     AllocateTableWriteIdsRequest,
@@ -69,7 +69,7 @@ class Transaction:
         try:
             timeout = self._client.call("get_config_value", "metastore.txn.timeout", f"{_TIMEOUT_S}s")
             self._interval_s = max(1.0, parse_duration_s(timeout, "s") / 6)
-            opened = OpenTxnRequest(1, getpass.getuser(), socket.gethostname(), agentInfo="hms-cache jobs statistics")
+            opened = OpenTxnRequest(1, system_user(), socket.gethostname(), agentInfo="hms-cache jobs statistics")
             [self._id] = self._client.call("open_txns", opened).txn_ids
             [(_, self.snapshot)] = snapshots(self._client, [table], self._id).items()
             allocation = AllocateTableWriteIdsRequest(table.dbName, table.tableName, txnIds=[self._id])

@@ -14,7 +14,14 @@ from typing import Any
 
 from fsspec.asyn import sync
 
-from hms_cache.store.warehouse.keys import MARKER_TAG, KeyStore, StoredObject, bucket_and_key, each_of
+from hms_cache.store.warehouse.keys import (
+    MARKER_TAG,
+    KeyStore,
+    StoredObject,
+    bucket_and_key,
+    bucket_and_prefix,
+    each_of,
+)
 
 _PENDING_S = 0.2
 """Between two looks at a copy that the store makes in the background."""
@@ -64,11 +71,11 @@ class AzureKeys(KeyStore):
             raise _translated(error, container) from error
 
     def children(self, path: str) -> list[tuple[str, bool]]:
-        container, key = bucket_and_key(path)
+        container, above = bucket_and_prefix(path)
         found: dict[str, bool] = {}
-        for blob in sync(self.file_system.loop, self._walk, container, f"{key}/"):
+        for blob in sync(self.file_system.loop, self._walk, container, above):
             is_directory = blob.name.endswith("/") or _is_folder(blob)
-            name = blob.name[len(key) + 1 :].rstrip("/")
+            name = blob.name[len(above) :].rstrip("/")
             if name:
                 # A directory may have both a marker and a prefix.
                 found[name] = found.get(name, False) or is_directory

@@ -7,7 +7,6 @@ roots is looked at in the same question, directly before the deletion.
 
 from __future__ import annotations
 
-import getpass
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from hms_cache.store.warehouse.allowed import AllowedLocation
 from hms_cache.store.warehouse.deadlines import MOVE_TIMEOUT, TIMEOUT
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.mounts import file_system_of
+from hms_cache.system_user import system_user
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 if TYPE_CHECKING:
@@ -216,7 +216,7 @@ class Deletions:
         """The trash of the location's file system."""
         if self._settings.trash_directory:
             return Location.parse(self._settings.trash_directory, location)
-        home = str(Path.home()) if location.scheme == "file" else f"/user/{getpass.getuser()}"
+        home = str(Path.home()) if location.scheme == "file" else f"/user/{system_user()}"
         return Location(location.scheme, location.authority, home).child(".Trash")
 
     def _place_in_trash(self, location: AllowedLocation) -> AllowedLocation | None:

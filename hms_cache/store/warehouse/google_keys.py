@@ -8,7 +8,14 @@ from typing import Any
 
 from fsspec.asyn import sync
 
-from hms_cache.store.warehouse.keys import MARKER_TAG, KeyStore, StoredObject, bucket_and_key, each_of
+from hms_cache.store.warehouse.keys import (
+    MARKER_TAG,
+    KeyStore,
+    StoredObject,
+    bucket_and_key,
+    bucket_and_prefix,
+    each_of,
+)
 
 _PAGE_OBJECTS = 1000
 """Objects in one answer to a listing: the most that Google gives."""
@@ -26,13 +33,13 @@ class GoogleKeys(KeyStore):
                 yield [_described(each, key) for each in objects]
 
     def children(self, path: str) -> list[tuple[str, bool]]:
-        bucket, key = bucket_and_key(path)
+        bucket, above = bucket_and_prefix(path)
         found: dict[str, bool] = {}
-        for page in self._pages(bucket, f"{key}/", _PAGE_OBJECTS, delimiter="/"):
+        for page in self._pages(bucket, above, _PAGE_OBJECTS, delimiter="/"):
             for each in page.get("items") or ():
-                found.setdefault(each["name"][len(key) + 1 :], False)
+                found.setdefault(each["name"][len(above) :], False)
             for prefix in page.get("prefixes") or ():
-                found[prefix[len(key) + 1 :].rstrip("/")] = True
+                found[prefix[len(above) :].rstrip("/")] = True
         found.pop("", None)  # the marker of the directory itself
         return list(found.items())
 

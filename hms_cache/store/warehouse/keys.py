@@ -93,6 +93,12 @@ def bucket_and_key(path: str) -> tuple[str, str]:
     return bucket, key
 
 
+def bucket_and_prefix(path: str) -> tuple[str, str]:
+    """Of what is in a directory, or in a bucket as a whole: to list it changes nothing."""
+    bucket, _, key = path.strip("/").partition("/")
+    return bucket, f"{key}/" if key else ""
+
+
 async def each_of(work: Callable[[T], Awaitable[None]], of: Iterable[T]) -> list[tuple[T, Exception]]:
     """Does the work for each, some at a time: those that failed."""
     turns = asyncio.Semaphore(AT_ONCE)

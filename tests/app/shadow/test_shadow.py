@@ -19,11 +19,12 @@ from click.testing import CliRunner
 from hms_cache.app.service import Service
 from hms_cache.app.shadow.comparing import Rules
 from hms_cache.app.shadow.metastore import Address
-from hms_cache.app.shadow.recording import BadRecording, recorded_reads
+from hms_cache.app.shadow.recording import BadRecording, Recorder, recorded_reads
 from hms_cache.app.shadow.running import walk
 from hms_cache.cli.main import commands
 from hms_cache.client import MetastoreClient
 from hms_cache.config import load
+from hms_cache.wire import METHODS
 from tests.app.shadow.catalogs import PARTITIONS, fill
 from tests.servers import PATIENCE_S
 
@@ -217,6 +218,17 @@ def test_the_table_for_people_names_the_place(unlike: Pair) -> None:
 )
 def test_options_that_do_not_go_together_are_refused(arguments: tuple[str, ...]) -> None:
     assert CliRunner().invoke(commands, ["shadow", *arguments]).exit_code == 2
+
+
+def test_a_recording_is_its_owners_alone(tmp_path: Path) -> None:
+    """Requests hold what clients store in the catalog, passwords of their tables among it."""
+    before = os.umask(0o022)
+    try:
+        with Recorder(tmp_path / "reads") as recorder:
+            recorder.write("get_all_functions", METHODS["get_all_functions"].args_class())
+    finally:
+        os.umask(before)
+    assert (tmp_path / "reads").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_damaged_recording_names_its_line(tmp_path: Path) -> None:

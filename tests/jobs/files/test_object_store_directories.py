@@ -80,12 +80,54 @@ def test_a_tree_of_partitions(lake: Lake) -> None:
         assert [one.kind for one in TreeLister().prefixes(f"{lake.root}/none", keys)] == ["no root"]
 
 
+def test_keys_with_an_empty_name_are_no_directories(lake: Lake) -> None:
+    """Hadoop reads no such object. Its directory would be reported as the table's own, as nobody's."""
+    if lake.kind == "gateway":
+        pytest.skip("its objects are files, whose paths have no empty names")
+    lake.put("t/", "t/a=1/f")
+    for key in ("t//f", "t//a=1/f", "t/a=1//f", "t/a=2//f", "t/a=1/b=1//f"):
+        lake.put_at_top(f"w/d.db/{key}")
+    root = f"{lake.root}/t"
+    assert kinds(root, ["a"]) == {("partition", "a=1", "a=1", 1)}
+    assert {kind for kind, *_ in kinds(root, ["a", "b"])} <= {"orphan"}
+    assert all("//" not in place and not place.endswith("/") for _, place, *_ in kinds(root, ["a", "b"]))
+    assert TreeLister().files(root).files == 1
+
+
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_table_that_is_a_whole_bucket(lake: Lake, slash: str) -> None:
+    for key in ("a=1/b=1/", "a=1/b=1/f", "a=1/b=1/deep/f", "a=2/b=2/f", "a=3/", "old/f", "_hidden/f"):
+        lake.put_at_top(key)
+    top = f"{lake.url}{slash}"
+    found = kinds(top, ["a", "b"])
+    assert found == {
+        ("partition", "a=1/b=1", "a=1/b=1", 2),
+        ("partition", "a=2/b=2", "a=2/b=2", 1),
+        ("empty", "a=3", None, None),
+        ("orphan", "old", None, None),
+    }
+    assert {(kind, place, files) for kind, place, _, files in kinds(top, ["a"])} == {
+        ("partition", "a=1", 2),
+        ("partition", "a=2", 1),
+        ("partition", "a=3", 0),
+        ("orphan", "old", None),
+    }
+    with ThreadPoolExecutor(2) as pool:
+        tree = PartitionTree(Directories(), Location.parse(top), [FieldSchema(key, "int") for key in "ab"])
+        problems = [one.location for leaf in tree.walk(pool) for one in leaf.problems]
+    assert problems == [f"{lake.url}/old"]
+    listed = TreeLister().files(top)
+    assert (listed.files, listed.depth) == (4, 3)
+
+
 def kinds(root: str, keys: list[str]) -> set[tuple[str, str, str | None, int | None]]:
     """Kind, directory below the table's, partition and files of what is found."""
     lister = TreeLister()
-    every = (one for prefix in lister.prefixes(root, keys) for one in lister.tree(prefix.location, root, keys))
+    prefixes = list(lister.prefixes(root, keys))
+    assert {prefix.kind for prefix in prefixes} == {"partition"}
+    every = (one for prefix in prefixes for one in lister.tree(prefix.location, root, keys))
     return {
-        (found.kind, found.location.removeprefix(f"{root}/"), found.partition, files and files.files)
+        (found.kind, found.location.removeprefix(f"{root.rstrip('/')}/"), found.partition, files and files.files)
         for found, files in ((one.found, one.files) for one in every)
     }
 

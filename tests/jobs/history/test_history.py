@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 from pyarrow import dataset
+from pyspark.sql.functions import expr
 from sqlalchemy import create_engine, delete, func, select, update
 
 from hms_cache.errors import HmsCacheError
 from hms_cache.jobs.history.tables import read_history
-from hms_cache.jobs.history.transform import churn
+from hms_cache.jobs.history.transform import churn, transform
 from hms_cache.jobs.registry import JOBS
 from hms_cache.jobs.sources import register
 from hms_cache.store.schema import NOTIFICATION_LOG
@@ -47,6 +48,21 @@ def refused(spark: Any, options: dict[str, Any]) -> str:
     return "none"
 
 
+def days(spark: Any, zone: str, times: list[str]) -> list[str]:
+    """In Spark's process: the days of events, in a session with this time zone."""
+    columns = "event_id BIGINT, event_type STRING, catalog STRING, database STRING, table STRING, message STRING"
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        rows = [(number, "OTHER", None, None, None, None) for number in range(len(times))]
+        events = spark.createDataFrame(rows, columns)
+        values = ", ".join(f"TIMESTAMP '{time}'" for time in times)
+        events = events.withColumn("event_time", expr(f"element_at(array({values}), int(event_id) + 1)"))
+        return [str(row["day"]) for row in transform(events).orderBy("event_id").collect()]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
 def look(spark: Any, output: str) -> dict[str, Any]:
     """In Spark's process: what the history holds."""
     history = read_history(spark, output)
@@ -55,6 +71,20 @@ def look(spark: Any, output: str) -> dict[str, Any]:
         "rows": json.loads(json.dumps(rows, default=str)),
         "churn": [list(row)[:8] for row in churn(history).collect()],
     }
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Pacific/Kiritimati"])
+def test_days_are_those_of_utc(job_spark: SparkProcess, zone: str) -> None:
+    """Also with ``--conf spark.sql.session.timeZone``: a batch that is written again must find its own files."""
+    times = [
+        "2026-03-01 00:00:00Z",
+        "2026-03-01 23:59:59.999999Z",
+        "1969-12-31 23:59:59.999999Z",
+        "2026-03-08 07:30:00Z",
+    ]
+    found = job_spark.call(days, zone=zone, times=times)
+    assert found == ["2026-03-01", "2026-03-01", "1969-12-31", "2026-03-08"]
 
 
 @pytest.mark.soak

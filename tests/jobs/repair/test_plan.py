@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from hms_cache.jobs.frame.own_partitions import refusal
 from hms_cache.jobs.repair.directories import Directories, Entries
 from hms_cache.jobs.repair.known import Place
-from hms_cache.jobs.repair.plan import ADD, CLAIMED, DROP, Change, Scope, plan_table, refusal
+from hms_cache.jobs.repair.plan import ADD, CLAIMED, DROP, Change, Scope, plan_table
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
 
@@ -87,3 +88,25 @@ def test_a_directory_of_another_partition_in_any_spelling(of_table: str, of_part
     assert plan.changes[ADD] == [Change("day=4", f"{root}/day=4")]
     assert plan.changes[DROP] == []
     assert [note[:2] for note in plan.notes] == [(CLAIMED, f"{root}/day=3")]
+
+
+@pytest.mark.parametrize(
+    "of_partition", ["s3a://b/t/day=3/v2", "s3://b/t/day=3/a/b", "s3a://b/t/day=3", "s3a://b/t", "s3n://b"]
+)
+def test_a_directory_with_data_of_another_partition_is_not_added(of_partition: str) -> None:
+    """Its rows would be read twice."""
+    known = Known({"day=1": of_partition})
+    with ThreadPoolExecutor(1) as pool:
+        plan = plan_table(table(), known, Tree("day=3"), pool, Scope(drops=False))
+    assert plan.changes[ADD] == []
+    assert [note[:2] for note in plan.notes] == [(CLAIMED, "s3a://b/t/day=3")]
+
+
+@pytest.mark.parametrize("of_table", ["s3a://b", "s3a://b/", "file:/"])
+def test_a_table_at_the_top_of_its_file_system(of_table: str) -> None:
+    top = str(Location.parse(of_table)).rstrip("/")
+    known = Known({"day=1": f"{top}/day=1", "day=2": f"{top}/day=3"})
+    with ThreadPoolExecutor(1) as pool:
+        plan = plan_table(table(of_table), known, Tree("day=1", "day=3", "day=4"), pool, Scope())
+    assert plan.changes[ADD] == [Change("day=4", f"{top}/day=4")]
+    assert [note[:2] for note in plan.notes] == [(CLAIMED, f"{top}/day=3")]

@@ -10,6 +10,7 @@ import yaml
 
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.schedule.plan import chosen, read_plan
+from hms_cache.jobs.schedule.targets import targets_of
 
 PLAN = """
 name = "nightly"
@@ -118,3 +119,13 @@ def test_the_examples_of_the_documentation_can_be_used(tmp_path: Path) -> None:
     [resource] = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
     [container] = yaml.safe_load(resource)["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     assert container["command"][:4] == ["hms-cache", "jobs", "run", "--plan"]
+
+
+def test_one_output_has_one_lease(tmp_path: Path) -> None:
+    """The jobs take a directory with and without a slash at its end for the same."""
+    texts = (f'[[job]]\njob = "history"\noptions = {{database = "d", output = "{one}"}}\n' for one in ("/h", "/h/"))
+    targets = []
+    for text in texts:
+        (tmp_path / "plan.toml").write_text(text)
+        targets += targets_of(read_plan(tmp_path / "plan.toml").steps[0])
+    assert targets == [("output /h", None)] * 2

@@ -188,3 +188,18 @@ def _waited_for(found: Callable[[], Any]) -> Any:
             return answer
         pause.wait(0.1)
     raise AssertionError("it never came")
+
+
+def test_a_summary_that_cannot_be_written_takes_nothing_else_along(tmp_path: Path) -> None:
+    """A directory that is not there is told before any job runs; else what can be written is."""
+    plan, metrics = tmp_path / "plan.toml", tmp_path / "m.prom"
+    plan.write_text('metastore = "thrift://127.0.0.1:1"\n[[job]]\njob = "repair"\n')
+    words = ["jobs", "run", "--plan", str(plan), "--metrics", str(metrics), "--json", "--summary"]
+    absent = run_command([*words, str(tmp_path / "absent" / "s.json")], ROOT)
+    assert absent.returncode == 2
+    assert "absent is no directory" in absent.stderr and not metrics.exists()
+    taken = run_command([*words, str(tmp_path)], ROOT)
+    assert taken.returncode == 1
+    assert f"{tmp_path} cannot be written: Is a directory" in taken.stderr
+    assert json.loads(taken.stdout)["steps"][0]["state"] == "failed"
+    assert 'state="failed"' in metrics.read_text()
