@@ -10,6 +10,7 @@ from hms_cache.lease.membership import Membership
 from hms_cache.lease.unannounced import UnannouncedWrites
 from hms_cache.metrics.registry import LeaseMetrics
 from hms_cache.notifications.event_log import History
+from hms_cache.notifications.poller import StepOutcome
 from hms_cache.store.engine.database import Database
 from hms_cache.values import frozen
 
@@ -39,6 +40,10 @@ class CacheMemory:
     def catch_up(self, position: int, timeout_s: float) -> bool:
         """Applies events up to this one."""
         return self.caching.poller.ensure_applied(position, timeout_s)
+
+    def verify(self) -> bool:
+        """Whether what memory is made of is still in the log (P7)."""
+        return self.caching.poller.step().outcome in (StepOutcome.CAUGHT_UP, StepOutcome.MORE)
 
 
 def start_lease(

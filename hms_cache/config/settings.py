@@ -31,6 +31,7 @@ from hms_cache.config.sections import (
     WorkloadSettings,
 )
 from hms_cache.config.sections.authentication import problem_of_qualities
+from hms_cache.config.sections.lease import problem_of_address
 from hms_cache.config.setting import Section, facts_of
 from hms_cache.config.unhonoured import SiteReview, Unhonoured
 from hms_cache.values import frozen
@@ -97,6 +98,9 @@ class Settings(BaseModel):
             raise ValueError("cache.exactness = lease needs server.workers = 1: start several servers instead")
         if len(self.lease.secret.get_secret_value()) < SHORTEST_LEASE_SECRET:
             raise ValueError(f"cache.exactness = lease needs lease.secret, {SHORTEST_LEASE_SECRET} characters or more")
+        problem = problem_of_address(self.lease.host, self.lease.address)
+        if problem is not None:
+            raise ValueError(f"cache.exactness = lease: {problem}")
         return self
 
     @model_validator(mode="after")

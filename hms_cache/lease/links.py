@@ -8,6 +8,7 @@ the way.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Callable
 from typing import Final, cast
 
@@ -15,6 +16,10 @@ from hms_cache.lease.frames import HEADER, MAX_FRAME_BYTES, BadFrameError, body_
 
 MAX_UNREAD_BYTES: Final = 4096
 """Of a handshake: more than both sides of it say."""
+
+ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
+"""Options of sockets, where the system has them: a machine that is gone is noticed within a minute, in seconds and
+milliseconds, and firewalls that forget what is silent do not forget these connections."""
 
 MAX_UNSENT_BYTES: Final = 64 * 1024
 """What a member does not read in time for this is lost, with its connection: some 600 messages."""
@@ -83,6 +88,11 @@ class Link(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        raw = transport.get_extra_info("socket")
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in ALIVE.items():
+            if hasattr(socket, name):
+                raw.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
         if self._is_closed:
             self._transport.close()
 

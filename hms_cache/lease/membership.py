@@ -59,6 +59,10 @@ class Memory(Protocol):
     def catch_up(self, position: int, timeout_s: float) -> bool:
         """Applies events up to this one."""
 
+    def verify(self) -> bool:
+        """Looks at the log: whether what memory is made of is still in it. If another history is (P7), it drops
+        everything; False as well: it could not be looked at."""
+
 
 class Membership:
     """See the module. `start` and `stop` once each, `guard` in between and before the first write."""
@@ -127,7 +131,7 @@ class Membership:
         self._thread.join(_STOP_S)
         try:
             members.leave(self._database, self.member)
-        except (DatabaseUnavailableError, RetryableConflict) as error:
+        except Exception as error:
             _log.warning("the member's row stays, and costs the next writer a lease: %s", error)
         self.transport.stop()
         self._database.close()
@@ -183,6 +187,7 @@ class Membership:
     def _step(self) -> None:
         if self.state.epoch is None:
             self._join()
+        self._verify()
         is_due = self._clock() >= self._renew_at_s
         if is_due:
             self.writes.remind()
@@ -192,7 +197,13 @@ class Membership:
             self._forget()
         self._catch_up(is_due=is_due)
 
+    def _verify(self) -> None:
+        doubts = self.state.doubts
+        if doubts and self._memory.verify():
+            self.state.verified(doubts)
+
     def _join(self) -> None:
+        members.create_table(self._database)  # once more: it is in no dump of before
         epoch = secrets.randbelow(2**62) + 1
         self.state.joining(epoch)
         wants_lease = self._clock() >= self._lease_from_s
@@ -201,6 +212,8 @@ class Membership:
         is_on_trial = self._trial_s > 0 and self._clock() - self._there_since_s < self._trial_s
         joined = members.join(self._database, row, may_be_first=not is_on_trial)
         if not joined.was_there:
+            if self._there_since_s != NEVER:
+                self.writes.rows_are_gone()
             self._there_since_s = self._clock()
         if wants_lease and not joined.may_lease:
             self._lease_from_s = self._there_since_s + self._trial_s
@@ -289,9 +302,12 @@ class Membership:
             self.state.tended(intent, self._read_position())
 
     def _read_position(self) -> int:
+        known_to = self._memory.position()
         head = read_log_end(self._database)
         if not self._memory.prove(head.history):
             raise DatabaseUnavailableError("the log's end was read in a history that is not proven")
+        if head.last_event_id < known_to:
+            self.state.doubted()
         return head.last_event_id
 
     def _catch_up(self, *, is_due: bool) -> None:

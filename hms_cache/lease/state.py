@@ -13,6 +13,8 @@
 | `over`                | the same, told again on a new connection                                                  |
 | `tended`              | its end was not heard, its writer was fenced and the position read                        |
 | `exempt`              | memory comes to events that nobody announces, since they change no answer                 |
+| `doubted`, `verified` | something was heard that cannot be so in the log that memory is made of: no answer by     |
+|                       | lease until the log was looked at                                                         |
 | `alarm`               | an event that no member announced: no lease any more                                      |
 """
 
@@ -48,6 +50,9 @@ class _OpenWrite:
     scope: Scope
     after: int
     """Where memory stood when it was first heard of: its events come later. -1: in which history is not proven."""
+    known_to: int
+    """The same, in a history that may not be proven: events that are not later are of another one (P7). -1: it was no
+    member."""
 
 
 @frozen
@@ -95,6 +100,10 @@ class LeaseState:
         self._accounted_to = -1
         """Every event up to here was announced, or was there when that did not matter yet."""
         self._accounted: set[int] = set()
+        self._joined_from = -1
+        """Where memory stood before it joined: the log ends there or later."""
+        self._doubts = 0
+        """Things heard that another history would explain (P7), and that the log was not looked at for yet."""
         self.alarm_reason = ""
 
     # ---- membership ----
@@ -103,6 +112,7 @@ class LeaseState:
         """From now on writes are acknowledged under this epoch. Before the row is written."""
         with self._lock:
             self._epoch, self._is_joined, self._lease_until_s = epoch, False, NEVER
+            self._joined_from = self._position()
             self._decide()
 
     def joined(self, epoch: int, position: int, *, may_lease: bool = True) -> None:
@@ -110,6 +120,7 @@ class LeaseState:
         with self._lock:
             if epoch == self._epoch:
                 self._is_joined, self._may_lease = True, may_lease
+                self._doubt_if(position < self._joined_from)
                 self._raise_floor(position)
                 self._account_to(position)
                 self._decide()
@@ -145,8 +156,9 @@ class LeaseState:
             self._floor = self._floor_of_everything = self._accounted_to = -1
             self._table_floors.clear()
             self._accounted.clear()
+            self._joined_from, self._doubts = -1, 0
             for write in self._intents.values():
-                write.after = -1
+                write.after = write.known_to = -1
             self._decide()
         self.changed.set()
 
@@ -165,10 +177,11 @@ class LeaseState:
             if known is None and len(self._intents) >= MOST_INTENTS:
                 return None
             if known is not None:
-                after = known.after
+                after, known_to = known.after, known.known_to
             else:
-                after = self._position() if self._has_lease() else -1
-            self._intents[intent] = _OpenWrite(self.now_s(), scope, after)
+                known_to = self._position() if self._is_joined else -1
+                after = known_to if self._has_lease() else -1
+            self._intents[intent] = _OpenWrite(self.now_s(), scope, after, known_to)
             self._decide()
             return self._epoch
 
@@ -176,6 +189,7 @@ class LeaseState:
         """It is committed, with these events."""
         with self._lock:
             write = self._intents.pop(intent, None)
+            self._doubt_if(write is not None and first <= write.known_to)
             self._raise_floor(last, write.scope if write is not None else EVERYTHING)
             self._account(first, last)
             self._decide()
@@ -229,6 +243,27 @@ class LeaseState:
             self._intents.pop(intent, None)
             self._decide()
 
+    # ---- the history of the log (P7) ----
+
+    @property
+    def doubts(self) -> int:
+        """Above 0: memory may be made of another history than what was heard of last. For `verified`."""
+        with self._lock:
+            return self._doubts
+
+    def doubted(self) -> None:
+        """The log was seen to end before memory's position."""
+        with self._lock:
+            self._doubt_if(True)
+            self._decide()
+
+    def verified(self, doubts: int) -> None:
+        """After there were so many doubts the log was looked at: what memory was made of is still in it."""
+        with self._lock:
+            if doubts == self._doubts:
+                self._doubts = 0
+                self._decide()
+
     # ---- reads ----
 
     def answers_table(self, table: TableName) -> bool:
@@ -268,10 +303,17 @@ class LeaseState:
     def _has_lease(self) -> bool:
         return self._is_joined and self.now_s() < self._lease_until_s
 
+    def _doubt_if(self, is_contradiction: bool) -> None:
+        """Mostly it is a write of which this member heard late; one look at the log tells."""
+        if is_contradiction:
+            self._doubts += 1
+            self.changed.set()
+
     def _decide(self) -> None:
         position = self._position()
         self._look_for_unannounced(position)
-        until_s = self._lease_until_s if self._is_joined and not self.alarm_reason else NEVER
+        may_answer = self._is_joined and not self.alarm_reason and not self._doubts
+        until_s = self._lease_until_s if may_answer else NEVER
         self.deadline_s = until_s if not self._intents and position >= self._floor else NEVER
         if position >= self._floor:
             self._table_floors.clear()

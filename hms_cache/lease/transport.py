@@ -86,6 +86,8 @@ class Transport:
         self._peers: dict[str, _Peer] = {}
         self._server: asyncio.Server | None = None
         self._called: set[asyncio.Task[None]] = set()
+        self._callers: dict[str, Link] = {}
+        """The last connection of each member that calls."""
         self._strangers: dict[asyncio.Task[None], Link] = {}
         """Of `_called`, those in their handshake, the oldest first."""
         self._logged: set[str] = set()
@@ -122,6 +124,12 @@ class Transport:
         """These are the other members: connections to who is gone are closed, to who is new opened."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._meet, dict(addresses))
+
+    def renew(self, member: str) -> None:
+        """Opens another connection to a member that does not answer: the one there is may lead nowhere, since a
+        firewall on its way has forgotten it, and neither side is told for a quarter of an hour."""
+        with suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._renew, member)
 
     def connected(self) -> list[str]:
         """Members that this one has a connection to."""
@@ -163,6 +171,12 @@ class Transport:
         peer = self._peers.pop(member)
         if peer.task is not None:
             peer.task.cancel()
+
+    def _renew(self, member: str) -> None:
+        peer = self._peers.get(member)
+        if peer is not None and peer.link is not None:
+            peer.link.abort()
+            peer.link = peer.channel = None  # what is said from now on waits for the next one
 
     async def _call(self, member: str, peer: _Peer) -> None:
         host, _, port = peer.address.rpartition(":")
@@ -232,11 +246,17 @@ class Transport:
     async def _serve(self, link: Link) -> None:
         task = asyncio.current_task()
         assert task is not None, "it runs as one"
+        member = None
         try:
             async with asyncio.timeout(HANDSHAKE_S):
                 member, channel = await self._welcome(link)
             self._introduced(task)
-            if len(self._called) - len(self._strangers) > MOST_CONNECTIONS:
+            # Who calls again has given the earlier one up. It may be one of which nobody says that it has ended; and
+            # nothing that was said on it may come after what is said on this one.
+            if (earlier := self._callers.pop(member, None)) is not None:
+                earlier.abort()
+            self._callers[member] = link
+            if len(self._callers) > MOST_CONNECTIONS:
                 self.counts["refused"] += 1
                 return
 
@@ -254,6 +274,8 @@ class Transport:
         except (OSError, TimeoutError, asyncio.IncompleteReadError, UnicodeDecodeError) as error:
             _log.debug("a member's connection has ended: %s", error)
         finally:
+            if member is not None and self._callers.get(member) is link:
+                del self._callers[member]
             link.close()
 
     def _refused(self, address: str, error: BadFrameError) -> None:

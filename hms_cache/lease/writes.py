@@ -39,6 +39,9 @@ class Links(Protocol):
     def meet(self, addresses: Mapping[str, str]) -> None:
         """These are the members there are, by name."""
 
+    def renew(self, member: str) -> None:
+        """Open another connection: on the one that is there nothing comes back."""
+
 
 class Write:
     """One write transaction. `LeaseWrites.lock` guards all of it."""
@@ -127,6 +130,12 @@ class LeaseWrites:
                 self._met = others
                 self._links.meet(others)
 
+    def rows_are_gone(self) -> None:
+        """This server's row was not there any more when it joined again: those of members that hold a lease may be gone
+        as well, by a dump that was restored. All leases of before are waited for."""
+        with self.lock:
+            self._wait_for_leases_of_before()
+
     # ---- the writing thread ----
 
     def ready(self) -> None:
@@ -200,6 +209,8 @@ class LeaseWrites:
             self.lock.wait_for(lambda: not self._missing(write, rows), PATIENCE_S)
             missing = self._missing(write, rows)
             self.waits += bool(missing)
+            for row in missing:
+                self._links.renew(row.member)
         while missing:
             self.revocations.revoke(missing, is_alone=self._guarded.is_sqlite)
             with self.lock:
@@ -223,9 +234,12 @@ class LeaseWrites:
         waited for."""
         with self.lock:
             if self._identity is not None and identity != self._identity:
-                self._not_before_s = self._state.now_s() + self._longest_s * (1 + 2 * DRIFT)
+                self._wait_for_leases_of_before()
                 self.revocations.forget()
             self._identity = identity
+
+    def _wait_for_leases_of_before(self) -> None:
+        self._not_before_s = self._state.now_s() + self._longest_s * (1 + 2 * DRIFT)
 
     def _missing(self, write: Write, rows: Iterable[MemberRow]) -> list[MemberRow]:
         """Under the lock: members that may answer by lease, for all that is known."""

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hms_cache.lease.membership import Membership
 from hms_cache.notifications.event_log import History
+from hms_cache.notifications.poller import StepOutcome
 from hms_cache.store.engine.database import Database
 from tests.cache.world import Server
 
@@ -20,17 +21,22 @@ SECRET = b"a secret of this test"
 class Member:
     """A server without sockets for clients, as a member of the set."""
 
-    def __init__(self, url: str, directory: Path, trial_s: float = 0.0) -> None:
-        """`trial_s`: 0 where every writer of the test is a member."""
+    def __init__(self, url: str, directory: Path, trial_s: float = 0.0, *, port: int = 0, address: str = "") -> None:
+        """`trial_s`: 0 where every writer of the test is a member. `port` and `address`: as the settings."""
         self.server = Server(url, directory)
         self.freshness = self.server.cache.freshness
         self.shared = self.server.cache.shared
         self.membership = Membership(Database(url), self, SECRET, LENGTH_S, trial_s=trial_s)
         self.state = self.membership.state
-        self.membership.start("127.0.0.1", 0, "")
+        self.membership.start("127.0.0.1", port, address)
         self.membership.writes.guard(self.server.database)
         self.freshness.lease = self.state
         self.shared.transactions_listener = self.state.exempt
+        self.shared.position_listener = self._follow
+
+    def _follow(self, _position: int, is_reset: bool) -> None:
+        if is_reset:
+            self.state.forget_history()
 
     def position(self) -> int:
         return self.shared.position if hasattr(self, "shared") else -1
@@ -40,6 +46,9 @@ class Member:
 
     def catch_up(self, position: int, timeout_s: float) -> bool:
         return self.server.poller.ensure_applied(position, timeout_s)
+
+    def verify(self) -> bool:
+        return self.server.poller.step().outcome in (StepOutcome.CAUGHT_UP, StepOutcome.MORE)
 
     def wait_for_lease(self) -> None:
         wait_until(self.freshness.holds_lease)

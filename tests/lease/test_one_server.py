@@ -62,6 +62,23 @@ def test_after_leaving_the_row_is_gone_and_every_read_asks(member: Member) -> No
         ({"server": {"workers": 2}}, "server.workers = 1"),
         ({"lease": {"secret": "short"}}, "lease.secret, 16 characters"),
         ({"lease": {}}, "lease.secret"),
+        *[
+            ({"lease": {"secret": SECRET, **given}}, text)
+            for given, text in (
+                ({"host": "0.0.0.0"}, "set lease.address"),
+                ({"host": "::"}, "set lease.address"),
+                ({"host": ""}, "set lease.address"),
+                ({"address": "hms1"}, "must be host:port"),
+                ({"address": "hms1:"}, "must be host:port"),
+                ({"address": ":9087"}, "must be host:port"),
+                ({"address": "hms1:lease"}, "must be host:port"),
+                ({"address": "hms1:0"}, "must be host:port"),
+                ({"address": "hms1:65536"}, "must be host:port"),
+                ({"address": "0.0.0.0:9087"}, "must name this server"),
+                ({"address": "[::]:9087"}, "must name this server"),
+                ({"address": f"{'h' * 251}:9087"}, "255 at most"),
+            )
+        ],
     ],
 )
 def test_what_leases_cannot_be_combined_with_is_refused_by_name(change: dict[str, object], text: str) -> None:
@@ -69,6 +86,21 @@ def test_what_leases_cannot_be_combined_with_is_refused_by_name(change: dict[str
     Settings.model_validate(good)
     with pytest.raises(ValidationError, match=text):
         Settings.model_validate({**good, **change})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"host": "127.0.0.1"},
+        {"host": "::1"},
+        {"host": "0.0.0.0", "address": "hms1.example:9087"},
+        {"host": "::", "address": "[2001:db8::1]:9087"},
+        {"address": f"{'h' * 250}:9087"},
+    ],
+    ids=str,
+)
+def test_addresses_that_others_can_connect_to_are_taken(given: dict[str, object]) -> None:
+    Settings.model_validate({"cache": {"exactness": "lease"}, "lease": {"secret": SECRET, **given}})
 
 
 @pytest.mark.parametrize(("exactness", "is_warned"), [("check", True), ("lease", False)])

@@ -231,16 +231,74 @@ def test_a_peer_that_reads_nothing_holds_up_nobody_and_no_memory(make: Make, mon
         wait_until(lambda: [message for _, message in stalled.messages].count(list(FIRST)) == 1)
         way.stall()
 
+        asked = 0
+
         def is_given_up() -> bool:
-            for key in range(2_000):
-                a.transport.send("c", ("written", key, 1, 1))
-            return a.transport.counts["dropped"] > 0
+            nonlocal asked
+            counts = a.transport.counts
+            if counts["sent"] + counts["dropped"] > asked:  # not faster than the loop goes
+                asked += 2_000
+                for key in range(2_000):
+                    a.transport.send("c", ("written", key, 1, 1))
+            return counts["dropped"] > 0
 
         wait_until(is_given_up)
         a.is_heard_by(b, 1)
         # The next connection is another one, and is not stalled.
         wait_until(lambda: [message for _, message in stalled.messages].count(list(FIRST)) >= 2)
         assert all(len(peer.queue) <= 100 for peer in a.transport._peers.values())
+
+
+def test_a_connection_on_which_nothing_comes_back_is_replaced(make: Make) -> None:
+    """As after a firewall has forgotten it: nothing arrives, and no side is told."""
+    a, b = make("a"), make("b")
+    with proxy_to("127.0.0.1", b.port) as way:
+        a.transport.meet({"b": f"127.0.0.1:{way.port}"})
+        a.is_heard_by(b, 1)
+        way.stall()
+        a.transport.send("b", ("writing", 2))
+        a.transport.renew("b")
+        a.transport.renew("nobody")
+        a.is_heard_by(b, 3)
+        assert [message for _, message in b.messages].count(list(FIRST)) == 2
+
+
+def test_who_calls_again_and_again_takes_one_place(make: Make) -> None:
+    """Each connection before is one of which nobody said that it ended. What was said on it comes to an end as well."""
+    a, b = make("a"), make("b")
+    with ExitStack() as stack:
+        held = [stack.enter_context(introduce(b)[0]) for _ in range(transport_module.MOST_CONNECTIONS + 10)]
+        assert all(is_closed(one) for one in held[:-1])
+        a.meets(b)
+        a.is_heard_by(b, 1)
+        wait_until(lambda: len(b.transport._called) == 2)
+        assert b.transport.counts["refused"] == 0
+
+
+def test_more_members_than_there_may_be_are_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport_module, "MOST_CONNECTIONS", 2)
+    b = make("b")
+    with ExitStack() as stack:
+        first, second, third = (stack.enter_context(introduce(b, name)[0]) for name in ("c", "d", "e"))
+        assert is_closed(third) and b.transport.counts["refused"] == 1
+        first.close()
+        wait_until(lambda: len(b.transport._called) == 1)
+        fourth, channel = introduce(b, "f")
+        stack.enter_context(fourth)
+        fourth.sendall(channel.encode(("writing", 1)))
+        assert read(fourth, HEADER.size) and second.fileno() > 0
+
+
+def test_both_sides_notice_machines_that_are_gone(make: Make) -> None:
+    a, b = make("a"), make("b")
+    a.meets(b)
+    links = [a.transport._peers["b"].link, *b.transport._callers.values()]
+    for link in links:
+        assert link is not None and link._transport is not None
+        raw = link._transport.get_extra_info("socket")
+        assert raw.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+        assert 0 < raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE) <= 60
+        assert 0 < raw.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT) <= 60_000
 
 
 def test_a_member_that_is_gone_is_called_no_more(make: Make) -> None:

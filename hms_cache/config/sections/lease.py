@@ -2,10 +2,42 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_address
+from typing import Final
+
 from pydantic import SecretStr
 
 from hms_cache.config.quantities import OptionalPath, Seconds
 from hms_cache.config.setting import Section, setting
+
+LONGEST_ADDRESS: Final = 255
+"""What the column of HMS_CACHE_MEMBERS holds."""
+
+
+def problem_of_address(host: str, address: str) -> str | None:
+    """Why other members cannot connect to a server with this `lease.host` and `lease.address`; None: they may.
+
+    It would not show: writes would wait for the lease of a member that nobody reaches, again and again.
+    """
+    if not address:
+        if _is_any(host):
+            return f"lease.host = {host!r} listens on all addresses: set lease.address, where other members connect to"
+        return None
+    name, _, port = address.rpartition(":")
+    if not name or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 2**16:
+        return f"lease.address must be host:port, it is {address!r}"
+    if _is_any(name.strip("[]")):
+        return f"lease.address must name this server, {address!r} is the address of whoever connects to it"
+    if len(address) > LONGEST_ADDRESS:
+        return f"lease.address has {len(address)} characters, {LONGEST_ADDRESS} at most fit into the database"
+    return None
+
+
+def _is_any(host: str) -> bool:
+    try:
+        return not host or ip_address(host).is_unspecified
+    except ValueError:
+        return False
 
 
 class LeaseSettings(Section):
@@ -29,7 +61,8 @@ class LeaseSettings(Section):
     )
     """Port to listen on for the other members; 0 picks a free one."""
     address: str = setting("")
-    """host:port at which the other members reach this one. Empty: lease.host and the port that it listens on."""
+    """host:port at which the other members reach this one. Empty: lease.host and the port that it listens on;
+    that host must then not be 0.0.0.0 or ::, which lead each member to itself."""
     secret: SecretStr = setting(SecretStr(""))
     """Secret of at least 16 characters that all members of a set share. Members prove to each other that they know it;
     the secret itself is never sent."""

@@ -12,11 +12,27 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import Connection, Insert, Integer, bindparam, func, insert, literal, select, union_all, update
+from sqlalchemy import (
+    Connection,
+    Insert,
+    Integer,
+    bindparam,
+    column,
+    func,
+    insert,
+    literal,
+    select,
+    table,
+    union_all,
+    update,
+)
+from sqlalchemy.exc import IntegrityError
 
 from hms_cache.store.engine.bulk_writes import insert_rows
 from hms_cache.store.engine.direct_statements import Direct, DirectRows, Statement, execute_directly, row_count
+from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.events import EventRow
+from hms_cache.store.engine.features import read_features
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 
 MOST_EVENTS: Final = 64
@@ -82,6 +98,20 @@ def commit_with(
     """
     of_log = [(_ADD_WITH_IDS, rows)] if rows else []
     execute_directly(connection, [*statements, *of_log], commits=True)
+
+
+def begin_event_ids(connection: Connection, next_event_id: int) -> None:
+    """Write the row of NOTIFICATION_SEQUENCE, which is missing in databases of Hive 3.1 that never logged an event; it
+    stays locked until the transaction ends.
+
+    :raises RetryableConflict: another server is doing the same.
+    """
+    values = read_features(connection).writable(NOTIFICATION_SEQUENCE, {"NNI_ID": 1, "NEXT_EVENT_ID": next_event_id})
+    row = table(NOTIFICATION_SEQUENCE.name, *(column(name) for name in values))
+    try:
+        connection.execute(insert(row).values(values))
+    except IntegrityError as error:
+        raise RetryableConflict("another server began the event ids at the same moment") from error
 
 
 def log_with_ids(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, column, insert, table
+from sqlalchemy import Connection
 from sqlalchemy.exc import DataError, IntegrityError
 from tenacity import RetryCallState, Retrying, stop_after_attempt, stop_after_delay, wait_random_exponential
 
@@ -33,9 +33,9 @@ from hms_cache.store.engine.direct_statements import (
 )
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import AnnouncedWrite, EventRow, WriteGuard
-from hms_cache.store.engine.features import read_features
 from hms_cache.store.engine.log_writes import (
     TAKE_EVENT_IDS,
+    begin_event_ids,
     can_log_at_once,
     commit_with,
     has_refused_rows,
@@ -278,7 +278,8 @@ class WriteTransaction:
         count = len(self._events)
         first = take_from_counter(self.connection, schema.NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID, count)
         if first is None:
-            first = self._begin_event_ids(count)
+            begin_event_ids(self.connection, 1 + count)
+            first = 1
         row_ids = self._ids.take_here(self.connection, NOTIFICATION_LOG, count)
         rows = rows_of_events(self._events, row_ids, time_s)
         log_with_ids(self.connection, [{**row, "EVENT_ID": id_} for id_, row in enumerate(rows, start=first)])
@@ -288,17 +289,6 @@ class WriteTransaction:
         """Whoever was told of the write hears that it is committed."""
         if self.announced is not None and self.last_event_id is not None:
             self.announced.committed(self.last_event_id - len(self._events) + 1, self.last_event_id)
-
-    def _begin_event_ids(self, count: int) -> int:
-        """The row of NOTIFICATION_SEQUENCE is missing, as in databases of Hive 3.1 that never logged an event."""
-        sequence = schema.NOTIFICATION_SEQUENCE
-        values = read_features(self.connection).writable(sequence, {"NNI_ID": 1, "NEXT_EVENT_ID": 1 + count})
-        row = table(sequence.name, *(column(name) for name in values))
-        try:
-            self.connection.execute(insert(row).values(values))
-        except IntegrityError as error:
-            raise RetryableConflict("another server began the event ids at the same moment") from error
-        return 1
 
     def undo_under_locks(self) -> None:
         """The work has failed: run the actions for a rollback that are to be run before it."""

@@ -21,12 +21,13 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.exc import DBAPIError
 
 from hms_cache.notifications.event_log import History
 from hms_cache.store.engine.database import Database, session_of
 from hms_cache.store.engine.direct_statements import DirectQuery, Statement
-from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.log_sessions import history_of
+from hms_cache.store.engine.log_writes import begin_event_ids
 from hms_cache.store.installation.init import alone_with_the_schema
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
 from hms_cache.store.schema.members import HMS_CACHE_MEMBERS, OWN_METADATA
@@ -83,6 +84,8 @@ def create_table(database: Database) -> None:
 
     :raises DatabaseUnavailable: the database does not answer.
     """
+    if has_table(database):
+        return
     with database.writing() as connection, alone_with_the_schema(database, connection):
         OWN_METADATA.create_all(connection)
         connection.commit()
@@ -102,8 +105,13 @@ def are_there(database: Database) -> bool:
 
     :raises DatabaseUnavailable: the database does not answer.
     """
-    with database.checking() as connection:
-        return connection.execute(select(_M.MEMBER_ID).limit(1)).first() is not None
+    try:
+        with database.checking() as connection:
+            return connection.execute(select(_M.MEMBER_ID).limit(1)).first() is not None
+    except DBAPIError:
+        if has_table(database):
+            raise
+        return False  # dropped by hand, or with a dump of before
 
 
 def join(database: Database, row: MemberRow, *, may_be_first: bool = True) -> JoinResult:
@@ -112,14 +120,16 @@ def join(database: Database, row: MemberRow, *, may_be_first: bool = True) -> Jo
     `may_be_first`: it is known that writers who announce nothing have seen this member's earlier row. Otherwise, or
     without such a row, it has a lease only where another member has one.
 
-    :raises DatabaseUnavailable: the database does not answer, or the log has no sequence yet.
+    :raises DatabaseUnavailable: the database does not answer.
     :raises RetryableConflict: lost to another transaction.
     """
     with database.writing() as connection:
         locked = select(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID).with_for_update()
         next_event_id = connection.execute(locked).scalar()
         if next_event_id is None:
-            raise DatabaseUnavailable("NOTIFICATION_SEQUENCE has no row yet: the first write makes it")
+            # The first write would make it, and waits for this.
+            next_event_id = 1
+            begin_event_ids(connection, next_event_id)
         history = session_of(database, connection)
         earlier: CursorResult[Any] = connection.execute(delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == row.member))
         was_there, others = earlier.rowcount > 0, read(connection)
@@ -149,6 +159,15 @@ def read_with_history(database: Database) -> MembersRead:
 
     :raises DatabaseUnavailable: the database does not answer.
     """
+    try:
+        return _read_with_history(database)
+    except DBAPIError:
+        if has_table(database):
+            raise
+        return MembersRead((), None)  # dropped: nobody is a member
+
+
+def _read_with_history(database: Database) -> MembersRead:
     if database.is_sqlite:
         history = database.file_history()
         with database.checking() as connection:
