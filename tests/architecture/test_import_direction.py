@@ -33,6 +33,7 @@ RANKS: tuple[tuple[str, ...], ...] = (
         "computing",
         "event_loops",
         "program_version",
+        "system_user",
         "values",
         "limited_log",
         "call_context",
