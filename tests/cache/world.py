@@ -212,14 +212,15 @@ def encoded(ask: Callable[[], Any]) -> Any:
         answer = ask()
     except TException as error:
         return type(error).__name__, getattr(error, "message", str(error))
-    return _encoded(answer)
+    return encoded_value(answer)
 
 
-def _encoded(answer: Any) -> Any:
+def encoded_value(answer: Any) -> Any:
+    """An answer that is at hand, as bytes."""
     if hasattr(answer, "thrift_spec"):
         return encode_struct(answer)
     if isinstance(answer, list | tuple):
-        return [_encoded(one) for one in answer]
+        return [encoded_value(one) for one in answer]
     if hasattr(answer, "partitions"):
-        return [_encoded(answer.partitions), answer.has_unknown]
+        return [encoded_value(answer.partitions), answer.has_unknown]
     return answer

@@ -81,7 +81,9 @@ def without_data(unknown: DataFrame, listed: DataFrame, roots: DataFrame) -> Dat
     `roots` (`listing.ROOTS`) are the tables with partitions, `listed` all other places.
     """
     owner = list(TABLE_COLUMNS)
-    data = listed.where(listed["place"] != "").select(*owner, "place")
+    # Where a directory is missing there is nothing to lose; what lies where one cannot be read nobody knows.
+    may_be_there = listed["exists"] | listed["problem"].isNotNull()
+    data = listed.where((listed["place"] != "") & may_be_there).select(*owner, "place")
     holding = data.unionByName(roots.select(*owner, "place")).withColumn("place", f.explode(_at_and_above("place")))
     inside = unknown.select("place").distinct().withColumn("above", f.explode(_at_and_above("place")))
     inside = inside.join(data.withColumnRenamed("place", "above"), "above").select(*owner, "place")

@@ -8,7 +8,7 @@ from hms_cache.cache.warming.process_memory import SharedParts, give_back_freed_
 from hms_cache.metadata.object_names import TableName
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
-from tests.cache.world import CATALOG, create_database, encoded, table
+from tests.cache.world import CATALOG, create_database, encoded_value, table
 
 
 def test_equal_columns_of_two_tables_are_one_struct() -> None:
@@ -34,10 +34,10 @@ def test_equal_descriptions_of_the_format_are_one_struct_and_others_are_not() ->
         one.sd.bucketCols, one.sd.sortCols, one.sd.parameters = [], [], {}
     tables[2].sd.serdeInfo.parameters = {"b": "2", "a": "1"}  # equal as a struct, another order in the answer
     tables[1].sd.bucketCols = ["x"]
-    before, answers = copy.deepcopy(tables), [encoded(one) for one in tables]
+    before, answers = copy.deepcopy(tables), [encoded_value(one) for one in tables]
     for one in tables:
         shared.share(one)
-    assert tables == before and [encoded(one) for one in tables] == answers
+    assert tables == before and [encoded_value(one) for one in tables] == answers
     assert tables[0].sd.serdeInfo is tables[1].sd.serdeInfo
     assert tables[0].sd.serdeInfo is not tables[2].sd.serdeInfo
     assert tables[0].sd.skewedInfo is tables[1].sd.skewedInfo
@@ -57,7 +57,7 @@ def test_what_a_caller_does_with_its_answer_changes_no_other_table(servers: Make
     here.store.writes.tables.alter_table(TableName(CATALOG, "d", "one"), changed)
     assert here.store.reads.tables.get_table(TableName(CATALOG, "d", "one")).sd.cols[0].comment == "changed"
     two = here.store.reads.tables.get_table(TableName(CATALOG, "d", "two"))
-    assert encoded(two) == encoded(here.objects.reads.tables.get_table(TableName(CATALOG, "d", "two")))
+    assert encoded_value(two) == encoded_value(here.objects.reads.tables.get_table(TableName(CATALOG, "d", "two")))
     assert two.sd.cols[0].comment != "changed"
 
 

@@ -13,7 +13,7 @@ from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
-from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
+from tests.cache.world import CATALOG, Server, create_database, encoded_value, partition, table
 from tests.databases import count_statements
 
 T = (CATALOG, "d", "t")
@@ -57,7 +57,7 @@ def here(servers: MakeServer) -> Server:
 def _outcome(here: Server, ask: Ask, columns: Sequence[str]) -> Reason:
     del here.reads[:]
     found = ask(here.store, columns)
-    assert encoded(found) == encoded(ask(here.objects, columns))
+    assert encoded_value(found) == encoded_value(ask(here.objects, columns))
     return here.reads[-1][1]
 
 
