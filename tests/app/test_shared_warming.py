@@ -289,8 +289,8 @@ def test_a_file_that_is_not_what_was_sent_is_not_used(tmp_path: Path, monkeypatc
     before = memory_files_open()
     with pytest.raises(WarmingProcessLost, match="not what was sent"):
         reading.callers[0].read(TABLES[:2], MemoryFiles(tmp_path, 100))
+    reading.end()  # its thread closes what it has sent
     assert memory_files_open() == before, "those that came are closed"
-    reading.end()
 
 
 @contextmanager
