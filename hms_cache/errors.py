@@ -3,6 +3,7 @@
     HmsCacheError
     ├── ConfigurationError      what an operator wrote cannot be used; carries every problem found, not only the first
     ├── StartupError            the configuration is fine, but the server cannot start with what it finds
+    │   ├── PortError           a port cannot be listened on
     │   └── SchemaError         the database has no schema, or one this program cannot work with
     └── DatabaseUnavailableError  the database does not answer (retriable)
 
@@ -12,6 +13,8 @@ into them in one place. A class of this module never travels over the wire.
 
 from __future__ import annotations
 
+import errno
+import socket
 from collections.abc import Sequence
 
 
@@ -45,6 +48,24 @@ class StartupError(HmsCacheError):
         self.problem = problem
         self.remedy = remedy
         super().__init__(f"{problem}\n{remedy}" if remedy else problem)
+
+
+class PortError(StartupError):
+    """A port cannot be listened on."""
+
+    def __init__(self, where: str, error: OSError, *, if_taken: str) -> None:
+        """`where`: the address and what it is for. `if_taken`: what to do where another program has the port.
+
+        What an operator has to do differs: a name that is misspelt, or an address of another machine (which a container
+        often is given), is not mended by another port.
+        """
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            remedy = "The host has to be a name or an address of this machine; 0.0.0.0 stands for all of its addresses."
+        elif error.errno == errno.EACCES:
+            remedy = "Ports below 1024 are for root or a process with CAP_NET_BIND_SERVICE. " + if_taken
+        else:
+            remedy = if_taken
+        super().__init__(f"cannot listen on {where}: {error.strerror or error}", remedy=remedy)
 
 
 class SchemaError(StartupError):

@@ -21,7 +21,7 @@ from hms_cache.app.background import BackgroundTask
 from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol, on_each_socket
 from hms_cache.app.security.certificates import server_context
 from hms_cache.config.settings import DEFAULT_ORIGIN
-from hms_cache.errors import StartupError
+from hms_cache.errors import PortError, StartupError
 from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.transports.tls import TlsPort
 from hms_cache.values import frozen
@@ -209,8 +209,9 @@ def _bind(host: str, port: int, *, shared: bool) -> socket.socket:
         listening.bind((host, port))
     except OSError as error:
         listening.close()
-        raise StartupError(
-            f"cannot listen on {host}:{port}, the management port: {error.strerror or error}",
-            remedy="Choose another one: --set admin.port=0 picks a free one, --set admin.enabled=false leaves it out.",
+        raise PortError(
+            f"{host}:{port}, the management port",
+            error,
+            if_taken="Choose another: --set admin.port=0 picks a free one, --set admin.enabled=false leaves it out.",
         ) from error
     return listening

@@ -59,7 +59,7 @@ from hms_cache.cache.reads.assembly import Cache
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
-from hms_cache.errors import StartupError
+from hms_cache.errors import PortError
 from hms_cache.input_limits import use_input_limits
 from hms_cache.lease.membership import Membership
 from hms_cache.metrics import Metrics
@@ -360,9 +360,10 @@ class Service:
         try:
             loop.run(server.start(ports.ports, reuse_port=settings.workers > 1))
         except ListenError as error:
-            raise StartupError(
-                error.problem,
-                remedy="Is another metastore running there? Choose another port: --port 0 picks a free one.",
+            raise PortError(
+                error.where,
+                error.error,
+                if_taken="Is another metastore running there? Choose another port: --port 0 picks a free one.",
             ) from error
         starting.callback(_stop, server, loop, settings.drain_timeout_s + _STOP_MARGIN_S)
         if self._heartbeat is not None:

@@ -36,7 +36,7 @@ from hms_cache.cache.worker_positions import WorkerPositions
 from hms_cache.config import Configuration
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.config.site_file import settings_by_site_key
-from hms_cache.errors import HmsCacheError, StartupError
+from hms_cache.errors import HmsCacheError, PortError, StartupError
 from hms_cache.metrics import Metrics
 from hms_cache.store.engine.database import Database
 
@@ -487,9 +487,10 @@ def _hold_port(host: str, port: int) -> socket.socket:
         keep_from_others(held)
         return held
     except OSError as error:
-        raise StartupError(
-            f"cannot listen on {host}:{port}: {error.strerror or error}",
-            remedy="Is another metastore running there? Choose another port: --port 0 picks a free one.",
+        raise PortError(
+            f"{host}:{port}",
+            error,
+            if_taken="Is another metastore running there? Choose another port: --port 0 picks a free one.",
         ) from error
 
 

@@ -36,7 +36,7 @@ class ListenerTokens:
         if path is None:
             return {}
         try:
-            text = path.read_text(encoding="utf-8")
+            text = path.read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError) as error:
             raise ListenerTokensError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
         try:

@@ -95,7 +95,7 @@ class PolicyFile:
     def _read(self) -> None:
         try:
             before = self._look()  # a change after it is seen by the next look
-            policy = parse_policy(self._path.read_text(encoding="utf-8"), self._sources)
+            policy = parse_policy(self._path.read_text(encoding="utf-8-sig"), self._sources)
         except (OSError, UnicodeDecodeError, PolicyError) as error:
             self.outcomes["failed"] += 1
             raise PolicyError(f"{self._path}: {getattr(error, 'strerror', None) or error}") from error

@@ -80,7 +80,7 @@ def token_of(token_file: Path | None) -> str | None:
     if token_file is None:
         return None
     try:
-        lines = token_file.read_text(encoding="utf-8").splitlines()
+        lines = token_file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise HmsCacheError(f"no token can be read from {token_file}: {error}") from error
     return lines[0].strip() if lines else ""

@@ -157,7 +157,7 @@ def _offer_environment(layers: _Layers, environment: Mapping[str, str]) -> None:
 
 def _offer_toml(layers: _Layers, path: Path) -> None:
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         layers.problems.append(f"{path}: cannot be read: {error.strerror}")
         return
@@ -203,7 +203,7 @@ def _read_secret_files(layers: _Layers) -> None:
 
 def _line_of_file(path: str) -> str:
     """The first line. Raises OSError, UnicodeDecodeError."""
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     return lines[0].strip() if lines else ""
 
 

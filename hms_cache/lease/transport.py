@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
-from hms_cache.errors import StartupError
+from hms_cache.errors import PortError
 from hms_cache.event_loops import ask_for_short_slices, new_event_loop
 from hms_cache.lease.frames import (
     CHALLENGE_BYTES,
@@ -104,9 +104,8 @@ class Transport:
             ).result()
         except OSError as error:
             self._end_loop()
-            raise StartupError(
-                f"cannot listen on {host}:{port} for other members: {error.strerror or error}",
-                remedy="Choose another lease.port; 0 picks a free one.",
+            raise PortError(
+                f"{host}:{port} for other members", error, if_taken="Choose another lease.port; 0 picks a free one."
             ) from error
         return int(self._server.sockets[0].getsockname()[1])
 

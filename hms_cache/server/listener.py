@@ -55,8 +55,9 @@ class ListenError(OSError):
     """A port cannot be listened on: it is taken, or its address is none of this machine."""
 
     def __init__(self, port: Port, error: OSError) -> None:
-        self.problem = f"cannot listen on {port.host}:{port.number}: {error.strerror or error}"
-        super().__init__(self.problem)
+        self.error = error
+        self.where = f"{port.host}:{port.number}"
+        super().__init__(f"cannot listen on {self.where}: {error.strerror or error}")
 
 
 class Listener:

@@ -132,6 +132,29 @@ def test_a_taken_port_is_told_with_a_remedy(tmp_path: Path) -> None:
     assert "Traceback" not in errors
 
 
+@pytest.mark.parametrize("host", ["nowhere.invalid", "192.0.2.1"])
+@pytest.mark.parametrize(
+    "others",
+    [
+        ["--set", "admin.enabled=false"],
+        ["--set", "server.workers=2", "--set", "admin.enabled=false"],
+        ["--set", "server.host=127.0.0.1", "--set", "admin.port=0", "--set", "admin.host={host}"],
+    ],
+    ids=["thrift", "workers", "management"],
+)
+def test_a_host_of_another_machine_is_not_called_a_port_that_is_taken(
+    tmp_path: Path, host: str, others: list[str]
+) -> None:
+    arguments = ["--set", f"server.host={host}", *(other.format(host=host) for other in others)]
+    process = start("--port", "0", *arguments, cwd=tmp_path, is_forked=True)
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 1, errors
+    assert f"cannot listen on {host}" in errors
+    assert "a name or an address of this machine" in errors
+    assert "another metastore" not in errors and "picks a free one" not in errors
+    assert "Traceback" not in errors
+
+
 def test_a_bad_configuration_ends_it_before_anything_is_made(tmp_path: Path) -> None:
     process = start("--port", "0", cwd=tmp_path, is_forked=True, HMS_CACHE__CACHE__PEERS="hive2")
     _, errors = process.communicate(timeout=PATIENCE_S)

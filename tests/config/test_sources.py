@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
+from hms_cache.authentication.listener_tokens import ListenerTokens
+from hms_cache.authorization.policy_file import PolicyFile
+from hms_cache.cli.management_port import token_of
 from hms_cache.config import Configuration, Settings, load
 from hms_cache.errors import ConfigurationError
+from hms_cache.jobs.schedule.plan import read_plan
 
 SITE = """<?xml version="1.0"?>
 <configuration>
@@ -190,6 +194,28 @@ def test_a_file_of_another_kind_is_refused_by_name(tmp_path: Path, name: str, te
     with pytest.raises(ConfigurationError, match=why) as caught:
         load(environment={}, **files)  # type: ignore[arg-type]
     assert str(path) in str(caught.value)
+
+
+def test_the_mark_that_some_editors_begin_a_file_with_is_no_part_of_it(tmp_path: Path) -> None:
+    """Editors of Windows write U+FEFF before the first line; a password with it would be another one."""
+    mark = "\ufeff"
+    secret = write(tmp_path / "password", f"{mark}hush\n")
+    policy = write(tmp_path / "policy.toml", f'{mark}[groups]\nanalysts = ["ann"]\n')
+    tokens = write(tmp_path / "tokens", f"{mark}ann {'a' * 64}\n")
+    for file in (secret, policy, tokens):
+        file.chmod(0o600)
+    plan = write(tmp_path / "plan.toml", f'{mark}metastore = "thrift://h:1"\n[[job]]\njob = "statistics"\n')
+    configuration = load(
+        config_file=write(tmp_path / "c.toml", f"{mark}[server]\nport = 9002\n"),
+        command_line={"database.url": "postgresql://hive@db/hive", "database.password_file": str(secret)},
+        environment={},
+    )
+    assert configuration.settings.server.port == 9002
+    assert configuration.settings.database.password.get_secret_value() == "hush"
+    assert token_of(secret) == "hush"
+    assert [step.job.name for step in read_plan(plan, {}).steps] == ["statistics"]
+    PolicyFile(policy)
+    assert len(ListenerTokens.read(tokens)) == 1
 
 
 def test_a_secret_comes_from_the_first_line_of_its_file(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from hms_cache.app.shadow.proxy import Proxy
 from hms_cache.app.shadow.recording import Recorder, recorded_reads
 from hms_cache.app.shadow.report import Report
 from hms_cache.app.shadow.walk import Walk
-from hms_cache.errors import StartupError
+from hms_cache.errors import PortError
 
 
 def replay(path: Path, primary: Address, other: Address, rules: Rules) -> Report:
@@ -72,9 +72,7 @@ async def _serve(bind: Address, proxy: Proxy, announce: Callable[[Address], None
     try:
         address = await proxy.start(bind.host, bind.port)
     except OSError as error:
-        raise StartupError(
-            f"cannot listen on {bind}: {error.strerror or error}", remedy="Choose another address with --listen."
-        ) from error
+        raise PortError(str(bind), error, if_taken="Choose another address with --listen.") from error
     try:
         announce(address)
         async with asyncio.timeout(duration_s):

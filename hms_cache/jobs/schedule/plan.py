@@ -57,7 +57,7 @@ def read_plan(path: Path, environment: Mapping[str, str] = os.environ) -> Plan:
     Raises ConfigurationError with all that is wrong.
     """
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigurationError(f"{path} cannot be read: {error}") from error
     problems: list[str] = []
