@@ -57,8 +57,13 @@ def pytest_configure(config: pytest.Config) -> None:
     note_errors(config)
 
 
+#: Maven works for some seconds each time: to compile what it runs for good costs as much as all that it does.
+MAVEN_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
+
 def pytest_sessionstart() -> None:
     keep_in_memory()
+    os.environ.setdefault("MAVEN_OPTS", MAVEN_OPTIONS)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
