@@ -76,7 +76,8 @@ class Proxy:
                 self._open += [client, server]
                 flowing = self._flowing
             for source, sink in ((client, server), (server, client)):
-                source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                with suppress(OSError):  # broken meanwhile, which the thread finds, too
+                    source.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 threading.Thread(target=_forward, args=(source, sink, flowing), daemon=True).start()
 
 
