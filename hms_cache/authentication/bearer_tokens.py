@@ -74,7 +74,11 @@ class BearerTokens:
         return self.check_bearer(token).identity
 
     def known_bearer(self, token: str) -> Bearer | None:
-        """As `known`."""
+        """As `known`. None of any token when the keys are due to be read again: the check of this one does that, or a
+        key that the issuer took out would be trusted for as long as all tokens are known.
+        """
+        if not self._keys.is_current:
+            return None
         digest = _digest(token)
         with self._lock:
             found = self._kept.get(digest)

@@ -92,6 +92,17 @@ class KeySet:
         with self._turn():
             self._read()
 
+    @property
+    def is_current(self) -> bool:
+        """Whether what these keys have proven counts without a look at the document: asks nobody.
+
+        They do once their time is over, too, while a thread reads the document or it could not be read a moment ago,
+        as in `keep_current`.
+        """
+        if not self._is_due(1):
+            return True
+        return not self._is_due(2) and (self._reading_since_s is not None or not self._may_try())
+
     def keep_current(self) -> None:
         """Reads the document again when its time is over. Raises KeySetError when its keys may be trusted no more."""
         if not self._is_due(1) or (self._reading_since_s is not None and not self._is_due(2)):

@@ -449,6 +449,38 @@ def test_a_kept_token_ends_in_time(issuer: Issuer) -> None:
     assert tokens.known(token) is None
 
 
+def test_a_kept_token_ends_with_the_key_that_signed_it(issuer: Issuer) -> None:
+    """Also where no other token makes the document be read again."""
+    now_s = [0.0]
+    keys = KeySet(options_of(issuer), lambda: now_s[0])
+    keys.load()
+    tokens = BearerTokens(keys, BearerOptions(("RS256",), "", (), "sub", 5))
+    token = issuer.token()
+
+    def serve() -> str:
+        """As a port does for a request."""
+        return (tokens.known(token) or tokens.check(token)).user
+
+    for later in (0, 50, 99):
+        now_s[0] = later
+        assert serve() == "ann"
+    assert issuer.reads == 1
+    issuer.status = 500
+    for later in (101, 102, 109, 199):
+        now_s[0] = later
+        assert serve() == "ann"
+    assert issuer.reads == 3  # at 101 and 199: what cannot be read is not asked for by each request
+    now_s[0] = 201
+    with pytest.raises(AuthenticationError) as unavailable:
+        serve()
+    assert unavailable.value.outcome == "unavailable"
+    issuer.status = 200
+    issuer.keys = {"two": rsa_key()}
+    now_s[0] = 212
+    with pytest.raises(AuthenticationError, match="no key of the issuer"):
+        serve()
+
+
 def part(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
 
