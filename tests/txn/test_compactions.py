@@ -404,6 +404,26 @@ def test_a_table_says_after_how_many_writes_it_is_compacted(client: TxnClient, o
     assert len(client.store.initiate_compactions("here")) == 1
 
 
+@pytest.mark.parametrize("setting", ["common", "own"])
+def test_housekeeping_leaves_the_writes_that_are_counted(client: TxnClient, setting: str) -> None:
+    """Those of a table are thinned out while nobody compacts it; never below its threshold."""
+    settings = Settings(compactions={"delta_count_threshold": 120} if setting == "common" else {})
+    store = TxnStore(client.database, MessageBuilder(), settings)
+    client.make_table({"compactorthreshold.hive.compactor.delta.num.threshold": "120"} if setting == "own" else None)
+
+    def complete(write_ids: range) -> None:
+        common = {"CTC_DATABASE": "d", "CTC_TABLE": "t", "CTC_UPDATE_DELETE": "N"}
+        rows = [{**common, "CTC_TXNID": number, "CTC_WRITEID": number} for number in write_ids]
+        client.change(insert(COMPLETED_TXN_COMPONENTS).values(rows))
+
+    complete(range(1, 121))
+    assert store.clean().completed_components == 0
+    assert store.initiate_compactions("here") == []
+    complete(range(121, 201))
+    assert store.clean().completed_components == 79
+    assert len(store.initiate_compactions("here")) == 1
+
+
 def test_an_old_abort_starts_a_major_compaction(client: TxnClient) -> None:
     client.make_table()
     client.abort(client.write()[0])
