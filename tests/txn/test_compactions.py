@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from sqlalchemy import delete, insert, update
@@ -205,6 +208,54 @@ def test_show_selects_and_orders(client: TxnClient) -> None:
     for order in ("1; DROP TABLE TXNS", "CC_NO_SUCH"):
         with pytest.raises(MetaException, match="cannot be ordered by"):
             shown(client, order=order)
+
+
+@pytest.mark.parametrize(
+    ("order", "most_read"),
+    [
+        (None, 5),
+        *(
+            (f'"CC_{name}"\t{way}', 5)
+            for name in ("ID", "START", "END", "COMMIT_TIME", "TXN_ID")
+            for way in ("ASC", "DESC")
+        ),
+        ("CC_CLEANER_START desc, CC_NEXT_TXN_ID, CC_HIGHEST_WRITE_ID desc, CC_ENQUEUE_TIME", 5),
+        # Databases do not agree about the order of texts.
+        ("CC_STATE, CC_ID desc", 63),
+    ],
+)
+def test_the_first_of_many_are_not_looked_for_among_all(
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch, order: str | None, most_read: int
+) -> None:
+    numbers = random.Random(1)
+    columns = ("START", "END", "COMMIT_TIME", "ENQUEUE_TIME", "TXN_ID", "NEXT_TXN_ID", "HIGHEST_WRITE_ID")
+    for number in range(3):
+        ask(client, f"t{number}")
+    take(client)
+    rows = [
+        {
+            "CC_ID": number,
+            "CC_DATABASE": "d",
+            "CC_TABLE": "t",
+            "CC_STATE": numbers.choice("sf"),
+            "CC_TYPE": "a",
+            **{f"CC_{column}": numbers.choice([None, 0, 1, 2, 3]) for column in columns},
+        }
+        for number in range(10, 70)
+    ]
+    client.change(insert(H).values(rows))
+    everything = shown(client, order=order)
+    assert len(everything) == 63
+    sort, read = showing_compactions._sort, []
+
+    def counted(rows: list[Any], columns: Mapping[str, bool]) -> None:
+        read.append(len(rows))
+        sort(rows, columns)
+
+    monkeypatch.setattr(showing_compactions, "_sort", counted)
+    assert shown(client, order=order, limit=5) == everything[:5]
+    assert read == [most_read]
+    assert shown(client, order=order, limit=64) == everything
 
 
 def test_a_long_order_is_no_more_work_than_one_that_names_each_column(
