@@ -98,9 +98,10 @@ def test_from_request_to_history(client: TxnClient) -> None:
     assert (logged[1]["compactionId"], logged[1]["type"], logged[1]["tableName"]) == (entry.id, "MAJOR", "t")
     assert shown(client) == [(asked.id, "ready for cleaning")]
     latest = store.get_latest_committed_compaction_info(
-        GetLatestCommittedCompactionInfoRequest(dbname="d", tablename="t")
+        GetLatestCommittedCompactionInfoRequest(dbname="D", tablename="T")
     )
-    assert [one.id for one in latest.compactions] == [asked.id]
+    # As they are stored, however they were asked for.
+    assert [(one.id, one.dbname, one.tablename) for one in latest.compactions] == [(asked.id, "d", "t")]
 
     client.age(2000)
     assert store.ready_to_clean() == []
@@ -188,6 +189,11 @@ def test_failures_refusals_and_withdrawals(client: TxnClient) -> None:
     kept = {row[0]: row[1:] for row in client.rows(H, "CC_STATE", *unknown)}
     assert kept["a"] == (None,) * 5
     assert kept["f"][1:] == kept["c"][1:] == kept["x"][1:] == (None,) * 4
+    # What an entry says that was never queued is kept, as in Hive.
+    told = CompactionInfoStruct(0, "d", "g", None, CompactionType.MAJOR, highestWriteId=4, poolname="p")
+    store.mark_refused(told)
+    (refused,) = store.show_compact(ShowCompactRequest(tbName="g")).compacts
+    assert (refused.state, refused.poolName, refused.hightestTxnId) == ("refused", "p", 4)
 
 
 def test_show_selects_and_orders(client: TxnClient) -> None:
