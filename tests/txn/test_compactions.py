@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 from sqlalchemy import delete, insert, update
@@ -95,9 +98,10 @@ def test_from_request_to_history(client: TxnClient) -> None:
     assert (logged[1]["compactionId"], logged[1]["type"], logged[1]["tableName"]) == (entry.id, "MAJOR", "t")
     assert shown(client) == [(asked.id, "ready for cleaning")]
     latest = store.get_latest_committed_compaction_info(
-        GetLatestCommittedCompactionInfoRequest(dbname="d", tablename="t")
+        GetLatestCommittedCompactionInfoRequest(dbname="D", tablename="T")
     )
-    assert [one.id for one in latest.compactions] == [asked.id]
+    # As they are stored, however they were asked for.
+    assert [(one.id, one.dbname, one.tablename) for one in latest.compactions] == [(asked.id, "d", "t")]
 
     client.age(2000)
     assert store.ready_to_clean() == []
@@ -185,6 +189,11 @@ def test_failures_refusals_and_withdrawals(client: TxnClient) -> None:
     kept = {row[0]: row[1:] for row in client.rows(H, "CC_STATE", *unknown)}
     assert kept["a"] == (None,) * 5
     assert kept["f"][1:] == kept["c"][1:] == kept["x"][1:] == (None,) * 4
+    # What an entry says that was never queued is kept, as in Hive.
+    told = CompactionInfoStruct(0, "d", "g", None, CompactionType.MAJOR, highestWriteId=4, poolname="p")
+    store.mark_refused(told)
+    (refused,) = store.show_compact(ShowCompactRequest(tbName="g")).compacts
+    assert (refused.state, refused.poolName, refused.hightestTxnId) == ("refused", "p", 4)
 
 
 def test_show_selects_and_orders(client: TxnClient) -> None:
@@ -205,6 +214,54 @@ def test_show_selects_and_orders(client: TxnClient) -> None:
     for order in ("1; DROP TABLE TXNS", "CC_NO_SUCH"):
         with pytest.raises(MetaException, match="cannot be ordered by"):
             shown(client, order=order)
+
+
+@pytest.mark.parametrize(
+    ("order", "most_read"),
+    [
+        (None, 5),
+        *(
+            (f'"CC_{name}"\t{way}', 5)
+            for name in ("ID", "START", "END", "COMMIT_TIME", "TXN_ID")
+            for way in ("ASC", "DESC")
+        ),
+        ("CC_CLEANER_START desc, CC_NEXT_TXN_ID, CC_HIGHEST_WRITE_ID desc, CC_ENQUEUE_TIME", 5),
+        # Databases do not agree about the order of texts.
+        ("CC_STATE, CC_ID desc", 63),
+    ],
+)
+def test_the_first_of_many_are_not_looked_for_among_all(
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch, order: str | None, most_read: int
+) -> None:
+    numbers = random.Random(1)
+    columns = ("START", "END", "COMMIT_TIME", "ENQUEUE_TIME", "TXN_ID", "NEXT_TXN_ID", "HIGHEST_WRITE_ID")
+    for number in range(3):
+        ask(client, f"t{number}")
+    take(client)
+    rows = [
+        {
+            "CC_ID": number,
+            "CC_DATABASE": "d",
+            "CC_TABLE": "t",
+            "CC_STATE": numbers.choice("sf"),
+            "CC_TYPE": "a",
+            **{f"CC_{column}": numbers.choice([None, 0, 1, 2, 3]) for column in columns},
+        }
+        for number in range(10, 70)
+    ]
+    client.change(insert(H).values(rows))
+    everything = shown(client, order=order)
+    assert len(everything) == 63
+    sort, read = showing_compactions._sort, []
+
+    def counted(rows: list[Any], columns: Mapping[str, bool]) -> None:
+        read.append(len(rows))
+        sort(rows, columns)
+
+    monkeypatch.setattr(showing_compactions, "_sort", counted)
+    assert shown(client, order=order, limit=5) == everything[:5]
+    assert read == [most_read]
+    assert shown(client, order=order, limit=64) == everything
 
 
 def test_a_long_order_is_no_more_work_than_one_that_names_each_column(
@@ -402,6 +459,26 @@ def test_a_table_says_after_how_many_writes_it_is_compacted(client: TxnClient, o
     assert client.store.initiate_compactions("here") == []
     write_times(client, 1)
     assert len(client.store.initiate_compactions("here")) == 1
+
+
+@pytest.mark.parametrize("setting", ["common", "own"])
+def test_housekeeping_leaves_the_writes_that_are_counted(client: TxnClient, setting: str) -> None:
+    """Those of a table are thinned out while nobody compacts it; never below its threshold."""
+    settings = Settings(compactions={"delta_count_threshold": 120} if setting == "common" else {})
+    store = TxnStore(client.database, MessageBuilder(), settings)
+    client.make_table({"compactorthreshold.hive.compactor.delta.num.threshold": "120"} if setting == "own" else None)
+
+    def complete(write_ids: range) -> None:
+        common = {"CTC_DATABASE": "d", "CTC_TABLE": "t", "CTC_UPDATE_DELETE": "N"}
+        rows = [{**common, "CTC_TXNID": number, "CTC_WRITEID": number} for number in write_ids]
+        client.change(insert(COMPLETED_TXN_COMPONENTS).values(rows))
+
+    complete(range(1, 121))
+    assert store.clean().completed_components == 0
+    assert store.initiate_compactions("here") == []
+    complete(range(121, 201))
+    assert store.clean().completed_components == 79
+    assert len(store.initiate_compactions("here")) == 1
 
 
 def test_an_old_abort_starts_a_major_compaction(client: TxnClient) -> None:

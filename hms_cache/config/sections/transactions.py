@@ -88,7 +88,9 @@ class CompactionSettings(Section):
     delta_count_threshold: int = setting(
         10, unit="writes", reason="Hive's default.", site_keys=("hive.compactor.delta.num.threshold",), ge=1
     )
-    """Number of writes since the last compaction after which a table is considered for a minor compaction."""
+    """Number of writes since the last compaction after which a table is considered for a minor compaction. The table
+    parameter `compactorthreshold.hive.compactor.delta.num.threshold` sets another number for one table. A number above
+    10,000: never."""
     worker_pool_timeout_s: Seconds = hive_setting(12 * 3600.0, "compactor.worker.pool.timeout", before="hive.", gt=0)
     """A request for a pool of workers that has waited longer than this may be given to any worker."""
     max_failed: int = hive_setting(

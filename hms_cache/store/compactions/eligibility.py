@@ -7,7 +7,6 @@ Source of the rules: Hive 4.0 `Initiator.isEligibleForCompaction`, `MetaStoreUti
 from __future__ import annotations
 
 import logging
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -43,11 +42,6 @@ _NO_AUTO_COMPACTION = ("no_auto_compaction", "NO_AUTO_COMPACTION")
 _FIRST_LOAD_PENDING = "hive.repl.first.inc.pending"
 """Parameter of tables and databases that replication has copied and not loaded events of yet, which it may apply to
 what it has copied already (HIVE-21197)."""
-
-_DELTA_THRESHOLD = "compactorthreshold.hive.compactor.delta.num.threshold"
-"""Parameter of tables: after how many writes one is compacted."""
-
-_is_number = re.compile("[0-9]{1,9}", re.ASCII).fullmatch
 
 _IN_A_STATEMENT = 200
 """Names or ids."""
@@ -139,17 +133,6 @@ def _closed(connection: Connection, tables: Iterable[_Table]) -> set[int]:
         if forbids or is_pending:
             closed.add(table.table_id)
     return closed
-
-
-def own_delta_thresholds(connection: Connection) -> dict[tuple[str, str], int]:
-    """Of tables (database, table) that have one of their own. One that is no number does not count."""
-    rows = connection.execute(
-        select(DBS.c.NAME, TBLS.c.TBL_NAME, TABLE_PARAMS.c.PARAM_VALUE)
-        .join_from(TABLE_PARAMS, TBLS, TABLE_PARAMS.c.TBL_ID == TBLS.c.TBL_ID)
-        .join(DBS, TBLS.c.DB_ID == DBS.c.DB_ID)
-        .where(TABLE_PARAMS.c.PARAM_KEY == _DELTA_THRESHOLD, DBS.c.CTLG_NAME == DEFAULT_CATALOG)
-    )
-    return {(database, table): int(value) for database, table, value in rows if value is not None and _is_number(value)}
 
 
 def _says_no(parameters: Mapping[str, str | None]) -> bool | None:

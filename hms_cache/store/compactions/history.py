@@ -162,6 +162,8 @@ def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> 
             CC_START=entry.start,
             CC_END=now_ms(),
             CC_RUN_AS=entry.runas,
+            CC_HIGHEST_WRITE_ID=entry.highestWriteId,
+            CC_POOL_NAME=entry.poolname,
             CC_ERROR_MESSAGE=entry.errorMessage,
             CC_ENQUEUE_TIME=entry.enqueueTime,
         )
@@ -239,8 +241,8 @@ def latest_committed_compactions(
         compactions=[
             CompactionInfoStruct(
                 id=row.ID,
-                dbname=request.dbname,
-                tablename=request.tablename,
+                dbname=database,
+                tablename=table,
                 partitionname=row.PART,
                 type=COMPACTION_TYPES[row.TYPE],
             )

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
-from hms_cache.store.compactions.eligibility import Candidate, Place, eligible, own_delta_thresholds
+from hms_cache.store.compactions.eligibility import Candidate, Place, eligible
 from hms_cache.store.compactions.queue import compact, info_of_queue_row
 from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import (
@@ -34,6 +34,7 @@ from hms_cache.store.transactions.codes import (
 )
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms
+from hms_cache.store.transactions.delta_thresholds import own_delta_thresholds
 from hms_cache.store.transactions.housekeeping import min_open_txn_water_mark
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.thrift_gen.hive_metastore.ttypes import CompactionInfoStruct, CompactionRequest, CompactionType

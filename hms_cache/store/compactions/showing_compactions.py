@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import Connection, literal, null, select, union_all
+from sqlalchemy import ColumnElement, Connection, and_, case, func, literal, null, select, union_all
 
 from hms_cache.store.compactions.queue import DEFAULT_POOL, code_of_type
 from hms_cache.store.engine.text_conditions import same_text
@@ -24,6 +25,14 @@ _SHARED = (
     *("ERROR_MESSAGE", "ENQUEUE_TIME", "WORKER_VERSION", "INITIATOR_ID", "INITIATOR_VERSION", "POOL_NAME"),
     *("TXN_ID", "NEXT_TXN_ID", "COMMIT_TIME", "HIGHEST_WRITE_ID"),
 )
+
+_NUMBERS = frozenset(
+    {"ID", "START", "END", "ENQUEUE_TIME", "COMMIT_TIME", "CLEANER_START", "TXN_ID", "NEXT_TXN_ID", "HIGHEST_WRITE_ID"}
+)
+"""Columns by which the database can find the first rows: a history may have hundreds of thousands."""
+
+_ACTIVITIES = ("END", "START", "COMMIT_TIME")
+"""The latest of these orders compactions where nothing else is asked for."""
 
 _ORDER_ITEM = re.compile(r'\s*+"?(?:CC_)?(?P<column>[A-Za-z_]+)"?\s*+(?P<direction>asc|desc)?\s*', re.IGNORECASE)
 
@@ -57,11 +66,13 @@ def show_compactions(connection: Connection, request: ShowCompactRequest) -> Sho
     if request.poolName:
         pool = found.c.POOL_NAME
         query = query.where(same_text(pool, None if request.poolName == DEFAULT_POOL else request.poolName))
+    columns = _columns_of(request.order)
+    limit = request.limit if request.limit is not None and request.limit > 0 else None
+    if limit is not None and _NUMBERS.issuperset(columns):
+        query = query.order_by(*_sql_order(found.c, columns)).limit(limit)
     rows = list(connection.execute(query))
-    _sort(rows, request.order)
-    if request.limit is not None and request.limit > 0:
-        rows = rows[: request.limit]
-    return ShowCompactResponse(compacts=[_element(row) for row in rows])
+    _sort(rows, columns)
+    return ShowCompactResponse(compacts=[_element(row) for row in rows[:limit]])
 
 
 def _state_code(state: str) -> str:
@@ -69,22 +80,42 @@ def _state_code(state: str) -> str:
     return names.get(state.lower(), state)
 
 
-def _sort(rows: list[Any], order: str | None) -> None:
-    rows.sort(key=lambda row: row.ID)
-    if not order or not order.strip():
-        rows.sort(key=lambda row: row.ENQUEUE_TIME or 0)
-        rows.sort(key=lambda row: max(row.END or -1, row.START or -1, row.COMMIT_TIME or -1), reverse=True)
-        return
+def _columns_of(order: str | None) -> dict[str, bool]:
+    """The columns of an order, and whether each is descending; none for the usual order. Raises MetaException."""
     columns: dict[str, bool] = {}
-    for item in order.split(","):
+    for item in order.split(",") if order and order.strip() else ():
         match = _ORDER_ITEM.fullmatch(item)
         column = match["column"].upper() if match else ""
         if column not in (*_SHARED, "END", "CLEANER_START"):
             raise MetaException(f"Compactions cannot be ordered by {item.strip()[:200]}")
         # A column that is named again orders nothing more: a text of any length means no more than each of them once.
         columns.setdefault(column, bool(match and (match["direction"] or "").lower() == "desc"))
-    for column, descending in reversed(columns.items()):
+    return columns
+
+
+def _sort(rows: list[Any], columns: Mapping[str, bool]) -> None:
+    rows.sort(key=lambda row: row.ID)
+    if not columns:
+        rows.sort(key=lambda row: row.ENQUEUE_TIME or 0)
+        rows.sort(key=lambda row: max(getattr(row, name) or -1 for name in _ACTIVITIES), reverse=True)
+    for column, descending in reversed(list(columns.items())):
         rows.sort(key=lambda row, column=column: _sort_key(getattr(row, column)), reverse=descending)  # type: ignore[misc]
+
+
+def _sql_order(found: Any, columns: Mapping[str, bool]) -> list[ColumnElement[Any]]:
+    """The order of `_sort`, by columns that have numbers: databases agree about these, not about texts."""
+    keys: list[tuple[ColumnElement[Any], bool]] = []
+    if not columns:
+        first, second, third = (func.coalesce(func.nullif(found[name], 0), -1) for name in _ACTIVITIES)
+        latest = case(
+            (and_(first >= second, first >= third), first),
+            (and_(second >= third, second >= first), second),
+            else_=third,
+        )
+        keys = [(latest, True), (func.coalesce(found.ENQUEUE_TIME, 0), False)]
+    for name, descending in columns.items():
+        keys += [(case((found[name].is_(None), 0), else_=1), descending), (found[name], descending)]
+    return [*(key.desc() if descending else key.asc() for key, descending in keys), found.ID]
 
 
 def _sort_key(value: Any) -> tuple[bool, Any]:

@@ -27,6 +27,7 @@ from hms_cache.store.schema import (
 from hms_cache.store.transactions.codes import TXN_ABORTED, TXN_COMMITTED, TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms
+from hms_cache.store.transactions.delta_thresholds import own_delta_thresholds, writes_kept
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.write_notifications import delete_old_write_notifications
 from hms_cache.values import frozen
@@ -68,7 +69,7 @@ def clean(connection: Connection, context: TxnContext) -> Cleaned:
         txns=_clean_txns(connection, context),
         write_ids=_clean_write_ids(connection, context),
         write_sets=_clean_write_sets(connection, context),
-        completed_components=_clean_completed_components(connection),
+        completed_components=_clean_completed_components(connection, context),
         write_notifications=delete_old_write_notifications(
             connection, stored_s(context.clock.epoch_s()) - retention_s, _BATCH_SIZE
         ),
@@ -143,20 +144,27 @@ def _clean_write_sets(connection: Connection, context: TxnContext) -> int:
     return connection.execute(delete(WRITE_SET).where(WRITE_SET.c.WS_COMMIT_ID < water_mark)).rowcount
 
 
-def _clean_completed_components(connection: Connection) -> int:
+def _clean_completed_components(connection: Connection, context: TxnContext) -> int:
     """Of each table or partition the newest write, and the newest that changed rows, tell all that the others tell;
-    but not of writes that were open when later ones were committed: see `write_ids.materializations`."""
+    but not of writes that were open when later ones were committed: see `write_ids.materializations`. And the initiator
+    of compactions counts them."""
+    common = writes_kept(context.compactions.delta_count_threshold)
+    own = {table: writes_kept(threshold) for table, threshold in own_delta_thresholds(connection).items()}
     newest = func.max(DONE.CTC_WRITEID)
     newest_change = func.max(case((DONE.CTC_UPDATE_DELETE == "Y", DONE.CTC_WRITEID)))
+    writes = func.count(DONE.CTC_WRITEID.distinct())
     groups = connection.execute(
-        select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, newest, newest_change)
+        select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, newest, newest_change, writes)
         .where(DONE.CTC_WRITEID.is_not(None))
         .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, ExactText(DONE.CTC_PARTITION))
-        .having(func.count(DONE.CTC_WRITEID.distinct()) > _COMPONENTS_KEPT + 1)
-        .limit(1000)
+        .having(writes > min([common, *own.values()]) + 1)
+        .limit(_GROUPS_LOOKED_AT)
     ).all()
-    deleted = 0
-    for database, table, partition, highest, highest_change in groups:
+    deleted = thinned = 0
+    for database, table, partition, highest, highest_change, count in groups:
+        kept = own.get((database, table), common)
+        if count <= kept + 1:
+            continue
         of_group = and_(
             DONE.CTC_DATABASE == database,
             DONE.CTC_TABLE == table,
@@ -167,15 +175,21 @@ def _clean_completed_components(connection: Connection) -> int:
             .where(of_group, DONE.CTC_WRITEID.is_not(None))
             .distinct()
             .order_by(DONE.CTC_WRITEID.desc())
-            .offset(_COMPONENTS_KEPT - 1)
+            .offset(kept - 1)
             .limit(1)
         ).scalar()
         condition = and_(of_group, DONE.CTC_WRITEID < min(kept_from or highest, highest))
         if highest_change is not None:
             condition = and_(condition, DONE.CTC_WRITEID != highest_change)
         deleted += connection.execute(delete(COMPLETED_TXN_COMPONENTS).where(condition)).rowcount
+        thinned += 1
+        if thinned == _GROUPS_THINNED:
+            break
     return deleted
 
 
-_COMPONENTS_KEPT = 50
-"""Completed writes kept per table or partition: the initiator of compactions counts them (its threshold is 10)."""
+_GROUPS_LOOKED_AT = 100_000
+"""Tables and partitions with many completed writes; most of them may keep what they have."""
+
+_GROUPS_THINNED = 1_000
+"""Of these, in one step."""
