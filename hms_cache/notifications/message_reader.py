@@ -84,8 +84,21 @@ def _partition_values(partition_json: str | None) -> PartitionValues | None:
     """The values of a partition object (field 1, a list of strings)."""
     if partition_json is None:
         return None
-    values = tjson.parse_field(partition_json, 1)["lst"][2:]
-    return tuple(str(value) for value in values)
+    return _values_of(tjson.parse_field(partition_json, 1)["lst"][2:])
+
+
+def _values_of(values: Iterable[Any]) -> PartitionValues | None:
+    """These values of a partition. ``None`` (the whole table) for none, and if one is not text: no writer of Hive's has
+    such a value, and its text in Python's spelling would be that of another partition, or of none."""
+    texts = tuple(values)
+    return texts if texts and all(isinstance(value, str) for value in texts) else None
+
+
+def _all_known(partitions: Iterable[PartitionValues | None]) -> tuple[PartitionValues, ...] | None:
+    """The partitions, or ``None`` (the whole table) if one of them is unknown."""
+    listed = list(partitions)
+    known = tuple(each for each in listed if each is not None)
+    return known if len(known) == len(listed) else None
 
 
 def _partition_keys(table_json: str | None) -> list[str] | None:
@@ -105,11 +118,11 @@ def _partitions_by_key(maps: Any, table_json: str | None) -> tuple[PartitionValu
         return None
     try:
         if all(len(entry) == 1 for entry in maps):
-            return tuple((str(next(iter(entry.values()))),) for entry in maps)
+            return _all_known(_values_of(entry.values()) for entry in maps)
         keys = _partition_keys(table_json)
         if keys is None or any(len(entry) != len(keys) for entry in maps):
             return None
-        return tuple(tuple(str(entry[key]) for key in keys) for entry in maps)
+        return _all_known(_values_of(entry[key] for key in keys) for entry in maps)
     except (tjson.TJsonError, KeyError, TypeError, IndexError):
         return None
 
@@ -123,10 +136,11 @@ def _partitions_of(
     """
     maps = message.get("partitions")
     if isinstance(maps, list) and len(maps) == len(partition_jsons):
-        values = [_readable_values(text) for text in partition_jsons]
-        known = [each for each in values if each is not None]
-        if len(known) == len(values):
-            return tuple(known)
+        known = _all_known(_readable_values(text) for text in partition_jsons)
+        if known is not None:
+            return known
+    elif not maps and partition_jsons:  # objects of partitions that it does not name
+        return None
     return _partitions_by_key(maps, table_json)
 
 
@@ -391,7 +405,7 @@ def _table_statistics_deleted(header: ev.EventHeader, message: Message) -> ev.Ev
 
 
 def _listed_values(values: Any) -> tuple[PartitionValues, ...] | None:
-    return (tuple(str(value) for value in values),) if isinstance(values, list) and values else None
+    return _all_known([_values_of(values)]) if isinstance(values, list) else None
 
 
 def _partition_statistics_updated(header: ev.EventHeader, message: Message) -> ev.Event:

@@ -88,6 +88,33 @@ def test_field_of_another_kind(sample: Sample, field: str, value: Any) -> None:
         assert event.scope.concerns_table(T) or row.event_type == EventType.ALTER_TABLE
 
 
+def _thrift_partition(*values: Any) -> str:
+    return json.dumps({"1": {"lst": ["str", len(values), *values]}})
+
+
+@pytest.mark.parametrize("value", [None, 5, 1.5, True, {}, [], {"a": "1"}])
+@pytest.mark.parametrize(
+    ("event_type", "message_of"),
+    [
+        ("DROP_PARTITION", lambda value: {"partitions": [{"a": "1"}, {"a": value}]}),
+        ("ADD_PARTITION", lambda value: {"partitions": [{"a": value}]}),
+        ("ADD_PARTITION", lambda value: {"partitions": [{}], "partitionListJson": [_thrift_partition(value, "2")]}),
+        ("ADD_PARTITION", lambda _: {"partitions": [], "partitionListJson": [_thrift_partition("1", "2")]}),
+        ("ALTER_PARTITIONS", lambda value: {"partitions": [{}], "partitionListJson": [_thrift_partition(value, "2")]}),
+        ("INSERT", lambda value: {"ptnObjJson": _thrift_partition("1", value)}),
+        ("INSERT", lambda _: {"ptnObjJson": _thrift_partition()}),
+        ("UPDATE_PART_COL_STAT_EVENT", lambda value: {"partVals": ["1", value]}),
+        ("DELETE_PART_COL_STAT_EVENT", lambda value: {"partValues": [value]}),
+    ],
+)
+def test_value_that_is_no_text_names_no_partition(event_type: str, message_of: Any, value: Any) -> None:
+    """Python's text of it (``None``, ``5``) would be the name of another partition, and that event would pass over
+    the one that changed."""
+    message = json.dumps(message_of(value))
+    event = read_event(NotificationRow(1, 1, event_type, "hive", "d", "t", message, "json-0.2"))
+    assert event.scope.everything or T in event.scope.tables
+
+
 @pytest.mark.parametrize("depth", [100_000])
 def test_nesting_bomb(depth: int) -> None:
     for message in (
