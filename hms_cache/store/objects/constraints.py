@@ -61,6 +61,8 @@ class _Kind:
     name_field: str
     suffix: str
     has_position: bool
+    value_field: str = ""
+    """Empty: it has no value."""
 
 
 _KINDS: dict[Any, _Kind] = {
@@ -68,14 +70,17 @@ _KINDS: dict[Any, _Kind] = {
     SQLForeignKey: _Kind(FOREIGN_KEY, "fk_name", "fk", True),
     SQLUniqueConstraint: _Kind(UNIQUE, "uk_name", "uk", True),
     SQLNotNullConstraint: _Kind(NOT_NULL, "nn_name", "nn", False),
-    SQLDefaultConstraint: _Kind(DEFAULT, "dc_name", "dc", False),
-    SQLCheckConstraint: _Kind(CHECK, "dc_name", "dc", False),
+    SQLDefaultConstraint: _Kind(DEFAULT, "dc_name", "dc", False, "default_value"),
+    SQLCheckConstraint: _Kind(CHECK, "dc_name", "dc", False, "check_expression"),
 }
 
 _Finder = Callable[[str, str, str], TableRow | None]
 
 _Places = dict[int, dict[str, tuple[int | None, int]]]
 """CD_ID and position of each column, by the table's id; a partition key has no CD_ID."""
+
+_OF_NO_COLUMN = (None, -1)
+"""The place of a check that compares columns with each other: it is on the table, `CHECK (a < b)`, and names none."""
 
 
 class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
@@ -199,7 +204,7 @@ def _make_up_names(context: StoreContext, wanted: Sequence[Any]) -> None:
             name = made[owner]
         else:
             column = constraint.fkcolumn_name if kind.type == FOREIGN_KEY else constraint.column_name
-            seed = zlib.crc32("|".join((*owner, column, kind.suffix)).encode()) & 0xFFFFFFF
+            seed = zlib.crc32("|".join((*owner, column or "", kind.suffix)).encode()) & 0xFFFFFFF
             name = made[owner] = f"{kind.suffix}_{seed}_{int(context.clock.epoch_s() * 1000)}_{number}"
         setattr(constraint, kind.name_field, name)
 
@@ -259,7 +264,8 @@ def _row(find: _Finder, places: _Places, constraint: Any) -> dict[str, Any]:
     parent = _parent(find, constraint)
     is_foreign = kind.type == FOREIGN_KEY
     column = constraint.pkcolumn_name if is_foreign else constraint.column_name
-    cd_id, position = _place_of(places, parent, column, "Parent")
+    is_on_table = kind.type == CHECK and not column
+    cd_id, position = _OF_NO_COLUMN if is_on_table else _place_of(places, parent, column, "Parent")
     row: dict[str, Any] = {
         "CHILD_CD_ID": None,
         "CHILD_INTEGER_IDX": None,
@@ -275,7 +281,7 @@ def _row(find: _Finder, places: _Places, constraint: Any) -> dict[str, Any]:
         "ENABLE_VALIDATE_RELY": ENABLE * bool(constraint.enable_cstr)
         + VALIDATE * bool(constraint.validate_cstr)
         + RELY * bool(constraint.rely_cstr),
-        "DEFAULT_VALUE": getattr(constraint, "default_value", None) or getattr(constraint, "check_expression", None),
+        "DEFAULT_VALUE": getattr(constraint, kind.value_field) if kind.value_field else None,
     }
     if is_foreign:
         child = find(*_owner(constraint))

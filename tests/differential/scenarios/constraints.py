@@ -53,7 +53,7 @@ def default(column: str = "a", name: str | None = "t_dv", **more: Any) -> SQLDef
     )
 
 
-def check(column: str = "a", name: str | None = "t_cc", **more: Any) -> SQLCheckConstraint:
+def check(column: str | None = "a", name: str | None = "t_cc", **more: Any) -> SQLCheckConstraint:
     return SQLCheckConstraint(
         **{**PLACE, "column_name": column, "check_expression": "= 5", "dc_name": name, **FLAGS, **more}
     )
@@ -135,6 +135,12 @@ ADD = Scenario.of(
     call("add_not_null_constraint", AddNotNullConstraintRequest([not_null()])),
     call("add_default_constraint", AddDefaultConstraintRequest([default()])),
     call("add_check_constraint", AddCheckConstraintRequest([check()])),
+    [
+        call("add_check_constraint", AddCheckConstraintRequest([check(column, f"of_table_{number}")]))
+        for number, column in enumerate((None, ""))
+    ],
+    call("add_default_constraint", AddDefaultConstraintRequest([default(name="of_nothing", default_value="")])),
+    reads(),
     call("add_unique_constraint", AddUniqueConstraintRequest([unique(name=None)])),
     call("add_unique_constraint", AddUniqueConstraintRequest([unique("none", "x1")])),
     call("add_not_null_constraint", AddNotNullConstraintRequest([not_null("none", "x2")])),

@@ -76,6 +76,49 @@ def test_created_with_the_table(catalog: StoreUnderTest) -> None:
     assert [kind for kind, _, _ in catalog.events()[-6:-4]] == ["CREATE_TABLE", "ADD_PRIMARYKEY"]
 
 
+@pytest.mark.parametrize("column", [None, ""])
+@pytest.mark.parametrize("name", ["cc", None])
+def test_a_check_of_the_table_names_no_column(catalog: StoreUnderTest, name: str | None, column: str | None) -> None:
+    """`CHECK (a < b)` after the columns: Hive sends it without a column, with a table that is created or to one."""
+
+    def wanted(of: str) -> ttypes.SQLAllTableConstraints:
+        check = ttypes.SQLCheckConstraint("hive", "d", of, column, "id < v", name, **FLAGS)
+        return ttypes.SQLAllTableConstraints(checkConstraints=[check])
+
+    catalog.create_table(keys=[("dt", "string")])
+    catalog.store.writes.constraints.add_constraints(wanted("t"))
+    catalog.store.writes.tables.create_table(table("u", keys=[("dt", "string")]), constraints=wanted("u"))
+    for of in ("t", "u"):
+        [found] = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", of)).checkConstraints
+        assert (found.column_name, found.check_expression) == (None, "id < v")
+        assert found.dc_name == name if name else found.dc_name.startswith("dc_")
+
+
+def test_other_kinds_need_a_column(catalog: StoreUnderTest) -> None:
+    catalog.create_table()
+    wanted = [
+        ttypes.SQLAllTableConstraints(notNullConstraints=[ttypes.SQLNotNullConstraint(CATALOG, "d", "t", **FLAGS)]),
+        ttypes.SQLAllTableConstraints(uniqueConstraints=[ttypes.SQLUniqueConstraint(CATALOG, "d", "t", **FLAGS)]),
+        ttypes.SQLAllTableConstraints(defaultConstraints=[ttypes.SQLDefaultConstraint(CATALOG, "d", "t", **FLAGS)]),
+    ]
+    for constraints in wanted:
+        with pytest.raises(ttypes.InvalidObjectException, match="Parent column not found"):
+            catalog.store.writes.constraints.add_constraints(constraints)
+
+
+@pytest.mark.parametrize("value", ["", None, "''"])
+def test_values_come_back_as_they_were_sent(catalog: StoreUnderTest, value: str | None) -> None:
+    catalog.create_table()
+    wanted = ttypes.SQLAllTableConstraints(
+        defaultConstraints=[ttypes.SQLDefaultConstraint(**place("v"), default_value=value, dc_name="dc", **FLAGS)],
+        checkConstraints=[ttypes.SQLCheckConstraint(**place("v"), check_expression=value, dc_name="cc", **FLAGS)],
+    )
+    catalog.store.writes.constraints.add_constraints(wanted)
+    found = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t"))
+    assert [one.default_value for one in found.defaultConstraints] == [value]
+    assert [one.check_expression for one in found.checkConstraints] == [value]
+
+
 def test_bad_constraints_prevent_the_table(catalog: StoreUnderTest) -> None:
     before = catalog.counts(), catalog.events(), catalog.files()
     wanted = ttypes.SQLAllTableConstraints(primaryKeys=primary_key("nope"))
