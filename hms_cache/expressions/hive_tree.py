@@ -27,6 +27,7 @@ from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, ERROR_PREFIX, Fi
 from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
 from hms_cache.expressions.kryo import KryoError, KryoObject, LocalMoment, Value, read_expression
 from hms_cache.input_limits import exceeded, input_limits
+from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
@@ -106,8 +107,30 @@ def parse_expression(
             text = expression.decode("utf-8")
         except UnicodeDecodeError as error:
             raise FilterSyntaxError(ERROR_PREFIX + "the expression is not UTF-8") from error
-        return ParsedExpression(parse_filter(text, limits), is_filter_text=True)
+        return ParsedExpression(_with_unescaped_values(parse_filter(text, limits)), is_filter_text=True)
     return ParsedExpression(_tree_of(expression), is_filter_text=False)
+
+
+def _with_unescaped_values(node: tree.Predicate) -> tree.Predicate:
+    """The tree with the values that partitions have, where MSCK wrote them as they stand in the names of directories.
+
+    Source: `Msck.makePartExpr`, undone by `MsckPartitionExpressionProxy` (Hive 4.0): `08:30` is sent as `08%3A30`.
+    """
+    match node:
+        case tree.And() | tree.Or():
+            return replace(node, children=tuple(map(_with_unescaped_values, node.children)))
+        case tree.Not():
+            return replace(node, child=_with_unescaped_values(node.child))
+        case tree.Comparison(operator=tree.ComparisonOperator.EQUAL):
+            return replace(node, left=_unescaped(node.left), right=_unescaped(node.right))
+        case _:
+            return node
+
+
+def _unescaped(operand: tree.Operand) -> tree.Operand:
+    if isinstance(operand, tree.Constant) and isinstance(operand.value, str):
+        return replace(operand, value=unescape_path_name(operand.value))
+    return operand
 
 
 def _tree_of(expression: bytes) -> tree.Predicate:

@@ -34,6 +34,7 @@ from hms_cache.expressions.tree import (
     walk,
 )
 from hms_cache.expressions.tree import ComparisonOperator as Op
+from hms_cache.metadata.partition_names import escape_path_name
 from tests.expressions.kryo_writer import COLUMN, CONSTANT, FUNCTION, TYPE, Writer, ascii_text, varint
 from tests.expressions.recorded import recorded
 
@@ -193,6 +194,17 @@ def test_msck_names_partitions_by_the_texts_of_their_values() -> None:
     columns = KeyColumns.from_values(keys, [["2020-01-01", "1"], ["2020-1-1", "1"], ["2020-1-1", "01"]])
     bound = parse_expression(b"(d='2020-1-1' AND n='1')", plain_text=True).bind(keys)
     assert evaluate_expression(bound, columns).mask.tolist() == [False, True, False]
+
+
+@pytest.mark.parametrize("value", ["2020-02-21 08:30:01", "a/b", "it's", "100%", "%41", 'a"b', "[^]", "\u00e9", "a=b"])
+@pytest.mark.parametrize("shape", ["({0})", "({0}) OR ({1})", "NOT NOT ({0})"])
+def test_msck_writes_values_as_directories_are_named(value: str, shape: str) -> None:
+    keys = [("s", "string"), ("t", "timestamp")]
+    columns = KeyColumns.from_values(keys, [[value, value], ["x", value], [value + ".", value]])
+    escaped = escape_path_name(value)
+    text = shape.format(f"s='{escaped}' AND t='{escaped}'", "s='y' AND t='y'")
+    bound = parse_expression(text.encode(), plain_text=True).bind(keys)
+    assert evaluate_expression(bound, columns).mask.tolist() == [True, False, False]
 
 
 @pytest.mark.parametrize("broken", [b"", b"\x00", b"dt = 1", b"\x01\x00" + b"a" * 50, b"\xff" * 100])

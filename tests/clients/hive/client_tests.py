@@ -14,9 +14,20 @@ from benchmarks.java_metastore import FOLDER as JAVA_METASTORE
 from benchmarks.java_metastore import VERSION, fetch
 from tests.downloads import artifact, unpacked
 
-PACKAGE = "org.apache.hadoop.hive.metastore.client"
-SOURCE = Path(__file__).parent / "java" / Path(*PACKAGE.split(".")) / "MetaStoreFactoryForTests.java"
+METASTORE = "org.apache.hadoop.hive.metastore"
+"""Package of the metastore's other tests."""
+PACKAGE = f"{METASTORE}.client"
+"""Package of the tests that take whichever metastore a factory gives them."""
+
+#: Each takes the place of a class of Hive's tests and names the running metastore in it.
+_SOURCES = tuple(
+    Path(__file__).parent / "java" / Path(*package.split(".")) / f"{name}.java"
+    for package, name in ((PACKAGE, "MetaStoreFactoryForTests"), (METASTORE, "MetaStoreTestUtils"))
+)
 CLASS_TIMEOUT_S = 900
+
+#: Each configuration of a metastore reads it from the class path.
+_SITE_FILE = "metastore-site.xml"
 
 _FOLDER = f"{JAVA_METASTORE}/client-tests"
 
@@ -32,6 +43,7 @@ _LIBRARIES = (
     "net.bytebuddy:byte-buddy:1.10.13",
     "net.bytebuddy:byte-buddy-agent:1.10.13",
     "org.objenesis:objenesis:3.1",
+    "com.github.tomakehurst:wiremock-jre8-standalone:2.32.0",
 )
 
 
@@ -80,17 +92,28 @@ class Outcome:
 class ClientTests:
     """The tests compiled for the metastore at a URI, whose warehouse and database they look into."""
 
-    def __init__(self, directory: Path, uri: str, warehouse: Path, database_url: str, release: Release) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        uri: str,
+        warehouse: Path,
+        database_url: str,
+        release: Release,
+        package: str = PACKAGE,
+    ) -> None:
         self._directory = directory
+        self._package = package
         jars = [release.jar_of_tests(), *(artifact(each, _FOLDER) for each in _LIBRARIES)]
         libraries = [f"{release.home() / 'lib'}/*", f"{fetch().parent / 'jars'}/*"]
         classes = directory / "classes"
         classes.mkdir(parents=True)
         self._class_path = ":".join([str(classes), str(directory), *map(str, jars), *libraries])
         (directory / "log4j2.properties").write_text("rootLogger.level = off\n")
-        (directory / "client-site.xml").write_text(_site(uri, warehouse, database_url))
+        (directory / _SITE_FILE).write_text(_site(uri, warehouse, database_url))
         subprocess.run(
-            ["javac", "-nowarn", "-cp", self._class_path, "-d", str(classes), str(SOURCE)], check=True, timeout=300
+            ["javac", "-nowarn", "-cp", self._class_path, "-d", str(classes), *map(str, _SOURCES)],
+            check=True,
+            timeout=300,
         )
 
     def run(self, name: str) -> Outcome:
@@ -98,14 +121,14 @@ class ClientTests:
         finished = subprocess.run(
             [
                 "java",
-                f"-Dclient.site={self._directory / 'client-site.xml'}",
+                f"-Dclient.site={self._directory / _SITE_FILE}",
                 f"-Dtest.tmp.dir={self._directory}",
                 f"-Djava.io.tmpdir={self._directory}",
                 f"-Duser.home={Path.home()}",
                 "-cp",
                 self._class_path,
                 "org.junit.runner.JUnitCore",
-                f"{PACKAGE}.{name}",
+                f"{self._package}.{name}",
             ],
             capture_output=True,
             text=True,
@@ -131,6 +154,8 @@ def _site(uri: str, warehouse: Path, database_url: str) -> str:
     database = make_url(database_url)
     properties = {
         "metastore.thrift.uris": uri,
+        # The client of Hive 2 among the tests cannot shuffle addresses in a Java of today.
+        "metastore.thrift.uri.selection": "SEQUENTIAL",
         "metastore.warehouse.dir": f"file:{warehouse}",
         "metastore.warehouse.external.dir": f"file:{warehouse}-external",
         "fs.trash.interval": str(TRASH_INTERVAL_MIN),
@@ -139,7 +164,11 @@ def _site(uri: str, warehouse: Path, database_url: str) -> str:
         "metastore.expression.proxy": "org.apache.hadoop.hive.metastore.DefaultPartitionExpressionProxy",
         "metastore.schema.verification": "false",
         # Some tests write old rows past the metastore.
-        "javax.jdo.option.ConnectionURL": f"jdbc:mysql://{database.host}:{database.port or 3306}/{database.database}",
+        "javax.jdo.option.ConnectionURL": (
+            f"jdbc:mysql://{database.host}:{database.port or 3306}/{database.database}"
+            # For the tests that connect with nothing but this.
+            f"?user={database.username}&amp;password={database.password}"
+        ),
         "javax.jdo.option.ConnectionDriverName": "com.mysql.cj.jdbc.Driver",
         "javax.jdo.option.ConnectionUserName": database.username or "",
         "javax.jdo.option.ConnectionPassword": str(database.password or ""),

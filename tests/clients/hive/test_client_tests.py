@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from sqlalchemy.engine import make_url
 from tests.clients.hive.client_tests import (
     HIVE_3,
     HIVE_4,
+    PACKAGE,
     TRASH_INTERVAL_MIN,
     ClientTests,
     Outcome,
@@ -215,9 +217,14 @@ def test_hives_client_tests_pass(
 
 
 def run_on_a_new_metastore(
-    name: str, databases: SqliteFiles | DatabaseServer, directory: Path, release: Release
+    name: str,
+    databases: SqliteFiles | DatabaseServer,
+    directory: Path,
+    release: Release,
+    package: str = PACKAGE,
+    more: Mapping[str, object] | None = None,
 ) -> Outcome:
-    """The classes leave objects behind, and expect none."""
+    """The classes leave objects behind, and expect none. `more` are settings of the server besides those of all."""
     url = databases.initialized_database()
     warehouse = directory / "warehouse"
     settings: dict[str, object] = {
@@ -230,9 +237,11 @@ def run_on_a_new_metastore(
         # What the tests set for the metastores that they start themselves.
         "catalog.partition_request_limit": 100,
         "catalog.batch_retrieve_max": 2,
+        **(more or {}),
     }
     with server_process(directory / "server", url, settings) as server:
-        outcome = ClientTests(directory / "tests", server.uri, warehouse, with_password(url), release).run(name)
+        tests = ClientTests(directory / "tests", server.uri, warehouse, with_password(url), release, package)
+        outcome = tests.run(name)
     databases.give_back(url)
     return outcome
 

@@ -1,0 +1,100 @@
+"""Hive's own tests of its metastore, outside the client's package, pass with our server as a metastore of their own.
+
+`java/…/MetaStoreTestUtils.java` stands in for the class that starts a metastore in the process of the tests. Left out
+are those that call the classes of Hive's server (stores, handlers, caches, tools, listeners) and speak no Thrift.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.clients.hive.client_tests import HIVE_4, METASTORE
+from tests.clients.hive.test_client_tests import run_on_a_new_metastore
+from tests.conftest import ServerLookup
+
+_IN_PROCESS = "looks into the metastore's process: its listeners, its hooks, its pools, or a fault injected there"
+_UNDECLARED = "expects an undeclared exception of an embedded metastore; over Thrift no client gets one"
+_BROKEN_OFF = "the client itself refuses to write a field, and writes the next call behind the half of this one"
+_CONFIGURATION = "drops by MSCK's filter texts without telling the metastore, whose configuration is to announce them"
+_NO_CATALOG = "the client of Hive 2 cannot write Hive 4's request, which requires a catalog"
+_SAME_OBJECT = "expects what an embedded metastore answers with the caller's own object"
+
+_REMOTE = ("testGetSchemaWithNoClassDefFoundError", "testJDOPersistenceManagerCleanup")
+
+#: What the tests set for the metastores that they start themselves, besides what all do.
+_SETTINGS: dict[str, dict[str, object]] = {
+    "TestMetastoreTransformer": {"catalog.metadata_translation": "hive4"},
+    "TestPartitionNameWhitelistValidation": {
+        "catalog.partition_name_whitelist_pattern": r"[\x20-\x7E&&[^,]]*",
+    },
+    "TestRemoteHiveHttpMetaStore": {"server.transport_mode": "http"},
+}
+
+#: The classes that run, each with its tests that fail and why.
+HIVE_4_CLASSES: dict[str, dict[str, str]] = {
+    "TestCatalogNonDefaultClient": {},
+    "TestCatalogOldClient": {
+        **dict.fromkeys(("defaultConstraints", "notNullConstraint", "uniqueConstraint"), _NO_CATALOG),
+        **dict.fromkeys(("createTableWithConstraints", "primaryKeyAndForeignKey"), _SAME_OBJECT),
+    },
+    "TestFilterHooks": {"testHMSServerWithFilter": _IN_PROCESS},
+    "TestGetPartitionsUsingProjectionAndFilterSpecs": {},
+    "TestHiveMetaStorePartitionSpecs": {},
+    "TestHiveMetaStoreSchemaMethods": dict.fromkeys(
+        (
+            "addSchemaVersion",
+            "addSchemaVersionOtherDb",
+            "iSchema",
+            "multipleSchemaVersions",
+            "setVersionState",
+            "setVersionStateOtherDb",
+        ),
+        _IN_PROCESS,
+    ),
+    "TestHiveMetaStoreTxns": {
+        **dict.fromkeys(
+            ("testAllocateTableWriteIdForReadOnlyTxn", "testTxNWithKeyValueNoTableId", "testTxNWithKeyWrongPrefix"),
+            _UNDECLARED,
+        ),
+        **dict.fromkeys(
+            ("testGetLatestCommittedCompactionInfo", "testOpenReadOnlyTxnExcluded", "testTxnTypePersisted"),
+            _BROKEN_OFF,
+        ),
+    },
+    "TestMarkPartitionRemote": {},
+    "TestMetastoreTransformer": {},
+    "TestPartitionManagement": dict.fromkeys(
+        (
+            "testNoPartitionDiscoveryForReplTable",
+            "testNoPartitionRetentionForReplTarget",
+            "testPartitionDiscoveryEnabledBothTableTypes",
+            "testPartitionDiscoveryTransactionalTable",
+            "testPartitionExprFilter",
+            "testPartitionRetention",
+        ),
+        _CONFIGURATION,
+    ),
+    "TestPartitionNameWhitelistValidation": {},
+    "TestRemoteHiveHttpMetaStore": dict.fromkeys(_REMOTE, _IN_PROCESS),
+    "TestRemoteHiveMetaStore": dict.fromkeys(_REMOTE, _IN_PROCESS),
+    "TestSetUGIOnBothClientServer": dict.fromkeys(_REMOTE, _IN_PROCESS),
+    "TestStats": {},
+}
+
+
+@pytest.mark.soak
+@pytest.mark.long
+@pytest.mark.java
+@pytest.mark.mariadb
+@pytest.mark.timeout(1200)
+@pytest.mark.skipif(any(shutil.which(tool) is None for tool in ("mvn", "javac", "java")), reason="needs mvn and a JDK")
+@pytest.mark.parametrize("name", HIVE_4_CLASSES)
+def test_hives_metastore_tests_pass(database_servers: ServerLookup, tmp_path: Path, name: str) -> None:
+    outcome = run_on_a_new_metastore(
+        name, database_servers("mariadb"), tmp_path / name, HIVE_4, METASTORE, _SETTINGS.get(name)
+    )
+    print(f"{name}: {outcome.ran} tests, failed: {sorted(outcome.failed)}", flush=True)
+    assert outcome.failed == set(HIVE_4_CLASSES[name]), outcome.output[:20000]
