@@ -177,9 +177,9 @@ class SparkProcess:
         name = f"from {function.__module__} import {function.__name__} as function"
         return self.python(f"import json\n{name}\nresult = function(spark, **json.loads({json.dumps(arguments)!r}))")
 
-    def steps(self, scratch: Path, port: int | None = None) -> list[dict[str, Any]]:
-        """The answers to all of `statements.STEPS`."""
-        answers: list[dict[str, Any]] = self._ask(do="steps", scratch=str(scratch), port=port)
+    def steps(self, scratch: Path, port: int | None = None, *, odd: bool = False) -> list[dict[str, Any]]:
+        """The answers to all of `statements.STEPS`, or of `odd_statements.ODD_STEPS`."""
+        answers: list[dict[str, Any]] = self._ask(do="steps", scratch=str(scratch), port=port, odd=odd)
         return answers
 
     def close(self) -> None:

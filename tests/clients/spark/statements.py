@@ -299,13 +299,13 @@ DROPS = (
     sql("drop", "DROP TABLE spk.ext"),
     sql("drop", "DROP TABLE spk.csv PURGE"),
     sql("drop", "DROP DATABASE spk"),
-    call("drop", "files that are left", lambda spark: _files_left(spark)),
+    call("drop", "files that are left", lambda spark: files_left(spark)),
     sql("drop", "DROP DATABASE spk CASCADE"),
     sql("drop", "DROP DATABASE IF EXISTS spk"),
     sql("drop", "DROP DATABASE spk"),
     sql("drop", "DROP DATABASE other"),
     sql("drop", "SHOW DATABASES"),
-    call("drop", "files that are left", lambda spark: _files_left(spark)),
+    call("drop", "files that are left", lambda spark: files_left(spark)),
 )
 
 STEPS: tuple[Step, ...] = (
@@ -342,7 +342,7 @@ def _remove_directory(spark: Any) -> Rows:
     return []
 
 
-def _files_left(spark: Any) -> Rows:
+def files_left(spark: Any) -> Rows:
     """Directories that are left, so that dropped data is seen to be gone and external data to be there."""
     scratch = _warehouse(spark).parent
     found = [path.relative_to(scratch) for path in scratch.rglob("*") if path.is_dir()]

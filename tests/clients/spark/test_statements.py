@@ -13,6 +13,7 @@ from hms_cache.store.schema import NOTIFICATION_LOG
 from tests.clients.conftest import ServerStarter
 from tests.clients.spark.comparison import Answers, differences, memory_table
 from tests.clients.spark.hive_clients import hive_client
+from tests.clients.spark.odd_statements import ODD_STEPS
 from tests.clients.spark.session import SparkProcess, embedded, remote
 from tests.clients.spark.statements import STEPS
 
@@ -32,6 +33,13 @@ def reference(spark: SparkProcess, tmp_path_factory: pytest.TempPathFactory) -> 
     scratch = tmp_path_factory.mktemp("embedded")
     spark.session(embedded(scratch))
     return Reference(scratch, spark.steps(scratch))
+
+
+@pytest.fixture(scope="session")
+def odd_reference(spark: SparkProcess, tmp_path_factory: pytest.TempPathFactory) -> Reference:
+    scratch = tmp_path_factory.mktemp("embedded_odd")
+    spark.session(embedded(scratch))
+    return Reference(scratch, spark.steps(scratch, odd=True))
 
 
 def databases_and_caches() -> list[object]:
@@ -96,3 +104,16 @@ def test_results_are_the_same_through_a_client_of_another_hive(
     answers = spark.steps(tmp_path, server.port)
     found = differences(reference.answers, reference.scratch, answers, tmp_path)
     assert not found, "\n".join(found)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("mariadb", marks=pytest.mark.mariadb)])
+def test_odd_values_and_tables_are_answered_as_by_sparks_own_metastore(
+    spark: SparkProcess, odd_reference: Reference, start_server: ServerStarter, tmp_path: Path, kind: str
+) -> None:
+    server = start_server(kind)
+    spark.session(remote(tmp_path, server.uri))
+    answers = spark.steps(tmp_path, server.port, odd=True)
+    found = differences(odd_reference.answers, odd_reference.scratch, answers, tmp_path, steps=ODD_STEPS)
+    assert not found, "\n".join(found)
+    assert "ERROR" not in server.log

@@ -5,8 +5,8 @@ metastore works in it once Hive's thread-bound session of the former is let go.
 
 - ``{"do": "session", "conf": {…}}``: end the session there is, begin one with these settings.
 - ``{"do": "sql", "statement": "…"}``: rows, or the error.
-- ``{"do": "steps", "scratch": DIR, "port": N}``: all of `statements.STEPS`, each with the calls it made if a port is
-  given.
+- ``{"do": "steps", "scratch": DIR, "port": N, "odd": false}``: all of `statements.STEPS`, or of
+  `odd_statements.ODD_STEPS`, each with the calls it made if a port is given.
 - ``{"do": "python", "source": "…"}``: run it with ``spark`` and what was defined before; what it leaves in ``result``.
 """
 
@@ -19,6 +19,7 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+from tests.clients.spark.odd_statements import ODD_STEPS
 from tests.clients.spark.statements import STEPS, Step, rows_of
 from tests.servers import metastore_client
 
@@ -59,9 +60,9 @@ class Worker:
         exec(source, self._scope)
         return self._scope["result"]
 
-    def _steps(self, scratch: str, port: int | None) -> list[dict[str, Any]]:
+    def _steps(self, scratch: str, port: int | None, odd: bool) -> list[dict[str, Any]]:
         answers = []
-        for step in STEPS:
+        for step in ODD_STEPS if odd else STEPS:
             before = self._counters(port)
             started = time.perf_counter()
             answer = self._run(step, scratch)
