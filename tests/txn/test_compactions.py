@@ -192,8 +192,8 @@ def test_failures_refusals_and_withdrawals(client: TxnClient) -> None:
     # What an entry says that was never queued is kept, as in Hive.
     told = CompactionInfoStruct(0, "d", "g", None, CompactionType.MAJOR, highestWriteId=4, poolname="p")
     store.mark_refused(told)
-    (refused,) = store.show_compact(ShowCompactRequest(tbName="g")).compacts
-    assert (refused.state, refused.poolName, refused.hightestTxnId) == ("refused", "p", 4)
+    (shown_entry,) = store.show_compact(ShowCompactRequest(tbName="g")).compacts
+    assert (shown_entry.state, shown_entry.poolName, shown_entry.hightestTxnId) == ("refused", "p", 4)
 
 
 def test_show_selects_and_orders(client: TxnClient) -> None:
