@@ -17,6 +17,7 @@ from hms_cache.server.hot_path import PositionSource
 from hms_cache.server.position_sources import InlineSource, PacketSource, ThreadSource
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.position_wire import PositionConnection
+from hms_cache.store.engine.sqlite_files import existing_file
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +72,8 @@ class _SqliteReader:
         history = self._database.file_history()
         if self._opened is None or self._opened[1] is not history:
             self.close()
-            connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=1.0)
+            path = existing_file(self._path)
+            connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=1.0, uri=True)
             self._opened = connection, history
         found = self._opened[0].execute("SELECT MAX(NEXT_EVENT_ID) FROM NOTIFICATION_SEQUENCE").fetchone()
         return LogHead((found[0] or 1) - 1, history)

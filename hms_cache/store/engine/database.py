@@ -53,7 +53,7 @@ from hms_cache.store.engine.features import SchemaFeatures, read_features
 from hms_cache.store.engine.log_sessions import HistoryText, file_identity, kept_history, last_event_id, read_head
 from hms_cache.store.engine.mysql_tls import take_tls
 from hms_cache.store.engine.sequences import IdBlocks
-from hms_cache.store.engine.sqlite_files import make_private
+from hms_cache.store.engine.sqlite_files import FileOpener
 from hms_cache.store.engine.statement_cache import StatementCache
 
 #: Where a pooled connection keeps the `Database` it belongs to.
@@ -147,6 +147,7 @@ class Database:
         show a demoted server after its address has moved to the new one."""
 
         self.history_text = HistoryText(self.dialect)
+        self._file_opener = FileOpener()
         self._file: History | None = None
         """The embedded database's file as last seen."""
 
@@ -433,7 +434,7 @@ class Database:
         elif self.dialect == "postgresql":
             event.listen(engine, "do_connect", self._connect_postgresql(kind))
         else:
-            event.listen(engine, "do_connect", make_private)
+            event.listen(engine, "do_connect", self._file_opener)
         # First: SQLAlchemy looks at its first connection how identifiers are quoted (ANSI_QUOTES), and goes by that.
         event.listen(engine, "connect", self._on_connect(kind), insert=self.dialect == "mysql")
         event.listen(engine, "handle_error", translate_error)

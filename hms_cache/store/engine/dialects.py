@@ -72,6 +72,9 @@ _SQLITE_CHECK = 275
 #: Out of memory, input/output error, disk full, cannot open, not a database.
 _SQLITE_UNAVAILABLE = frozenset({7, 10, 13, 14, 26})
 
+#: The file system is read-only now, or another file has taken the name. A connection that was opened then stays so.
+_SQLITE_READ_ONLY = 8
+
 
 def dialect_name(name: str) -> DialectName:
     """SQLAlchemy's dialect name, with MariaDB counted as MySQL."""
@@ -158,7 +161,8 @@ def _classify_postgresql(error: BaseException) -> tuple[bool, bool, bool]:
 def _classify_sqlite(error: BaseException) -> tuple[bool, bool, bool]:
     code = getattr(error, "sqlite_errorcode", None)
     primary = code & 0xFF if isinstance(code, int) else None
-    return primary in (_SQLITE_BUSY, _SQLITE_LOCKED), primary in _SQLITE_UNAVAILABLE, False
+    read_only = primary == _SQLITE_READ_ONLY
+    return primary in (_SQLITE_BUSY, _SQLITE_LOCKED), read_only or primary in _SQLITE_UNAVAILABLE, read_only
 
 
 def take_from_counter(
