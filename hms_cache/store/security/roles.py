@@ -224,7 +224,10 @@ class Roles(PartOfStore):
             RolePrincipalGrant(role, principal, _type(kind), bool(option), time_s, grantor, _type(grantor_kind))
             for role, principal, kind, option, time_s, grantor, grantor_kind in rows
         ]
-        return sorted(grants, key=lambda grant: (grant.roleName, grant.principalName, grant.principalType or 0))
+        # Both names can be NULL in the tables: a client may leave them out.
+        return sorted(
+            grants, key=lambda grant: (grant.roleName or "", grant.principalName or "", grant.principalType or 0)
+        )
 
     def _insert(self, transaction: WriteTransaction, name: str, owner: str | None) -> None:
         values = {"ROLE_ID": transaction.id("MRole"), "CREATE_TIME": self._context.now_s(), "OWNER_NAME": owner}

@@ -63,6 +63,15 @@ def test_names_that_differ_in_blanks_are_of_no_role(world: World) -> None:
     assert [one.principalName for one in roles.get_principals_in_role("r")] == ["bob"]
 
 
+def test_a_grant_to_nobody_is_listed_with_the_others(world: World) -> None:
+    """The protocol does not require the principal's name, and Hive stores and lists such a grant."""
+    roles = world.stores.roles
+    roles.create_role("r", "o")
+    for principal, kind in (("u", USER), (None, USER), ("g", GROUP)):
+        roles.grant_role("r", principal, kind, "o", USER, grant_option=False)  # type: ignore[arg-type]
+    assert [one.principalName for one in roles.get_principals_in_role("r")] == [None, "g", "u"]
+
+
 def test_reserved_roles(sqlite_world: World) -> None:
     roles = sqlite_world.stores.roles
     ensure_roles(sqlite_world)
