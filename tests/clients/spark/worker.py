@@ -88,7 +88,10 @@ class Worker:
         except Exception as error:
             condition = getattr(error, "getCondition", lambda: None)()
             lines = [line for line in str(error).splitlines() if line.strip()]
-            return {"error": f"{type(error).__name__} {condition}: {lines[0] if lines else ''}"}
+            # What py4j says of an error of the JVM begins with the call: why it failed is what it came from at last.
+            causes = [line.strip() for line in lines if line.startswith("Caused by: ")]
+            told = [*lines[:1], *(causes[-1:] if condition is None else ())]
+            return {"error": f"{type(error).__name__} {condition}: {' '.join(told)}"}
 
 
 def main() -> None:
