@@ -126,7 +126,10 @@ class TableWrites(ABC):
     def truncate_table(
         self, name: TableName, partition_names: Sequence[str] | None = None, *, writer: Writer = ANY_WRITER
     ) -> None:
-        """Empties the table or the named partitions and resets their statistics. Raises NoSuchObjectException."""
+        """Empties the named partitions, or the whole table if there is no list, and resets their statistics.
+
+        A list names partitions only, also when it is empty or the table has none. Raises NoSuchObjectException.
+        """
 
     @abstractmethod
     def update_creation_metadata(self, name: TableName, creation_metadata: CreationMetadata) -> None:

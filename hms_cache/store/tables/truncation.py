@@ -45,7 +45,10 @@ class TableTruncation(PartOfStore):
     def truncate_table(
         self, name: TableName, partition_names: Sequence[str] | None = None, *, writer: Writer = ANY_WRITER
     ) -> None:
-        """See `TableWrites.truncate_table`. Names of partitions that do not exist are passed over, as in Hive."""
+        """See `TableWrites.truncate_table`. Names of partitions that do not exist are passed over, as in Hive.
+
+        So is every name where the table has no partition keys.
+        """
 
         def truncate(transaction: WriteTransaction) -> None:
             row = lock_table(transaction.connection, *name)
@@ -58,7 +61,7 @@ class TableTruncation(PartOfStore):
                 raise MetaException(f"Cannot hide the files of transactional table {name}: no write id is given")
             if row.table.partitionKeys:
                 self._truncate_partitions(transaction, row, partition_names, writer)
-            else:
+            elif partition_names is None:
                 self._truncate_table(transaction, row, writer)
 
         run_write(self._database, truncate)

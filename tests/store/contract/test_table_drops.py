@@ -249,6 +249,18 @@ class TestTruncate:
         assert (event.is_truncate, event.partitions) == (True, (("3",),))
         assert event.after() == as_received(after[2])
 
+    @pytest.mark.parametrize("names", [[], ["dt=1"]])
+    @pytest.mark.parametrize("keys", [[], [("hr", "int")]])
+    def test_a_list_that_names_nothing_empties_nothing(
+        self, catalog: StoreUnderTest, keys: list[tuple[str, str]], names: list[str]
+    ) -> None:
+        found = catalog.create_table(keys=keys)
+        (catalog.directory / "d.db" / "t" / "f").write_bytes(b"1")
+        before = catalog.events()
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), names)
+        assert "d.db/t/f" in catalog.files()
+        assert (catalog.get(), catalog.events()) == (found, before)
+
     def test_all_partitions(self, catalog: StoreUnderTest) -> None:
         catalog.create_table(keys=[("dt", "string")])
         catalog.add_partitions("t", ("1",), ("2",))
