@@ -43,6 +43,7 @@ from hms_cache.store.rows.parameters import (
     FAST_STATISTICS,
     accurate_columns,
     add_columns_to_accuracy,
+    forget_directory_statistics,
     has_fast_statistics,
     remove_columns_from_accuracy,
     set_basic_statistics_accurate,
@@ -159,7 +160,7 @@ def rename_partition(
     _move(context, transaction, files, row, old.partition, new, new_name, copying_write_id)
     changes = [(old, new)]
     claimed = accurate_columns(old.partition.parameters or {}) & accurate_columns(new.parameters)
-    _update_basic_statistics(context, files, table, changes, NO_OPTIONS)
+    _update_basic_statistics(context, files, table, changes, NO_OPTIONS, keeps_files=True)
     if claimed and not accurate_columns(new.parameters):
         # Files may have been counted anew, where nobody had counted them: they hold the same rows under either name.
         add_columns_to_accuracy(new.parameters, claimed)
@@ -274,19 +275,28 @@ def _update_basic_statistics(
     table: Table,
     changes: Sequence[tuple[_Stored, Partition]],
     environment_context: EnvironmentOptions,
+    *,
+    keeps_files: bool = False,
 ) -> None:
     """numFiles and totalSize are counted anew unless the client's are there and unchanged; a statistics task's or a
     user's word only settles what counts as accurate (`MetaStoreServerUtils.requireCalStats`).
 
-    File systems are asked about all partitions together.
+    File systems are asked about all partitions together. At another location other files lie, unless the partition
+    has taken its own along (`keeps_files`): they are counted, and nothing is claimed of them unless a task has counted.
+    Hive keeps figures and claims there, and answers `count(*)` from them. Of a directory that this server may not list
+    no figures of another one stay. What transactional partitions claim is judged by write ids.
     """
     if environment_context.keeps_partition_statistics or is_view(table):
         return
     is_generated = environment_context.statistics_from is not None
+    moved = set()
+    if not keeps_files and not is_transactional(table):
+        moved = {id(new) for old, new in changes if _is_moved(context, table, old.partition, new)}
     updated: list[Partition] = []
     counted: list[Partition] = []
     for old, new in changes:
         is_same = _has_same_fast_statistics(old.partition.parameters, new.parameters)
+        is_same = is_same and id(new) not in moved
         if has_fast_statistics(new.parameters) and is_same and not is_generated:
             continue
         updated.append(new)
@@ -295,12 +305,24 @@ def _update_basic_statistics(
         elif not is_transactional(table) and new.sd is not None:
             counted.append(new)
     files.judge_texts(new.sd.location for new in counted)
-    places = [(new, place) for new in counted if (place := files.allow_text(new.sd.location)) is not None]
-    found = context.warehouse.directory_statistics_all([place for _, place in places])
-    for (new, _), statistics in zip(places, found, strict=True):
-        update_directory_statistics(new.parameters, statistics, environment_context)
+    places = {id(new): place for new in counted if (place := files.allow_text(new.sd.location)) is not None}
+    found = dict(zip(places, context.warehouse.directory_statistics_all(list(places.values())), strict=True))
+    for new in counted:
+        update_directory_statistics(new.parameters, found.get(id(new)), environment_context)
+        if id(new) in moved and id(new) not in places and not is_generated:
+            forget_directory_statistics(new.parameters)
     for new in updated:
         new.parameters = dict(sorted(new.parameters.items()))
+
+
+def _is_moved(context: StoreContext, table: Table, old: Partition, new: Partition) -> bool:
+    before, after = _place(old), _place(new)
+    if before == after or not after:
+        return False
+    try:
+        return not before or str(_location(context, table, before)) != after
+    except MetaException:
+        return True
 
 
 def _has_same_fast_statistics(old: Mapping[str, str], new: Mapping[str, str]) -> bool:

@@ -83,6 +83,12 @@ def put_directory_statistics(parameters: MutableMapping[str, str], found: Direct
     parameters[NUM_ERASURE_CODED_FILES] = "0"
 
 
+def forget_directory_statistics(parameters: MutableMapping[str, str]) -> None:
+    """Removes what a look at another directory has told."""
+    for key in FAST_STATISTICS:
+        parameters.pop(key, None)
+
+
 def take_do_not_update(parameters: MutableMapping[str, str]) -> bool:
     """Removes the transient parameter DO_NOT_UPDATE_STATS; whether it said true."""
     return parameters.pop(DO_NOT_UPDATE_STATS, "").lower() == "true"
@@ -194,7 +200,7 @@ def _write(parameters: MutableMapping[str, str], state: Mapping[str, object]) ->
 def update_directory_statistics(
     parameters: MutableMapping[str, str], directory_statistics: DirectoryStatistics | None, context: EnvironmentOptions
 ) -> None:
-    """Writes the statistics of an existing directory (None: not asked for) and what they are worth."""
+    """Writes the statistics of an existing directory (None: not asked for, or not to be listed) and their worth."""
     if directory_statistics is not None:
         put_directory_statistics(parameters, directory_statistics)
     is_task = context.statistics_from == "TASK"

@@ -23,6 +23,7 @@ from hms_cache.store.file_access import FileAccess
 from hms_cache.store.replication_sources import check_kind_stays, check_place_stays
 from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
+    forget_directory_statistics,
     set_basic_statistics_accurate,
     set_ddl_time,
     take_do_not_update,
@@ -187,7 +188,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     if moved is None and is_renamed:
         moved = move_directory(context, transaction, row, new, databases)
     if moved is None and not is_renamed:
-        _update_basic_statistics(context, connection, new, change.writer.options)
+        _update_basic_statistics(context, connection, old, new, change.writer.options)
     if not is_view(new) and not new.sd.location:
         new.sd.location = old.sd.location  # none sent is no change of it
     _judge_statistics(connection, old, new, change)
@@ -284,9 +285,12 @@ def check_expected_parameter(connection: Connection, row: TableRow, new: Table, 
 
 
 def _update_basic_statistics(
-    context: StoreContext, connection: Connection, new: Table, environment_context: EnvironmentOptions
+    context: StoreContext, connection: Connection, old: Table, new: Table, environment_context: EnvironmentOptions
 ) -> None:
     """Looks at the directory of an unpartitioned table again, as Hive does on every alter that does not forbid it.
+
+    Of a directory that this server may not list, nothing is claimed unless a task has counted, and another one's
+    figures are gone: else a table that is moved to files of others would answer `count(*)` for those it had before.
 
     The parameter DO_NOT_UPDATE_STATS is taken away where Hive would look, and stays where the context has forbidden it
     already: Iceberg and Trino send both (`MetaStoreServerUtils.requireCalStats`, `updateTableStatsSlow`, 4.0.1).
@@ -295,17 +299,16 @@ def _update_basic_statistics(
         return
     if take_do_not_update(new.parameters):
         return
-    if not context.warehouse.manages_files:
-        return
-    if not new.sd.location:
+    if context.warehouse.manages_files and not new.sd.location:
         raise MetaException(f"The new table {new.dbName}.{new.tableName} has no location")
-    place = FileAccess(context, connection).allow_text(new.sd.location)
-    if place is None:
-        return
     found = None
-    if not environment_context.counts_no_files:
+    place = FileAccess(context, connection).allow_text(new.sd.location)
+    if place is not None and not environment_context.counts_no_files:
         found = context.warehouse.directory_statistics(place)
     update_directory_statistics(new.parameters, found, environment_context)
+    is_moved = old.sd is None or new.sd.location not in ("", None, old.sd.location, _normal(context, old.sd.location))
+    if place is None and is_moved and environment_context.statistics_from is None:
+        forget_directory_statistics(new.parameters)
 
 
 def _judge_statistics(connection: Connection, old: Table, new: Table, change: TableChange) -> None:

@@ -16,6 +16,7 @@ import pytest
 from sqlalchemy import update
 
 from hms_cache.metadata.object_names import DatabaseName, TableName
+from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer
 from hms_cache.store.contract.partitions import AllPartitions
 from hms_cache.store.databases.database_store import insert_database
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
@@ -35,6 +36,19 @@ REGISTERED = ("allowed", "declared", "outside", "link", "remote")
 
 EXTERNAL = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
 PURGED = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE", "external.table.purge": "TRUE"}}
+
+
+CLAIM = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+ROWS = {"numRows": "7"}
+FIGURES = {"numFiles": "4", "numFilesErasureCoded": "0", "totalSize": "99"}
+COUNTED = {"numFiles": "1", "numFilesErasureCoded": "0", "totalSize": "5"}
+"""What `Places.fill` makes."""
+OF_A_TASK = EnvironmentOptions(statistics_from="TASK")
+
+
+def statistics(parameters: dict[str, str]) -> dict[str, str]:
+    """What parameters say of the files."""
+    return {key: value for key, value in parameters.items() if key in (*CLAIM, *ROWS, *FIGURES)}
 
 
 class Places:
@@ -143,6 +157,28 @@ class TestTables:
             assert t.get("t").sd.location == places.location(kind)
             assert t.get("t").parameters.get("numFiles") == ("1" if kind in TOUCHED else None)
 
+    def test_alter_takes_back_what_was_claimed_of_other_files(self, places: Places, kind: str) -> None:
+        if kind not in REGISTERED:
+            return
+        t = places.under_test
+        places.fill(kind)
+        parameters = {"EXTERNAL": "TRUE", **CLAIM, **ROWS, **FIGURES}
+        new = t.create_table("t", parameters=parameters, tableType="EXTERNAL_TABLE")
+        assert statistics(new.parameters) == {**CLAIM, **ROWS, **FIGURES}
+        new.sd.location = places.location(kind)
+        t.alter("t", new)
+        assert statistics(t.get("t").parameters) == {**ROWS, **(COUNTED if kind in TOUCHED else {})}
+
+    def test_a_task_may_claim_what_it_has_counted(self, places: Places, kind: str) -> None:
+        if kind not in REGISTERED:
+            return
+        t = places.under_test
+        places.fill(kind)
+        new = t.create_table("t", location=places.location(kind), **EXTERNAL)
+        new.parameters = {**new.parameters, **ROWS, **FIGURES}
+        t.alter("t", new, OF_A_TASK)
+        assert statistics(t.get("t").parameters) == {**CLAIM, **ROWS, **(COUNTED if kind in TOUCHED else FIGURES)}
+
     @pytest.mark.parametrize("fields", [{}, PURGED], ids=["managed", "purged"])
     def test_drop(self, places: Places, kind: str, fields: dict[str, object], caplog: pytest.LogCaptureFixture) -> None:
         if kind not in REGISTERED:
@@ -237,6 +273,27 @@ class TestPartitions:
             SCHEME,
         ):
             assert t.partitions("p")[0].sd.location == places.location(kind)
+
+    @pytest.mark.parametrize("options", [NO_OPTIONS, OF_A_TASK], ids=["client", "task"])
+    def test_alter_takes_back_what_was_claimed_of_other_files(
+        self, places: Places, kind: str, options: EnvironmentOptions
+    ) -> None:
+        if kind not in REGISTERED:
+            return
+        t = places.under_test
+        t.create_table("p", keys=[("k", "string")], **EXTERNAL)
+        t.add_partitions("p", ("1",))
+        places.fill(kind)
+        [new] = t.partitions("p")
+        alter = partial(t.store.writes.partitions.alter_partitions, TableName(CATALOG, DATABASE, "p"), [new])
+        new.parameters = {**CLAIM, **ROWS, **FIGURES}
+        alter(writer=Writer(options=EnvironmentOptions(keeps_partition_statistics=True)))
+        assert statistics(t.partitions("p")[0].parameters) == {**CLAIM, **ROWS, **FIGURES}
+        new.sd.location = places.location(kind)
+        alter(writer=Writer(options=options))
+        kept = {**CLAIM, **FIGURES} if options is OF_A_TASK else {}
+        counted = COUNTED if kind in TOUCHED else {}
+        assert statistics(t.partitions("p")[0].parameters) == {**ROWS, **kept, **counted}
 
     def test_rename(self, places: Places, kind: str) -> None:
         if kind not in REGISTERED or kind == "remote":  # on two file systems, which Hive refuses, too
