@@ -190,11 +190,13 @@ class Session:
         *,
         properties: Mapping[str, str] = MappingProxyType({}),
         environment: Mapping[str, str] | None = None,
+        limit_s: float = LIMIT_S,
     ) -> None:
         """`directory`: its own files; `shared` is what `{directory}` stands for in statements.
 
         `database_url`: of the metastore's MariaDB, for a user with a password; compactions need it. `properties` are
-        beside those that it has; `environment` of the process is the caller's unless given.
+        beside those that it has; `environment` of the process is the caller's unless given. It is killed after
+        `limit_s`.
         """
         directory.mkdir(parents=True)
         self._shared = shared
@@ -210,7 +212,7 @@ class Session:
             text=True,
             bufsize=1,
         )
-        self._watchdog = threading.Timer(LIMIT_S, self._process.kill)
+        self._watchdog = threading.Timer(limit_s, self._process.kill)
         self._watchdog.start()
 
     def execute(self, statement: str) -> list[str]:
@@ -218,11 +220,16 @@ class Session:
         self._number += 1
         mark = f"END-OF-{self._number}"
         assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(f"{statement.replace('{directory}', str(self._shared))};\n!echo {mark};\n")
+        # Its console repeats what it reads, in lines of its own width.
+        echo = f"{statement.replace('{directory}', str(self._shared))};"
+        self._process.stdin.write(f"{echo}\n!echo {mark};\n")
         self._process.stdin.flush()
         found: list[str] = []
         for line in self._process.stdout:
             text = _PROMPT.sub("", line.rstrip("\n"))
+            if echo and text.strip() and echo.startswith(text.strip()):
+                echo = echo.removeprefix(text.strip()).lstrip()
+                continue
             if text.strip() == mark:
                 return found
             for path in self._replaced:

@@ -37,6 +37,15 @@ def java_metastore(directory: Path, database_url: str) -> JavaMetastore:
     )
 
 
+def our_settings(directory: Path) -> dict[str, object]:
+    """Of our server, as those of Hive's metastore."""
+    return {
+        "warehouse.directory": f"file:{directory}/wh",
+        "warehouse.external_directory": f"file:{directory}/ext",
+        "catalog.users_in_admin_role": "root",
+    }
+
+
 def through_java(directory: Path, database_url: str) -> list[str]:
     metastore = java_metastore(directory, database_url)
     address = metastore.start()
@@ -64,14 +73,7 @@ def test_every_statement_prints_what_it_prints_through_hives_metastore(
     start_server: ServerStarter, database_servers: ServerLookup, tmp_path: Path
 ) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    server = start_server(
-        "mariadb",
-        **{
-            "warehouse.directory": f"file:{ours}/wh",
-            "warehouse.external_directory": f"file:{ours}/ext",
-            "catalog.users_in_admin_role": "root",
-        },
-    )
+    server = start_server("mariadb", **our_settings(ours))
     printed = engine.run(STATEMENTS, server.uri, ours)
     (tmp_path / "ours.txt").write_text("\n".join(printed))
     assert "ERROR" not in server.log

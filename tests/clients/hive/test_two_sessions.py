@@ -11,7 +11,7 @@ import pytest
 from benchmarks.java_metastore import JavaMetastore
 from tests.clients.hive import engine, two_sessions, two_sessions_of_types
 from tests.clients.hive.test_client_tests import with_password
-from tests.clients.hive.test_hive_engine import comparable, java_metastore
+from tests.clients.hive.test_hive_engine import comparable, java_metastore, our_settings
 from tests.clients.hive.two_sessions import FIRST
 from tests.conftest import ServerLookup, ServerStarter
 from tests.differential.metastores import own_database
@@ -74,14 +74,7 @@ def test_two_sessions_print_what_they_print_through_hives_metastore(
     with_database: bool,
 ) -> None:
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
-    server = start_server(
-        "mariadb",
-        **{
-            "warehouse.directory": f"file:{ours}/wh",
-            "warehouse.external_directory": f"file:{ours}/ext",
-            "catalog.users_in_admin_role": "root",
-        },
-    )
+    server = start_server("mariadb", **our_settings(ours))
     of_ours = with_password(server.database_url) if with_database else None
     found = printed(server.uri, of_ours, ours, statements)
     (tmp_path / "ours.txt").write_text("\n".join(found))
