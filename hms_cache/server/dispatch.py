@@ -26,6 +26,7 @@ from hms_cache.server.faults import (
     declared_exception,
     forget_frames,
     lacking,
+    log_fault,
     unknown_method,
 )
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
@@ -272,7 +273,8 @@ class Dispatcher:
             found = declared_exception(method, error)
             if found is None or result is None:
                 if result is None:
-                    _log.error("one-way call %s failed", message.name, exc_info=error)
+                    name = message.name
+                    log_fault(f"one-way call {name} failed", told, f"one-way {name} {type(error).__name__}", error)
                     reply = None
                 else:
                     reply = encode_exception(message, application_exception(message.name, error))
@@ -297,7 +299,8 @@ class Dispatcher:
                 self._keep_answer(message, payload, decisions)
             return outcome, encode_reply_from_payload(message, payload)
         except Exception as error:
-            _log.exception("the reply of %s cannot be encoded", message.name)
+            name = message.name
+            log_fault(f"the reply of {name} cannot be encoded", str(error), f"reply of {name}", error)
             fault = TApplicationException(
                 TApplicationException.INTERNAL_ERROR, f"the reply of {message.name} cannot be encoded: {error}"
             )

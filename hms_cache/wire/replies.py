@@ -27,9 +27,16 @@ _SEQUENCE_BYTES: Final = 4
 
 
 def encode_payload(encoding: Encoding, method: MethodSpec, result: Any) -> bytes:
-    """The encoded result struct. Raises UnencodableReply."""
+    """The encoded result struct. Raises UnencodableReply.
+
+    Characters that have no UTF-8 form (half a surrogate pair, which JSON in a request may spell out) are sent as
+    question marks, as Java sends them.
+    """
     try:
-        return encoding.encode(result, method.result_table)
+        try:
+            return encoding.encode(result, method.result_table)
+        except UnicodeEncodeError:
+            return encoding.encode(_encodable(result), method.result_table)
     except ENCODING_FAULTS as error:
         raise UnencodableReply(f"result of {method.name}: {error}") from error
 
@@ -62,12 +69,25 @@ def encode_exception(message: Message, fault: TApplicationException) -> bytes:
 
     Characters that have no UTF-8 form (half a surrogate pair) are replaced in its text.
     """
-    text = fault.message
-    safe = TApplicationException(
-        fault.type, text.encode("utf-8", "replace").decode("utf-8") if text is not None else None
-    )
+    safe = TApplicationException(fault.type, _encodable(fault.message))
     payload = message.encoding.encode(safe, _FAULT_TABLE)
     return _with_frame_length(message, EXCEPTION, len(payload)) + payload
+
+
+def _encodable(value: Any) -> Any:
+    """A copy, as deep as it is, whose texts have a UTF-8 form."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list | set):
+        return type(value)(map(_encodable, value))
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(one) for key, one in value.items()}
+    if not hasattr(value, "thrift_spec"):
+        return value
+    made = type(value)()
+    for field in filter(None, value.thrift_spec):
+        setattr(made, field[2], _encodable(getattr(value, field[2])))
+    return made
 
 
 def _with_frame_length(message: Message, kind: int, payload_bytes: int) -> bytes:

@@ -35,6 +35,17 @@ def test_lines_of_one_kind_are_counted_and_others_are_not_hidden(caplog: pytest.
     ]
 
 
+def test_a_trace_is_never_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    log = LimitedLog(logging.getLogger("hms_cache.test"), ManualClock().monotonic_s)
+    for error in (None, None, ValueError("another one"), None):
+        log.error("it failed: %s", error, exc_info=error)
+    assert [one.getMessage() for one in caplog.records] == [
+        "it failed: None",
+        "it failed: another one (1 more of such since the last line)",
+    ]
+    assert caplog.records[1].exc_info is not None
+
+
 @pytest.mark.parametrize("kind", ["inline", "thread", "packets"])
 def test_position_checks_of_an_outage_are_few_lines(kind: str, caplog: pytest.LogCaptureFixture) -> None:
     """Each read asks, thousands a second, for as long as the database is away."""

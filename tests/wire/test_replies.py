@@ -71,6 +71,23 @@ def test_faults_can_always_be_said() -> None:
 
 
 @every_encoding
+def test_what_has_no_utf_8_form_is_a_question_mark_as_from_java(encoding: Encoding) -> None:
+    column = ttypes.FieldSchema("a\ud800", "int", "ü\udc00")
+    table = ttypes.Table(tableName="t", sd=ttypes.StorageDescriptor(cols=[column]), parameters={"\ud800": "\udfff"})
+    for method, value, told in (
+        ("get_table", table, lambda found: (found.sd.cols, found.parameters)),
+        ("get_fields", [column], lambda found: (found, {"?": "?"})),
+    ):
+        result = METHODS[method].result(value)
+        got = read_reply(encoding, encode_reply(asked(encoding, method), result), METHODS[method].result_class)
+        assert told(got[3].success) == ([ttypes.FieldSchema("a?", "int", "ü?")], {"?": "?"})
+    assert column.name == "a\ud800", "a result may be shared"
+    error = METHODS["get_table"].result_for(ttypes.MetaException("\ud800"))
+    got = read_reply(encoding, encode_reply(asked(encoding, "get_table"), error), METHODS["get_table"].result_class)
+    assert got[3].o1.message == "?"
+
+
+@every_encoding
 def test_declared_exceptions(encoding: Encoding) -> None:
     method = METHODS["get_table"]
     error = ttypes.NoSuchObjectException("hive.d.t table not found")
@@ -97,8 +114,8 @@ def test_void_methods_have_no_value() -> None:
     [
         ttypes.Table(createTime=1 << 31),
         ttypes.Table(tableName=5),
-        ttypes.Table(tableName="half a pair: \ud800"),
         ttypes.Table(sd="no descriptor"),
+        ttypes.Table(tableName="half a pair: \ud800", createTime=1 << 31),
         ttypes.Table(partitionKeys=[None]),
     ],
 )
