@@ -40,6 +40,7 @@ from hms_cache.wire import (
     Message,
     encode_exception,
     encode_payload,
+    encode_payload_parts,
     encode_reply_from_payload,
     reply_template,
 )
@@ -294,7 +295,10 @@ class Dispatcher:
                     return outcome, join_reply(message, pieces)
                 payload = b"".join(pieces)
             else:
-                payload = encode_payload(message.encoding, method, result)
+                pieces = encode_payload_parts(message.encoding, method, result)
+                if len(pieces) > 1 and not keeps:
+                    return outcome, join_reply(message, pieces)
+                payload = b"".join(pieces)
             if keeps and outcome == "ok":
                 self._keep_answer(message, payload, decisions)
             return outcome, encode_reply_from_payload(message, payload)

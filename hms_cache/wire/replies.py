@@ -14,6 +14,7 @@ from thrift.Thrift import TApplicationException, TType
 from hms_cache.wire.codec import ENCODING_FAULTS
 from hms_cache.wire.encodings import EXCEPTION, REPLY, Encoding, write_header
 from hms_cache.wire.errors import UnencodableReply
+from hms_cache.wire.long_structs import encode_parts
 from hms_cache.wire.messages import Message
 from hms_cache.wire.methods import MethodSpec
 
@@ -27,16 +28,21 @@ _SEQUENCE_BYTES: Final = 4
 
 
 def encode_payload(encoding: Encoding, method: MethodSpec, result: Any) -> bytes:
-    """The encoded result struct. Raises UnencodableReply.
+    """The encoded result struct. Raises UnencodableReply."""
+    return b"".join(encode_payload_parts(encoding, method, result))
+
+
+def encode_payload_parts(encoding: Encoding, method: MethodSpec, result: Any) -> list[bytes]:
+    """The same in pieces, one if it is short. Raises UnencodableReply.
 
     Characters that have no UTF-8 form (half a surrogate pair, which JSON in a request may spell out) are sent as
     question marks, as Java sends them.
     """
     try:
         try:
-            return encoding.encode(result, method.result_table)
+            return encode_parts(result, method.result_table, compact=encoding.compact)
         except UnicodeEncodeError:
-            return encoding.encode(_encodable(result), method.result_table)
+            return encode_parts(_encodable(result), method.result_table, compact=encoding.compact)
     except ENCODING_FAULTS as error:
         raise UnencodableReply(f"result of {method.name}: {error}") from error
 
