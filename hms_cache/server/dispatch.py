@@ -102,6 +102,11 @@ class Dispatcher:
             return True
         return handler.kind is Kind.LOCAL and not (self._guard is not None and self._guard.may_wait(message.name))
 
+    def is_for_its_client_alone(self, message: Message) -> bool:
+        """Whether the call leaves nothing behind but its answer."""
+        handler = self._handlers.get(message.name)
+        return handler is not None and handler.kind is Kind.READ and message.expects_reply
+
     def execute(self, session: Session, message: Message) -> bytes | None:
         """Runs the call and returns the reply's bytes, None for a one-way call. Never raises."""
         started = time.perf_counter()
