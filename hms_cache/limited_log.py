@@ -23,22 +23,22 @@ class LimitedLog:
         self._of_kind: dict[str, tuple[float, int]] = {}
         """When the next line may be written, and how many were left out since the last one."""
 
-    def warning(self, text: str, *arguments: object) -> None:
-        """As of a logger."""
-        self._write(logging.WARNING, text, arguments)
+    def warning(self, text: str, *arguments: object, exc_info: BaseException | None = None) -> None:
+        """As of a logger. A line with a trace is never left out: whoever gives one knows that it is the first."""
+        self._write(logging.WARNING, text, arguments, exc_info)
 
-    def error(self, text: str, *arguments: object) -> None:
-        """As of a logger."""
-        self._write(logging.ERROR, text, arguments)
+    def error(self, text: str, *arguments: object, exc_info: BaseException | None = None) -> None:
+        """As `warning`."""
+        self._write(logging.ERROR, text, arguments, exc_info)
 
-    def _write(self, level: int, text: str, arguments: tuple[object, ...]) -> None:
+    def _write(self, level: int, text: str, arguments: tuple[object, ...], trace: BaseException | None) -> None:
         now_s = self._now_s()
         with self._lock:
             next_s, left_out = self._of_kind.get(text, (now_s, 0))
-            if now_s < next_s:
+            if now_s < next_s and trace is None:
                 self._of_kind[text] = next_s, left_out + 1
                 return
             self._of_kind[text] = now_s + INTERVAL_S, 0
         more = f" ({left_out} more of such since the last line)" if left_out else ""
         template = f"{text}%s"
-        self._logger.log(level, template, *arguments, more)
+        self._logger.log(level, template, *arguments, more, exc_info=trace)

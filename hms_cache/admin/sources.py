@@ -43,7 +43,7 @@ class AdminSources:
     read_log_end: Callable[[], int]
     """The last event's id, by one statement; raises ``DatabaseUnavailable`` when the database does not answer."""
 
-    read_notifications: Callable[[NotificationEventRequest], NotificationEventResponse]
+    read_notifications: Callable[[NotificationEventRequest, int | None], NotificationEventResponse]
     """As clients read the log; raises ``DatabaseUnavailable``."""
 
     store: StoreReads

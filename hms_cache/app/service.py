@@ -288,8 +288,10 @@ class Service:
     def _admin_sources(self, uri: str, database: Database, stores: DatabaseStores) -> AdminSources:
         caching = self._caching
 
-        def read_notifications(request: NotificationEventRequest) -> NotificationEventResponse:
-            found = stores.log.get_next_notification(request)
+        def read_notifications(
+            request: NotificationEventRequest, known_event_id: int | None
+        ) -> NotificationEventResponse:
+            found = stores.log.get_next_notification(request, known_event_id)
             if found.events and caching is not None:
                 caching.cache.reads.note_other_answer(found.events[-1].eventId)
             return found

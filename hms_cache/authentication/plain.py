@@ -7,7 +7,7 @@ from collections.abc import Callable
 from hms_cache.authentication.mechanism import AuthenticationError, Mechanism
 
 MAX_CHARACTERS = 1024
-"""Of name and password, each."""
+"""Of names and password, each."""
 
 CheckPassword = Callable[[str, str], None]
 """Takes user and password; may block. Raises AuthenticationError."""
@@ -28,7 +28,7 @@ class PlainMechanism(Mechanism):
             acting_as, user, password = response.decode().split("\0")
         except ValueError as error:
             raise AuthenticationError("PLAIN: not a name and a password", "bad_message") from error
-        if not user or max(len(user), len(password)) > MAX_CHARACTERS:
+        if not user or max(map(len, (acting_as, user, password))) > MAX_CHARACTERS:
             raise AuthenticationError("PLAIN: no name, or one that is too long", "bad_message")
         if acting_as not in ("", user):
             raise AuthenticationError(f"{user!r} cannot act as {acting_as!r}")

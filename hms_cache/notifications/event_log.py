@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.values import frozen
@@ -47,6 +47,13 @@ class LogHead(NamedTuple):
     history: History
 
 
+MOST_RECOGNIZED: Final = 1024 * 1024
+"""Characters of a message up to which all of them tell it from others."""
+
+RECOGNIZED_END: Final = 32 * 1024
+"""Characters at each end of a longer one that do, with its length."""
+
+
 class LogPage(NamedTuple):
     """Rows by ascending event id. ``exhausted``: the log held no further row when this one was read.
 
@@ -65,15 +72,19 @@ class EventLog(Protocol):
         """The end of the log, read in a fresh statement."""
         ...
 
-    def fetch(self, after_event_id: int, limit: int) -> LogPage:
-        """At most ``limit`` rows with larger ids; fewer if they are large, but at least two if the log holds two."""
+    def fetch(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> LogPage:
+        """At most ``limit`` rows with larger ids; fewer if they are large, but at least two if the log holds two.
+
+        ``known_event_id``: of an event whose row is only to be recognized (`digest_of`); a long message in it may be
+        `shortened`.
+        """
         ...
 
 
 class FollowedLog(EventLog, Protocol):
     """A log whose connections can be opened anew."""
 
-    def read(self, after_event_id: int, limit: int) -> tuple[LogHead, LogPage]:
+    def read(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> tuple[LogHead, LogPage]:
         """`head`, then `fetch`: the page shows all that the head counts, if it is complete."""
         ...
 
@@ -101,12 +112,29 @@ class LogPosition:
     server_identity: str
 
 
+def shortened(length: int, beginning: str, end: str) -> str:
+    """What a message of more than `MOST_RECOGNIZED` characters is recognized by; `beginning` and `end`: of it, as long
+    as `RECOGNIZED_END` at least.
+
+    Whoever follows the log reads the row that it stands on again each time: of one that holds a table with a parameter
+    of 100 MB this would be all that it does, on every server of the database, until the next event.
+    """
+    return f"{beginning[:RECOGNIZED_END]}…{length}…{end[-RECOGNIZED_END:]}"
+
+
+def _recognized(message: str | None) -> str | None:
+    if message is None or len(message) <= MOST_RECOGNIZED:
+        return message
+    return shortened(len(message), message[:RECOGNIZED_END], message[-RECOGNIZED_END:])
+
+
 def digest_of(rows: Sequence[NotificationRow]) -> str | None:
-    """A digest over all columns that the rows are read with; ``None`` for no row."""
+    """A digest over all columns that the rows are read with, of a long message over its ends; ``None`` for no row."""
     if not rows:
         return None
     digest = hashlib.blake2b(digest_size=16)
-    for row in sorted(rows, key=lambda row: (row.event_type, row.message or "")):
+    told = [row._replace(message=_recognized(row.message)) for row in rows]
+    for row in sorted(told, key=lambda row: (row.event_type, row.message or "")):
         digest.update(repr(tuple(row)).encode("utf-8", "backslashreplace"))
     return digest.hexdigest()
 

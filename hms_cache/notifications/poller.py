@@ -18,7 +18,7 @@ import logging
 import math
 import random
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -27,6 +27,7 @@ from hms_cache.config.sections import EventSettings
 from hms_cache.metrics.registry import EventMetrics
 from hms_cache.notifications.event_applier import EventApplier, EventSink
 from hms_cache.notifications.event_log import (
+    RECOGNIZED_END,
     FollowedLog,
     History,
     LogDiscontinuity,
@@ -36,7 +37,7 @@ from hms_cache.notifications.event_log import (
     digest_of,
     rows_after,
 )
-from hms_cache.notifications.events import EventHeader
+from hms_cache.notifications.events import EventHeader, NotificationRow
 from hms_cache.notifications.poller_statistics import PollerCounters, PollerStatistics
 from hms_cache.notifications.poller_status import PollerCommand, PollerStatus, StatusReport, next_status
 
@@ -80,6 +81,9 @@ class StepResult(NamedTuple):
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.1, 30.0
 """Waits double from the first to the longest while the database is away: quick after a blip, bearable in an outage."""
 
+_LONG_MESSAGE = 2 * RECOGNIZED_END
+"""Characters of a message above which a poll without news leaves it alone."""
+
 _JITTER = 0.1
 """Servers that were started together shall not poll together."""
 
@@ -114,6 +118,10 @@ class Poller:
         self._since_s = self._clock.epoch_s()
         self._position = 0
         self._row_digest: str | None = None
+        self._row_is_long = False
+        """Whether it is much to read that row again; False, too, where that is not known yet."""
+        self._read_step = self._proof_step = 0
+        """The last step that read it, and the last one before somebody asked for a proof."""
         self._server_identity = ""
         self.proven: Mapping[History, None] = {}
         """Histories that are known to be that of the applied position: the row it stands on was found unchanged on
@@ -322,7 +330,7 @@ class Poller:
             return True
         deadline_s = self._clock.monotonic_s() + timeout_s
         with self._condition:
-            begun_before = self._steps
+            begun_before = self._proof_step = self._steps
         while True:
             with self._condition:
                 while self._stepping and self._last_finished[0] <= begun_before:
@@ -436,11 +444,12 @@ class Poller:
 
     # ---- reading ----
 
-    def _read(self, after_event_id: int, limit: int) -> tuple[LogHead, LogPage] | None:
-        """The end of the log, then a page of it: whatever the head counts must be in a complete page. None: away."""
+    def _read(self, place: LogPosition, limit: int) -> tuple[LogHead, LogPage] | None:
+        """The end of the log, then a page of it that begins with the row that the place stands on: whatever the head
+        counts must be in a complete page. None: away."""
         began_s = self._clock.monotonic_s()
         try:
-            head, page = self._log.read(after_event_id, limit)
+            head, page = self._log.read(max(0, place.event_id - 1), limit, place.event_id)
         except Exception as error:
             self._count_fetch_failure(error)
             return None
@@ -452,6 +461,20 @@ class Poller:
         if self._metrics is not None:
             self._metrics.fetch_duration.observe(took_s)
         return head, page
+
+    def _is_quiet(self, place: LogPosition) -> bool:
+        """Whether nothing is to be read of a log whose last event has a long message.
+
+        To recognize it the database would read all of it each time, 100 MB for instance. Where the log has not moved,
+        in a history that was proven by it, the next event is early enough.
+        """
+        if not self._row_is_long or self.needs_proof or self._read_step <= self._proof_step:
+            return False
+        try:
+            head = self._log.head()
+        except Exception:
+            return False  # the read that follows tells why
+        return head.last_event_id == place.event_id and head.history in self.proven
 
     def _count_fetch_failure(self, error: Exception) -> None:
         with self._condition:
@@ -468,7 +491,11 @@ class Poller:
         """One batch. Raises ``LogDiscontinuity``."""
         place = self.position()
         asked_at_s = self._clock.monotonic_s()
-        read = self._read(max(0, place.event_id - 1), self._settings.batch_size + 1)
+        if self._is_quiet(place):
+            with self._condition:
+                self._current_at_s = asked_at_s
+            return StepOutcome.CAUGHT_UP, 0
+        read = self._read(place, self._settings.batch_size + 1)
         if read is None:
             return StepOutcome.DATABASE_AWAY, 0
         head, page = read
@@ -479,10 +506,12 @@ class Poller:
             self._applier.apply(rows)
         caught_up = page.exhausted or rows == [] or rows[-1].event_id >= head.last_event_id
         reached = rows[-1].event_id if rows else place.event_id
+        last = [row for row in page.rows if row.event_id == reached]
         with self._condition:
             if rows:
                 self._position = reached
-                self._row_digest = digest_of([row for row in rows if row.event_id == reached])
+                self._row_digest = digest_of(last)
+            self._row_is_long, self._read_step = _is_long(last), self._steps
             self._server_identity = head.history.server_identity
             is_new = self.needs_proof or head.history not in self.proven
             if is_new and self._requests == requests:  # else a pause may have come after the proof
@@ -504,7 +533,7 @@ class Poller:
 
     def _prove(self, stored: LogPosition, requests: int) -> bool:
         """Whether the stored place is one of this log; then it is taken."""
-        read = self._read(max(0, stored.event_id - 1), 2)
+        read = self._read(stored, 2)
         if read is None or read[0].history.stale_reason is not None:
             return False
         try:
@@ -532,7 +561,7 @@ class Poller:
         try:
             head = self._log.head()
             event_id = head.last_event_id if seek_to is None else min(seek_to, head.last_event_id)
-            page = self._log.fetch(event_id - 1, 1) if event_id > 0 else LogPage((), False)
+            page = self._log.fetch(event_id - 1, 1, event_id) if event_id > 0 else LogPage((), False)
         except Exception as error:
             self._count_fetch_failure(error)
             return StepOutcome.DATABASE_AWAY
@@ -578,6 +607,12 @@ class Poller:
             place.row_digest,
             place.server_identity,
         )
+        self._row_is_long = False  # not known yet
         self._current_at_s = None
         self._seek_to, self._stored = None, None
         self._move(PollerStatus.ACTIVE, reason)
+
+
+def _is_long(rows: Sequence[NotificationRow]) -> bool:
+    """Whether to recognize one of the rows is much to read."""
+    return any(len(row.message or "") > _LONG_MESSAGE for row in rows)

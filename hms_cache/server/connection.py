@@ -162,10 +162,31 @@ class Connection(asyncio.Protocol):
         """
         self._ended = True
         self._behind = True
+        self.client_ended()
         return self._running is not None or self._queued or not self._writable
 
+    def client_ended(self) -> None:
+        """The client sends no more, and has gone, most likely: a read that waits for a thread lets others pass.
+
+        Else whoever connects, asks for what takes long and leaves would have all threads busy, and all places to wait
+        taken, without a connection of its own.
+        """
+        message = self._running_read()
+        if message is None:
+            return
+        pool = self._listener.lanes.of(message.name)
+        if not pool.postpone(message):
+            self._end_unbegun(message)
+            self._listener.refused_calls += 1
+            self._tell_refusal(message, pool.refusal())
+            self.close()
+
     def connection_lost(self, error: Exception | None) -> None:
-        """Counts the connection out. A call that is running goes on; its answer has nobody to go to."""
+        """Counts the connection out. A call that is running goes on, its answer has nobody to go to; a read that has
+        not begun is left out."""
+        message = self._running_read()
+        if message is not None and self._listener.lanes.of(message.name).withdraw(message):
+            self._end_unbegun(message)
         self._cancel_timers()
         self._closing = True
         self._transport = None
@@ -407,19 +428,30 @@ class Connection(asyncio.Protocol):
         combined = dispatcher.combination(message)
         group = self._listener.group_of(combined) if combined is not None else None
         if not pool.submit(work, message, group, Member(self, session, message)):
-            self._running = None
-            if self._deadline is not None:
-                self._deadline.cancel()
-                self._deadline = None
-            self._end_call(message)
+            self._end_unbegun(message)
             self._listener.refused_calls += 1
             self._tell_refusal(message, pool.refusal())
+        elif self._ended:
+            self.client_ended()
 
     def _tell_refusal(self, message: Message, text: str, reply: bytes | None = None) -> None:
         if message.expects_reply:
             self._write(reply or encode_exception(message, busy(text)))
         else:
             self.unheard_refusal = text
+
+    def _running_read(self) -> Message | None:
+        """The call that runs or waits for its thread, if nobody but its client misses it."""
+        message = self._running
+        is_read = isinstance(message, Message) and self._listener.dispatcher.is_for_its_client_alone(message)
+        return cast(Message, message) if is_read else None
+
+    def _end_unbegun(self, message: Message) -> None:
+        self._running = None
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        self._end_call(message)
 
     def _end_call(self, message: Message) -> None:
         assert self._session is not None

@@ -26,6 +26,7 @@ from hms_cache.server.faults import (
     declared_exception,
     forget_frames,
     lacking,
+    log_fault,
     unknown_method,
 )
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
@@ -39,6 +40,7 @@ from hms_cache.wire import (
     Message,
     encode_exception,
     encode_payload,
+    encode_payload_parts,
     encode_reply_from_payload,
     reply_template,
 )
@@ -99,6 +101,11 @@ class Dispatcher:
         if handler is None or message.args is None:
             return True
         return handler.kind is Kind.LOCAL and not (self._guard is not None and self._guard.may_wait(message.name))
+
+    def is_for_its_client_alone(self, message: Message) -> bool:
+        """Whether the call leaves nothing behind but its answer."""
+        handler = self._handlers.get(message.name)
+        return handler is not None and handler.kind is Kind.READ and message.expects_reply
 
     def execute(self, session: Session, message: Message) -> bytes | None:
         """Runs the call and returns the reply's bytes, None for a one-way call. Never raises."""
@@ -272,7 +279,8 @@ class Dispatcher:
             found = declared_exception(method, error)
             if found is None or result is None:
                 if result is None:
-                    _log.error("one-way call %s failed", message.name, exc_info=error)
+                    name = message.name
+                    log_fault(f"one-way call {name} failed", told, f"one-way {name} {type(error).__name__}", error)
                     reply = None
                 else:
                     reply = encode_exception(message, application_exception(message.name, error))
@@ -292,12 +300,16 @@ class Dispatcher:
                     return outcome, join_reply(message, pieces)
                 payload = b"".join(pieces)
             else:
-                payload = encode_payload(message.encoding, method, result)
+                pieces = encode_payload_parts(message.encoding, method, result)
+                if len(pieces) > 1 and not keeps:
+                    return outcome, join_reply(message, pieces)
+                payload = b"".join(pieces)
             if keeps and outcome == "ok":
                 self._keep_answer(message, payload, decisions)
             return outcome, encode_reply_from_payload(message, payload)
         except Exception as error:
-            _log.exception("the reply of %s cannot be encoded", message.name)
+            name = message.name
+            log_fault(f"the reply of {name} cannot be encoded", str(error), f"reply of {name}", error)
             fault = TApplicationException(
                 TApplicationException.INTERNAL_ERROR, f"the reply of {message.name} cannot be encoded: {error}"
             )

@@ -18,10 +18,11 @@ from thrift.Thrift import TApplicationException, TException
 
 from hms_cache.config.secrets import redacted
 from hms_cache.errors import HmsCacheError
+from hms_cache.limited_log import LimitedLog
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire import MethodSpec, WireError
 
-_log = logging.getLogger(__name__)
+_limited_log = LimitedLog(logging.getLogger(__name__))
 
 MAX_LOGGED_TRACES = 1024
 """Different errors whose trace is logged; beyond them, as for one that was logged before, only its text is."""
@@ -67,14 +68,23 @@ def application_exception(method_name: str, error: Exception) -> TApplicationExc
     if isinstance(error, TException):
         return TApplicationException(TApplicationException.INTERNAL_ERROR, f"{method_name}: {text}")
     told = redacted(text)
-    logged = first_of_its_kind(f"{method_name} {type(error).__name__}", error)
-    _log.error("internal error in %s: %r", method_name, told[:MAX_LOGGED_TEXT], exc_info=logged)
+    log_fault(f"internal error in {method_name}", told, f"{method_name} {type(error).__name__}", error)
     # Of a database's errors without the statement and its values, which SQLAlchemy adds: they are for the log.
     of_error, _, _ = told.partition("\n[SQL: ")
     return TApplicationException(
         TApplicationException.INTERNAL_ERROR,
         f"Internal error processing {method_name}: {type(error).__name__}: {of_error}",
     )
+
+
+def log_fault(subject: str, text: str, kind: str, error: BaseException) -> None:
+    """A line about a call that failed inside: with its trace the first time, later one of each subject in ten seconds.
+
+    `subject` and `kind`: of the program's own words, and few. A client may know how to repeat what fails, and
+    thousands of lines a second would fill the disk that the database and the audit log are on, too.
+    """
+    logged = first_of_its_kind(kind, error)
+    _limited_log.error(f"{subject}: %r", text[:MAX_LOGGED_TEXT], exc_info=logged)
 
 
 def first_of_its_kind(kind: str, error: BaseException) -> BaseException | None:
@@ -102,10 +112,14 @@ def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
     absent = list(islice(dict.fromkeys(_absent_fields(arguments)), MAX_TOLD_FIELDS))
     if not absent:
         return error
-    text = f"{method.name} needs a value that the request does not have; absent are: {', '.join(absent)}"
-    # With the trace: should the value have been optional, this is a defect.
-    _log.warning(text, exc_info=first_of_its_kind(text, error))
-    fault: Exception = TApplicationException(TApplicationException.PROTOCOL_ERROR, text)
+    text = f"{method.name} needs a value that the request does not have; absent are: "
+    names = ", ".join(absent)
+    # With the trace: should the value have been optional, this is a defect. Not once for each combination of what is
+    # absent: those are as many as a client likes.
+    told = "" if isinstance(error, IntegrityError) else str(error)
+    logged = first_of_its_kind(f"{method.name} {type(error).__name__} {told}", error)
+    _limited_log.warning(f"{text}%s", names, exc_info=logged)
+    fault: Exception = TApplicationException(TApplicationException.PROTOCOL_ERROR, f"{text}{names}")
     return fault
 
 

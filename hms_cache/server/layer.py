@@ -14,6 +14,7 @@ from hms_cache.clock import elapsed_s
 from hms_cache.event_loops import ClientTimer
 from hms_cache.limited_log import LimitedLog
 from hms_cache.server.buffers import BufferBudget
+from hms_cache.server.faults import MAX_LOGGED_TEXT
 from hms_cache.server.shares import Turns
 
 _log = logging.getLogger(__name__)
@@ -69,7 +70,10 @@ class Handshakes:
         if address not in self._logged and len(self._logged) < MAX_LOGGED_ADDRESSES:
             self._logged.add(address)
             _log.warning(
-                "no %s with %s: %s (others of this address are only counted for an hour)", self._name, address, reason
+                "no %s with %s: %s (others of this address are only counted for an hour)",
+                self._name,
+                address,
+                reason[:MAX_LOGGED_TEXT],
             )
 
 

@@ -96,6 +96,8 @@ class WorkerPool:
         self._lock = threading.Lock()
         self._waiting: deque[_Waiting | Group] = deque()
         """Single calls, and groups of which calls wait and that no thread is carrying out."""
+        self._postponed: deque[_Waiting] = deque()
+        """Calls that have a thread when no other waits for one. They take no places of others, and have as many."""
         self._gathering: dict[Group, deque[_Waiting]] = {}
         """Calls that wait, of each group that has any or is being carried out."""
         self._carried_out: dict[Group, int] = {}
@@ -166,7 +168,7 @@ class WorkerPool:
     def give_up(self, token: object) -> bool:
         """The call's time is up. True: it had not begun, and never will. Otherwise its thread is freed or replaced."""
         with self._lock:
-            if self._take_back(token):
+            if self._take_back(token) is not None:
                 return True
             thread = self._running.get(token)
             if thread is None:
@@ -187,18 +189,38 @@ class WorkerPool:
         )
         return False
 
-    def _take_back(self, token: object) -> bool:
-        """Under the lock: whether the call was waiting; it waits no more."""
+    def withdraw(self, token: object) -> bool:
+        """Nobody wants the call any more. True: it had not begun, and never will; otherwise it goes on."""
+        with self._lock:
+            return self._take_back(token) is not None
+
+    def postpone(self, token: object) -> bool:
+        """Hardly anybody wants the call: it lets all others pass. False: it was waiting, and too many do that wait so;
+        it waits no more."""
+        with self._lock:
+            one = self._take_back(token)
+            if one is None:
+                return True
+            if len(self._postponed) >= self._most_waiting:
+                self._refused += 1
+                return False
+            self._postponed.append(one)
+            self._wake()
+            return True
+
+    def _take_back(self, token: object) -> _Waiting | None:
+        """Under the lock: the call if it was waiting; it waits no more."""
         for one in self._calls_waiting():
             if one.token is token:
                 for queue in self._queues():
                     if one in queue:
                         queue.remove(one)
-                return True
-        return False
+                return one
+        return None
 
     def _queues(self) -> list[deque[_Waiting | Group]]:
-        return [self._waiting, *cast("list[deque[_Waiting | Group]]", list(self._gathering.values()))]
+        queues = [self._waiting, self._postponed, *self._gathering.values()]
+        return cast("list[deque[_Waiting | Group]]", queues)
 
     def _calls_waiting(self) -> list[_Waiting]:
         return [one for queue in self._queues() for one in queue if isinstance(one, _Waiting)]
@@ -212,7 +234,7 @@ class WorkerPool:
                 self.name,
                 self._free_threads(),
                 len(self._running) - len(self._stuck),
-                self._count_waiting(),
+                self._count_waiting() + len(self._postponed),
                 self._most_waiting,
                 oldest,
                 len(self._stuck),
@@ -285,7 +307,7 @@ class WorkerPool:
             taken: list[_Waiting] = []
             group = None
             while not taken:
-                while not self._waiting:
+                while not self._waiting and not self._postponed:
                     if self._closed:
                         return None
                     self._idle.append(bell)
@@ -294,7 +316,7 @@ class WorkerPool:
                         bell.acquire()
                     finally:
                         self._lock.acquire()
-                first = self._waiting.popleft()
+                first = self._waiting.popleft() if self._waiting else self._postponed.popleft()
                 if isinstance(first, _Waiting):
                     taken, group = [first], None
                     break

@@ -7,7 +7,8 @@
 
 `encodings` knows what may open a connection (unframed or framed; binary, old binary or compact) and the message
 headers, `methods` what can be called, `versions` where releases disagree, `streaming` how a long message is decoded
-while it arrives. Everything here runs in the caller's thread and keeps no global state that changes.
+while it arrives, `long_structs` how a long result is encoded, a part at a time. Everything here runs in the caller's
+thread and keeps no global state that changes.
 """
 
 from hms_cache.wire.codec import decode_struct, encode_struct
@@ -28,6 +29,7 @@ from hms_cache.wire.replies import (
     ReplyTemplate,
     encode_exception,
     encode_payload,
+    encode_payload_parts,
     encode_reply,
     encode_reply_from_payload,
     reply_header,
@@ -57,6 +59,7 @@ __all__ = [
     "decode_struct",
     "encode_exception",
     "encode_payload",
+    "encode_payload_parts",
     "encode_reply",
     "encode_reply_from_payload",
     "encode_struct",

@@ -10,13 +10,16 @@ Parts in capitals differ from partition to partition; the others are encoded onc
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from thrift.protocol import fastbinary
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, StorageDescriptor
+from hms_cache.wire import long_structs
 from hms_cache.wire.codec import ENCODING_FAULTS, decode_with
 from hms_cache.wire.errors import UnencodableReply
+from hms_cache.wire.long_structs import PART_SIZE
 
 
 def _fields(struct: Any, *ids: int) -> list[Any]:
@@ -44,9 +47,11 @@ def values_header(count: int) -> bytes:
     return b"\x0f\x00\x01\x0b" + count.to_bytes(4, "big")
 
 
-def _encode(value: Any, fields: list[Any]) -> bytes:
+def _encode(
+    value: Any, fields: list[Any], encode: Callable[[Any, list[Any]], bytes] = fastbinary.encode_binary
+) -> bytes:
     try:
-        return fastbinary.encode_binary(value, fields)  # type: ignore[no-any-return]
+        return encode(value, fields)
     except ENCODING_FAULTS as error:
         raise UnencodableReply(f"{type(value).__name__}: {error}") from error
 
@@ -77,8 +82,17 @@ def encode_beginning(partition: Partition) -> bytes:
 
 
 def encode_parameters(partition: Partition) -> bytes:
-    """Parameters, catalog, write id and the end of the struct."""
-    return _encode(partition, _PARAMETERS)
+    """Parameters, catalog, write id and the end of the struct. Raises UnencodableReply."""
+    return _encode(partition, _PARAMETERS, _encode_parameters)
+
+
+def _encode_parameters(partition: Partition, fields: list[Any]) -> bytes:
+    """Of most partitions they are some hundred bytes, which is not worth a look at all of it."""
+    parameters = partition.parameters
+    if parameters and sum(map(len, parameters.values())) > PART_SIZE:
+        return long_structs.encode(partition, fields, compact=False)
+    encoded: bytes = fastbinary.encode_binary(partition, fields)
+    return encoded
 
 
 def bytes_after_parameters(partition: Partition) -> int:

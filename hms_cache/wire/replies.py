@@ -14,6 +14,7 @@ from thrift.Thrift import TApplicationException, TType
 from hms_cache.wire.codec import ENCODING_FAULTS
 from hms_cache.wire.encodings import EXCEPTION, REPLY, Encoding, write_header
 from hms_cache.wire.errors import UnencodableReply
+from hms_cache.wire.long_structs import encode_parts
 from hms_cache.wire.messages import Message
 from hms_cache.wire.methods import MethodSpec
 
@@ -28,8 +29,20 @@ _SEQUENCE_BYTES: Final = 4
 
 def encode_payload(encoding: Encoding, method: MethodSpec, result: Any) -> bytes:
     """The encoded result struct. Raises UnencodableReply."""
+    return b"".join(encode_payload_parts(encoding, method, result))
+
+
+def encode_payload_parts(encoding: Encoding, method: MethodSpec, result: Any) -> list[bytes]:
+    """The same in pieces, one if it is short. Raises UnencodableReply.
+
+    Characters that have no UTF-8 form (half a surrogate pair, which JSON in a request may spell out) are sent as
+    question marks, as Java sends them.
+    """
     try:
-        return encoding.encode(result, method.result_table)
+        try:
+            return encode_parts(result, method.result_table, compact=encoding.compact)
+        except UnicodeEncodeError:
+            return encode_parts(_encodable(result), method.result_table, compact=encoding.compact)
     except ENCODING_FAULTS as error:
         raise UnencodableReply(f"result of {method.name}: {error}") from error
 
@@ -62,12 +75,25 @@ def encode_exception(message: Message, fault: TApplicationException) -> bytes:
 
     Characters that have no UTF-8 form (half a surrogate pair) are replaced in its text.
     """
-    text = fault.message
-    safe = TApplicationException(
-        fault.type, text.encode("utf-8", "replace").decode("utf-8") if text is not None else None
-    )
+    safe = TApplicationException(fault.type, _encodable(fault.message))
     payload = message.encoding.encode(safe, _FAULT_TABLE)
     return _with_frame_length(message, EXCEPTION, len(payload)) + payload
+
+
+def _encodable(value: Any) -> Any:
+    """A copy, as deep as it is, whose texts have a UTF-8 form."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list | set):
+        return type(value)(map(_encodable, value))
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(one) for key, one in value.items()}
+    if not hasattr(value, "thrift_spec"):
+        return value
+    made = type(value)()
+    for field in filter(None, value.thrift_spec):
+        setattr(made, field[2], _encodable(getattr(value, field[2])))
+    return made
 
 
 def _with_frame_length(message: Message, kind: int, payload_bytes: int) -> bytes:

@@ -20,6 +20,7 @@ from hms_cache.wire.encodings import write_varint
 STOP: Final = b"\x00"
 
 _COMPACT_TYPES: Final = {
+    TType.BOOL: 2,
     TType.BYTE: 3,
     TType.I16: 4,
     TType.I32: 5,
@@ -31,6 +32,7 @@ _COMPACT_TYPES: Final = {
     TType.MAP: 11,
     TType.STRUCT: 12,
 }
+_TRUE: Final = 1
 #: Container sizes below this go into the type byte.
 _LONG_LIST: Final = 15
 
@@ -39,29 +41,42 @@ def _zigzag(value: int) -> bytes:
     return write_varint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
-def field_header(field_id: int, field_type: int, *, compact: bool, previous_id: int = 0) -> bytes:
-    """What goes before the value of a field. Not for booleans, whose compact header is their value."""
+def compact_type(field_type: int) -> int:
+    """Compact's number of a type; of elements that are booleans, and of fields with a false one."""
+    return _COMPACT_TYPES[field_type]
+
+
+def field_header(
+    field_id: int, field_type: int, *, compact: bool, previous_id: int = 0, is_true: bool = False
+) -> bytes:
+    """What goes before the value of a field. `is_true`: of a boolean, whose compact header is its value."""
     if not compact:
         return bytes((field_type,)) + field_id.to_bytes(2, "big", signed=True)
     delta = field_id - previous_id
+    kind = _TRUE if is_true else _COMPACT_TYPES[field_type]
     if 0 < delta <= 15:
-        return bytes((delta << 4 | _COMPACT_TYPES[field_type],))
-    return bytes((_COMPACT_TYPES[field_type],)) + _zigzag(field_id)
+        return bytes((delta << 4 | kind,))
+    return bytes((kind,)) + _zigzag(field_id)
 
 
 def list_header(element_type: int, count: int, *, compact: bool) -> bytes:
     """What goes before the elements of a list or set."""
     if not compact:
         return bytes((element_type,)) + count.to_bytes(4, "big")
-    kind = 2 if element_type == TType.BOOL else _COMPACT_TYPES[element_type]
+    kind = _COMPACT_TYPES[element_type]
     if count < _LONG_LIST:
         return bytes((count << 4 | kind,))
     return bytes((0xF0 | kind,)) + write_varint(count)
 
 
+def text_header(size_bytes: int, *, compact: bool) -> bytes:
+    """What goes before the bytes of a text. Raises OverflowError for 2 GiB and more."""
+    return write_varint(size_bytes) if compact else size_bytes.to_bytes(4, "big", signed=True)
+
+
 def string(data: bytes, *, compact: bool) -> bytes:
     """A string value."""
-    return (write_varint(len(data)) if compact else len(data).to_bytes(4, "big")) + data
+    return text_header(len(data), compact=compact) + data
 
 
 def result_start(value_type: int, *, compact: bool) -> bytes:

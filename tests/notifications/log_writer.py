@@ -105,15 +105,15 @@ class UnreliableLog:
         self.keeps_connections = wanted
         self.log.keep_connections(wanted=wanted)
 
-    def read(self, after_event_id: int, limit: int) -> tuple[LogHead, LogPage]:
+    def read(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> tuple[LogHead, LogPage]:
         """One after the other, so that a test can do something between them."""
-        return self.head(), self.fetch(after_event_id, limit)
+        return self.head(), self.fetch(after_event_id, limit, known_event_id)
 
-    def fetch(self, after_event_id: int, limit: int) -> LogPage:
+    def fetch(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> LogPage:
         self.before_fetch()
         if self.away:
             raise DatabaseUnavailable("the database is away")
-        page = self.log.fetch(after_event_id, limit)
+        page = self.log.fetch(after_event_id, limit, known_event_id)
         return page._replace(history=None if page.history is None else self._elsewhere(page.history))
 
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import insert
 
 from hms_cache.notifications import events as ev
-from hms_cache.notifications.event_log import LogPage
+from hms_cache.notifications.event_log import MOST_RECOGNIZED, RECOGNIZED_END, History, LogHead, LogPage, digest_of
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.poller import Poller, StepOutcome
@@ -116,9 +116,9 @@ def test_no_statement_brings_many_long_messages(writer: LogWriter, monkeypatch: 
     brought: list[int] = []
     whole_rows = notification_log._whole_rows
 
-    def noting(read: Sequence[Any], longest: int | None) -> list[Any]:
+    def noting(read: Sequence[Any], longest: int | None, known_event_id: int | None) -> list[Any]:
         brought.append(sum(len(row.MESSAGE or "") for row in read))
-        return whole_rows(read, longest)
+        return whole_rows(read, longest, known_event_id)
 
     monkeypatch.setattr(notification_log, "_whole_rows", noting)
     # Few short ones make it likely that many fit, and then long ones come; or long ones at once.
@@ -133,6 +133,69 @@ def test_no_statement_brings_many_long_messages(writer: LogWriter, monkeypatch: 
         assert len(page.rows) > 1
     assert found == lengths
     assert max(brought) <= max(9_000, 2 * page_bytes)
+
+
+@pytest.mark.parametrize("way", ["fetch", "read"])
+def test_a_known_event_is_recognized_without_its_long_message(
+    writer: LogWriter, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Every poll of every server would read it again: a table with a parameter of 100 MB."""
+    monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", 4 * MOST_RECOGNIZED)
+    log = NotificationLog(writer.database)
+    some = "ü" * RECOGNIZED_END
+    long = some + "x" * MOST_RECOGNIZED + some
+    messages = [long, "ü" * MOST_RECOGNIZED, "x" * (MOST_RECOGNIZED + 1), f"other{long[5:]}", f"{long}.", "short"]
+    writer.append(*(ev.EventRow("CREATE_TABLE", "hive", "d", "t", message, "json-0.2") for message in messages))
+    digests = []
+    for event_id, message in enumerate(messages, 1):
+        [whole] = log.fetch(event_id - 1, 1).rows
+        assert whole.message == message
+        if way == "fetch":
+            rows = log.fetch(event_id - 1, 1000, event_id).rows
+        else:
+            rows = log.read(event_id - 1, 1000, event_id)[1].rows
+        assert [row.message for row in rows[1:2]] == messages[event_id : event_id + 1], "what follows is whole"
+        is_long = len(message) > MOST_RECOGNIZED
+        assert (len(rows[0].message or "") < 3 * RECOGNIZED_END) == (is_long or message == "short")
+        assert digest_of([whole]) == digest_of(rows[:1])
+        digests.append(digest_of([whole._replace(event_id=1, event_time_s=1)]))
+    assert len(set(digests)) == len(messages)
+
+
+def test_a_poller_leaves_a_long_message_alone_until_it_needs_a_proof(
+    writer: LogWriter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", 4 * MOST_RECOGNIZED)
+    log = NotificationLog(writer.database)
+    sink = RecordingSink()
+    poller = Poller(log, sink, ManualClock())
+    poller.start()
+    poller.step()
+    row = BUILDER.build_create_table(table("t"))
+    long = f"{row.message}{' ' * 3 * MOST_RECOGNIZED}"
+    writer.append(row._replace(message=long))
+    read = log.read
+    lengths: list[int] = []
+
+    def noting(after_event_id: int, limit: int, known_event_id: int | None = None) -> tuple[LogHead, LogPage]:
+        head, page = read(after_event_id, limit, known_event_id)
+        lengths.append(max(len(one.message or "") for one in page.rows))
+        return head, page
+
+    monkeypatch.setattr(log, "read", noting)
+    for _ in range(3):
+        assert poller.step().outcome is StepOutcome.CAUGHT_UP
+    assert lengths == [len(long)]
+    history = log.head().history
+    assert poller.prove(History(history.server_identity, "another session"), 10)
+    poller.pause()
+    poller.resume()
+    for _ in range(2):
+        assert poller.step().outcome is StepOutcome.CAUGHT_UP
+    assert len(lengths) == 3 and max(lengths[1:]) < 3 * RECOGNIZED_END
+    writer.set_message(poller.applied_position, f"{long[:-1]}.")
+    writer.create_tables(1)
+    assert poller.step().outcome is StepOutcome.RESYNCED
 
 
 def test_poller_follows_every_database(writer: LogWriter) -> None:

@@ -525,9 +525,9 @@ def test_a_batchs_duration_is_that_of_reading_and_of_applying_it(
     """Impala's `avg-events-fetch-duration`: to fetch a batch of events and process it."""
     fetch, apply = running.log.fetch, running.sink.apply
 
-    def slow_fetch(after_event_id: int, limit: int) -> Any:
+    def slow_fetch(*place: int | None) -> Any:
         running.clock.advance(2)
-        return fetch(after_event_id, limit)
+        return fetch(*place)
 
     def slow_apply(events: Any, new_position: int) -> None:
         running.clock.advance(5)

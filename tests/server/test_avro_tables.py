@@ -129,6 +129,19 @@ CASES: dict[str, dict[str, Any]] = {
         },
         "error": "Failed to obtain maxLength value",
     },
+    "half a surrogate pair": {
+        "parameters": {
+            "avro.schema.literal": r'{"type": "record", "name": "r", "fields":'
+            r' [{"name": "a", "type": "int", "doc": "\ud800"}]}'
+        },
+        "columns": [FieldSchema("a", "int", "?")],
+    },
+    "half a surrogate pair in an error": {
+        "parameters": {
+            "avro.schema.literal": r'{"type": "record", "name": "r", "fields": [{"name": "a", "type": "\ud800"}]}'
+        },
+        "error": r'"\?" is not a defined name',
+    },
     "no scheme known": {"parameters": {"avro.schema.url": "nosuch://h/x"}, "error": "Unable to read schema"},
 }
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from typing import Any
 
@@ -14,6 +16,7 @@ from thrift.Thrift import TApplicationException
 
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.workers import MOST_REPLACEMENTS, WorkerPool
 from hms_cache.store.databases.database_store import Databases
 from hms_cache.store.engine.database import Database
@@ -28,6 +31,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     StorageDescriptor,
     Table,
 )
+from tests.server.conftest import request_bytes
+from tests.server.test_heard_refusals import head
+from tests.server.test_tls import wait_for
 from tests.servers import PATIENCE_S
 from tests.store.foundation.writes import add_database, names_of_databases
 
@@ -97,6 +103,126 @@ def test_a_full_queue_is_told_so_and_other_lanes_answer(serve: Serve, monkeypatc
             link.call("get_all_databases")
         assert link.call("getStatus") == 2, "the connection goes on"
         assert link.call("open_txns", rqst=OpenTxnRequest(num_txns=1, user="u", hostname="h")).txn_ids
+
+
+@pytest.fixture
+def left(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
+    """Counts reads whose client has gone, or seems to, once they take no place."""
+    noted = threading.Semaphore(0)
+
+    def noting(change: Callable[[WorkerPool, object], bool]) -> Callable[[WorkerPool, object], bool]:
+        def change_and_note(self: WorkerPool, token: object) -> bool:
+            try:
+                return change(self, token)
+            finally:
+                noted.release()
+
+        return change_and_note
+
+    monkeypatch.setattr(WorkerPool, "postpone", noting(WorkerPool.postpone))
+    monkeypatch.setattr(WorkerPool, "withdraw", noting(WorkerPool.withdraw))
+    return noted
+
+
+def _message(mode: str, method: str, **arguments: Any) -> bytes:
+    call = request_bytes(method, 1, **arguments)
+    return call if mode == "binary" else head(**{"Content-Length": str(len(call))}) + call
+
+
+@pytest.mark.parametrize(
+    ("mode", "leaves"),
+    [
+        *(("binary", leaves) for leaves in ("resets", "closes", "closes, having sent more")),
+        *(("http", leaves) for leaves in ("resets", "closes")),  # a socket with more is not read before the answer
+    ],
+)
+def test_reads_of_clients_that_have_gone_take_no_places(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, left: threading.Semaphore, mode: str, leaves: str
+) -> None:
+    """Whoever asked for what takes long and left had all places to wait, for minutes, without a connection."""
+    settings = {"server.threads": 1, "server.max_waiting_per_lane": 2, "cache.enabled": False}
+    server = serve(**settings, **{"server.transport_mode": mode})
+    asked: list[str] = []
+    get_database = Databases.get_database
+
+    def noting(self: Databases, name: DatabaseName) -> Any:
+        asked.append(name.database)
+        return get_database(self, name)
+
+    monkeypatch.setattr(Databases, "get_database", noting)
+    with ExitStack() as sockets:
+        with stuck_reads(monkeypatch) as running:
+            first = sockets.enter_context(server.connect())
+            first.sendall(_message(mode, "get_all_databases"))
+            assert running.acquire(timeout=PATIENCE_S)
+            for _ in range(7):
+                gone = sockets.enter_context(server.connect())
+                gone.sendall(_message(mode, "get_database", name="gone") * (2 if "more" in leaves else 1))
+                if leaves == "resets":
+                    wait_for(lambda: _reads(server)["waiting"] == 1)
+                    gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                gone.close()
+                assert left.acquire(timeout=PATIENCE_S)
+            before = _reads(server)["waiting"]
+            honest = sockets.enter_context(server.connect())
+            honest.sendall(_message(mode, "get_database", name="default"))
+            wait_for(lambda: _reads(server)["waiting"] == before + 1)
+        assert b"default" in honest.recv(65536)
+        wait_for(lambda: _reads(server)["waiting"] == _reads(server)["running"] == 0)
+    assert asked[0] == "default", "it waited for nobody who had gone"
+    assert asked.count("gone") <= (0 if leaves == "resets" else 4)
+
+
+def _reads(server: Any) -> dict[str, Any]:
+    return next(one for one in _lanes(server) if one["lane"] == "reads")
+
+
+@pytest.mark.parametrize("mode", ["binary", "http"])
+def test_a_client_that_closes_its_half_has_its_answer_or_is_told(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch, left: threading.Semaphore, mode: str
+) -> None:
+    settings = {"server.threads": 1, "server.max_waiting_per_lane": 1, "cache.enabled": False}
+    server = serve(**settings, **{"server.transport_mode": mode})
+    with ExitStack() as sockets:
+        with stuck_reads(monkeypatch) as running:
+            first = sockets.enter_context(server.connect())
+            first.sendall(_message(mode, "get_all_databases"))
+            assert running.acquire(timeout=PATIENCE_S)
+            others = [sockets.enter_context(server.connect()) for _ in range(2)]
+            for other in others:
+                other.sendall(_message(mode, "get_database", name="default"))
+                other.shutdown(socket.SHUT_WR)
+                assert left.acquire(timeout=PATIENCE_S)
+            assert b"server.max_waiting_per_lane" in others[1].recv(65536)
+        assert b"default" in others[0].recv(65536)
+
+
+def test_a_postponed_call_waits_for_all_others() -> None:
+    pool = WorkerPool(1, most_waiting=2)
+    proceed, running = threading.Event(), threading.Event()
+    begun: list[str] = []
+
+    def hold() -> None:
+        running.set()
+        assert proceed.wait(PATIENCE_S)
+
+    pool.start()
+    assert pool.submit(hold, "first")
+    assert running.wait(PATIENCE_S)
+    for name in ("a", "b"):
+        assert pool.submit(lambda name=name: begun.append(name), name)  # type: ignore[misc]
+    assert not pool.submit(lambda: None, "no place")
+    assert pool.postpone("a") and pool.postpone("b") and pool.postpone("first"), "one that runs goes on"
+    for name in ("c", "d"):
+        assert pool.submit(lambda name=name: begun.append(name), name)  # type: ignore[misc]
+    assert not pool.postpone("c"), "as many wait so as may"
+    assert pool.withdraw("a")
+    assert not pool.withdraw("first")
+    assert pool.load().waiting == 2
+    proceed.set()
+    pool.close()
+    pool.join(PATIENCE_S)
+    assert begun == ["d", "b"]
 
 
 def test_calls_past_their_time_do_not_keep_their_threads(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

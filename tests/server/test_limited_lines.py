@@ -8,8 +8,11 @@ from collections import Counter
 
 import pytest
 
+from hms_cache.authentication.mechanism import AuthenticationError
+from hms_cache.authentication.plain import PlainMechanism
 from hms_cache.limited_log import INTERVAL_S, LimitedLog
 from hms_cache.notifications.event_log import LogHead
+from hms_cache.server.faults import MAX_LOGGED_TEXT
 from hms_cache.server.layer import LOGGED_AGAIN_S, MAX_LOGGED_ADDRESSES, Handshakes
 from hms_cache.server.position_sources import InlineSource, PacketSource, ThreadSource
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -33,6 +36,17 @@ def test_lines_of_one_kind_are_counted_and_others_are_not_hidden(caplog: pytest.
         ("WARNING", "no answer: still (99 more of such since the last line)"),
         ("WARNING", "no answer: still"),
     ]
+
+
+def test_a_trace_is_never_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    log = LimitedLog(logging.getLogger("hms_cache.test"), ManualClock().monotonic_s)
+    for error in (None, None, ValueError("another one"), None):
+        log.error("it failed: %s", error, exc_info=error)
+    assert [one.getMessage() for one in caplog.records] == [
+        "it failed: None",
+        "it failed: another one (1 more of such since the last line)",
+    ]
+    assert caplog.records[1].exc_info is not None
 
 
 @pytest.mark.parametrize("kind", ["inline", "thread", "packets"])
@@ -63,6 +77,15 @@ def test_position_checks_of_an_outage_are_few_lines(kind: str, caplog: pytest.Lo
 
     assert asyncio.run(ask()) == [None] * 200
     assert Counter(one.getMessage() for one in caplog.records) == {"the position check failed: connection refused": 1}
+
+
+def test_a_refusal_repeats_no_long_text_of_its_client(caplog: pytest.LogCaptureFixture) -> None:
+    """Each address has a line in the log: of some hundred kilobytes, a thousand addresses would fill it."""
+    with pytest.raises(AuthenticationError) as refused:
+        PlainMechanism(lambda *_: None).step(b"x" * 100_000 + b"\0user\0password")
+    assert len(str(refused.value)) < 100
+    Handshakes("TLS", ["closed"]).failed("closed", "10.0.0.1", "x" * 100_000)
+    assert len(caplog.messages[-1]) < 2 * MAX_LOGGED_TEXT
 
 
 def test_a_handshake_that_fails_is_told_though_others_failed_long_ago(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import re
 from typing import Any
@@ -11,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 from thrift.protocol.TBase import TBase
 from thrift.Thrift import TApplicationException, TException
 
+from hms_cache.limited_log import INTERVAL_S, LimitedLog
 from hms_cache.server import faults
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AddNotNullConstraintRequest,
@@ -48,6 +50,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     WMTrigger,
 )
 from hms_cache.wire import METHODS
+from tests.manual_clock import ManualClock
 from tests.server.conftest import Link, Serve, database, table
 from tests.wire.strategies import filled
 
@@ -129,17 +132,35 @@ def test_an_owner_without_a_name_stays_so(link: Link) -> None:
         assert (link.call("get_database", name=name).ownerName or "") == kept
 
 
-def test_a_client_that_repeats_its_mistake_gets_one_trace_into_the_log(
+def test_a_client_that_repeats_its_mistakes_gets_one_trace_of_each_and_few_lines(
     link: Link, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In any combination of what its requests lack: thousands a second of some bytes, each a line of hundreds."""
+    clock = ManualClock()
     monkeypatch.setattr(faults, "_logged_traces", set())
-    for _ in range(3):
+    monkeypatch.setattr(faults, "_limited_log", LimitedLog(logging.getLogger("hms_cache"), clock.monotonic_s))
+    for turn in range(3):
         for request in (DropDataConnectorRequest(), DropDataConnectorRequest(ifNotExists=True)):
             with pytest.raises(TApplicationException, match="connectorName"):
                 link.call("drop_dataconnector_req", dropDcReq=request)
+        if turn == 1:
+            clock.advance(INTERVAL_S)
     told = [record for record in caplog.records if "connectorName" in record.getMessage()]
-    assert len(told) == 6
-    assert len([record for record in told if record.exc_info]) == 2  # they lack different fields
+    assert [bool(record.exc_info) for record in told] == [True, False]
+    assert "(3 more of such" in told[1].getMessage()
+
+
+def test_what_fails_inside_again_and_again_is_few_lines(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(faults, "_logged_traces", set())
+    monkeypatch.setattr(faults, "_limited_log", LimitedLog(logging.getLogger("hms_cache"), ManualClock().monotonic_s))
+    for _ in range(3):
+        for method in ("get_table", "get_fields"):
+            fault = faults.application_exception(method, ZeroDivisionError("by zero"))
+            assert fault.message == f"Internal error processing {method}: ZeroDivisionError: by zero"
+    told = [(record.getMessage(), bool(record.exc_info)) for record in caplog.records]
+    assert told == [(f"internal error in {method}: 'by zero'", True) for method in ("get_table", "get_fields")]
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 import pytest
+from thrift.protocol import fastbinary
 from thrift.Thrift import TApplicationException, TMessageType, TType
 
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -18,12 +20,14 @@ from hms_cache.wire import (
     encode_reply,
     encode_reply_from_payload,
     encode_struct,
+    long_structs,
     reply_header,
     reply_template,
     splicing,
 )
 from hms_cache.wire.encodings import BINARY, ENCODINGS, FRAMED_BINARY, Encoding
-from tests.wire.strategies import request
+from hms_cache.wire.partition_parts import encode_parameters
+from tests.wire.strategies import filled, request
 from tests.wire.test_round_trips import read_reply
 
 every_encoding = pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encoding: encoding.name)
@@ -61,6 +65,44 @@ def test_faults(encoding: Encoding) -> None:
     assert (got.type, got.message) == (1, "Invalid method name: 'no_such_method'")
 
 
+@pytest.mark.parametrize("size", [1, 5, 20, 60, 200])
+def test_what_is_encoded_in_parts_is_the_same(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    """As of the C encoder in one go; however short the parts are."""
+    monkeypatch.setattr(long_structs, "PART_SIZE", size)
+    for method in METHODS.values():
+        for kind, table in ((method.args_class, method.args_table), (method.result_class, method.result_table)):
+            struct = filled(kind, random.Random(method.name)) if kind is not None else None
+            for compact in (False, True) if struct is not None else ():
+                whole = fastbinary.encode_compact if compact else fastbinary.encode_binary
+                assert long_structs.encode(struct, table, compact=compact) == whole(struct, table), method.name
+
+
+@pytest.mark.parametrize("encode", ["get_table", "partition"])
+def test_no_part_is_long(monkeypatch: pytest.MonkeyPatch, encode: str) -> None:
+    """Nobody else runs while the C encoder does, which takes a second for 100 MB."""
+    given: list[int] = []
+    in_c = long_structs._encode_in_c
+
+    def noting(*arguments: Any) -> bytes:
+        given.append(len(encoded := in_c(*arguments)))
+        return encoded
+
+    monkeypatch.setattr(long_structs, "_encode_in_c", noting)
+    column = ttypes.FieldSchema("a", f"struct<{'b:int,' * 30_000}c:int>", "ü" * 100_000)
+    parameters = {"x": "y" * 300_000, "ü" * 70_000: "", **{f"k{number}": "v" for number in range(20_000)}}
+    if encode == "partition":
+        partition = ttypes.Partition(["1"], "d", "t", 1, 1, parameters=parameters, catName="hive", writeId=1)
+        table = [ttypes.Partition, tuple(field for field in ttypes.Partition.thrift_spec if field and field[0] > 6)]
+        assert encode_parameters(partition) == fastbinary.encode_binary(partition, table)
+    else:
+        sd = ttypes.StorageDescriptor(cols=[ttypes.FieldSchema("c", "int", "")] * 30_000 + [column])
+        result = METHODS["get_table"].result(ttypes.Table("t", "d", sd=sd, parameters=parameters, temporary=True))
+        whole = fastbinary.encode_binary(result, METHODS["get_table"].result_table)
+        assert encode_payload(BINARY, METHODS["get_table"], result) == whole
+    assert len(given) > 3
+    assert max(given) < 4 * long_structs.PART_SIZE
+
+
 def test_faults_can_always_be_said() -> None:
     message = asked(BINARY, "get_table")
     for text in (None, "", "half a pair: \ud800"):
@@ -68,6 +110,23 @@ def test_faults_can_always_be_said() -> None:
             BINARY, encode_exception(message, TApplicationException(6, text)), TApplicationException
         )
         assert got.type == 6
+
+
+@every_encoding
+def test_what_has_no_utf_8_form_is_a_question_mark_as_from_java(encoding: Encoding) -> None:
+    column = ttypes.FieldSchema("a\ud800", "int", "ü\udc00")
+    table = ttypes.Table(tableName="t", sd=ttypes.StorageDescriptor(cols=[column]), parameters={"\ud800": "\udfff"})
+    for method, value, told in (
+        ("get_table", table, lambda found: (found.sd.cols, found.parameters)),
+        ("get_fields", [column], lambda found: (found, {"?": "?"})),
+    ):
+        result = METHODS[method].result(value)
+        got = read_reply(encoding, encode_reply(asked(encoding, method), result), METHODS[method].result_class)
+        assert told(got[3].success) == ([ttypes.FieldSchema("a?", "int", "ü?")], {"?": "?"})
+    assert column.name == "a\ud800", "a result may be shared"
+    error = METHODS["get_table"].result_for(ttypes.MetaException("\ud800"))
+    got = read_reply(encoding, encode_reply(asked(encoding, "get_table"), error), METHODS["get_table"].result_class)
+    assert got[3].o1.message == "?"
 
 
 @every_encoding
@@ -97,8 +156,8 @@ def test_void_methods_have_no_value() -> None:
     [
         ttypes.Table(createTime=1 << 31),
         ttypes.Table(tableName=5),
-        ttypes.Table(tableName="half a pair: \ud800"),
         ttypes.Table(sd="no descriptor"),
+        ttypes.Table(tableName="half a pair: \ud800", createTime=1 << 31),
         ttypes.Table(partitionKeys=[None]),
     ],
 )

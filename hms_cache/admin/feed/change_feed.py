@@ -140,7 +140,7 @@ class ChangeFeed:
         """
         if not listener.is_judged or position.digest is None:
             return position
-        rows = self._read_rows(max(0, position.event_id - 1))
+        rows = self._read_rows(max(0, position.event_id - 1), None)
         here = [self._event(row) for row in rows if row.event_id == position.event_id]
         return position if all(listener.shown(here)) else FeedPosition(position.event_id)
 
@@ -296,9 +296,10 @@ class ChangeFeed:
     def _event(self, row: NotificationRow) -> FeedEvent:
         return FeedEvent.of(row, for_users=self._sources.listeners is not None)
 
-    def _read_rows(self, after_event_id: int) -> list[NotificationRow]:
+    def _read_rows(self, after_event_id: int, known_event_id: int | None) -> list[NotificationRow]:
         request = NotificationEventRequest(lastEvent=after_event_id, maxEvents=_PAGE_EVENTS)
-        rows = [NotificationRow.received(event) for event in self._sources.read_notifications(request).events or ()]
+        found = self._sources.read_notifications(request, known_event_id)
+        rows = [NotificationRow.received(event) for event in found.events or ()]
         if len(rows) == _PAGE_EVENTS:
             # The other event of an id that was given twice may follow: both are of the next page.
             rows = [row for row in rows if row.event_id < rows[-1].event_id] or rows

@@ -16,8 +16,9 @@ from hms_cache.notifications.event_log import digest_of
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.values import frozen
 
-ReadRows = Callable[[int], Sequence[NotificationRow]]
-"""Rows after an event, by id: two at least if the log holds two."""
+ReadRows = Callable[[int, int | None], Sequence[NotificationRow]]
+"""Rows after an event, by id: two at least if the log holds two. The other event's row is only to be recognized, as in
+`EventLog`."""
 
 ReadEnd = Callable[[], int]
 """The last event's id."""
@@ -70,7 +71,7 @@ class FeedPosition:
 
 def position_at(event_id: int, read_rows: ReadRows) -> FeedPosition:
     """The place after this event, with its digest if the log holds it."""
-    for row in read_rows(event_id - 1) if event_id > 0 else ():
+    for row in read_rows(event_id - 1, event_id) if event_id > 0 else ():
         if row.event_id == event_id:
             return FeedPosition.of(row)
     return FeedPosition(event_id)
@@ -78,7 +79,7 @@ def position_at(event_id: int, read_rows: ReadRows) -> FeedPosition:
 
 def oldest_position(read_rows: ReadRows, read_end: ReadEnd) -> FeedPosition:
     """The place before the oldest event that is kept, the end if there is none."""
-    rows = read_rows(0)
+    rows = read_rows(0, None)
     return FeedPosition(rows[0].event_id - 1) if rows else FeedPosition(read_end())
 
 
@@ -88,14 +89,14 @@ def rows_following(position: FeedPosition, read_rows: ReadRows, read_end: ReadEn
     The row of the place is read with them: one statement proves the place and reads on. Raises FeedEndedError when
     events after it were deleted, or the log is another history.
     """
-    rows = read_rows(max(0, position.event_id - 1))
+    rows = read_rows(max(0, position.event_id - 1), position.event_id)
     if not any(row.event_id >= position.event_id for row in rows):
         # Before the rows are read again: what commits in between would pass for deleted.
         end = read_end()
         if end < position.event_id:
             raise _replaced(f"the notification log ends at event {end}, before {position.event_id}")
         if end > position.event_id:
-            rows = read_rows(position.event_id)
+            rows = read_rows(position.event_id, None)
             if not rows:
                 raise _cleaned(position.event_id + 1, end)
     here = [row for row in rows if row.event_id == position.event_id]

@@ -19,7 +19,7 @@ class MetastoreEventLog:
         """The end of the log. A metastore does not tell which database server it is on."""
         return LogHead(self._client.call("get_current_notificationEventId").eventId, UNKNOWN_HISTORY)
 
-    def fetch(self, after_event_id: int, limit: int) -> LogPage:
+    def fetch(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> LogPage:
         """At most ``limit`` rows; a metastore may answer fewer of what there is, so only none is known for the end."""
         request = NotificationEventRequest(lastEvent=after_event_id, maxEvents=limit)
         rows = [

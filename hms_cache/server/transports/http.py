@@ -125,6 +125,8 @@ class Caller(Protocol):
 
     def resume_writing(self) -> None: ...
 
+    def client_ended(self) -> None: ...
+
     def is_idle(self) -> bool: ...
 
     def is_decoding(self) -> bool: ...
@@ -191,6 +193,7 @@ class HttpLayer(Layer):
         The socket was read until now, so what had come is taken. Nothing tells of the end once more.
         """
         self._ended = True
+        self._upper.client_ended()
         if self._awaited:
             self._answer_without_reply()
         elif not self._closing:

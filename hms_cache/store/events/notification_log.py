@@ -27,9 +27,10 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.clock import Clock, SystemClock, stored_s
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
-from hms_cache.notifications.event_log import LogHead, LogPage
+from hms_cache.notifications.event_log import MOST_RECOGNIZED, RECOGNIZED_END, LogHead, LogPage, shortened
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.store.engine.database import Database, features_of, read_log_end, session_of
+from hms_cache.store.engine.dialects import SqlFunction
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.log_sessions import head_plan
 from hms_cache.store.engine.read_plans import Question, ask, carry_out, side_by_side
@@ -91,29 +92,32 @@ class NotificationLog:
         """
         return read_log_end(self._database)
 
-    def fetch(self, after_event_id: int, limit: int) -> LogPage:
+    def fetch(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> LogPage:
         """At most ``limit`` rows after this event, by id; fewer, but two at least, if they pass 64 MiB of text.
+
+        ``known_event_id``: as in `EventLog`.
 
         :raises DatabaseUnavailable: the database does not answer.
         """
         with self._database.checking() as connection:
-            page = _read_page(connection, [_LOG.EVENT_ID > after_event_id], limit, _MAX_PAGE_BYTES)
+            page = _read_page(connection, [_LOG.EVENT_ID > after_event_id], limit, _MAX_PAGE_BYTES, known_event_id)
             return page._replace(history=session_of(self._database, connection))
 
-    def read(self, after_event_id: int, limit: int) -> tuple[LogHead, LogPage]:
+    def read(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> tuple[LogHead, LogPage]:
         """`head`, then `fetch`, on one connection; in one round trip, where the database takes statements together and
         the page is no longer than its first statement answers.
 
         :raises DatabaseUnavailable: the database does not answer.
         """
         if self._database.is_sqlite:
-            return self.head(), self.fetch(after_event_id, limit)
+            return self.head(), self.fetch(after_event_id, limit, known_event_id)
         with self._database.checking() as connection:
             first = _first_question(after_event_id, limit)
             head, rows = carry_out(
                 connection, side_by_side(head_plan(connection, self._database.history_text), ask(first))
             )
-            page = _read_page(connection, [_LOG.EVENT_ID > after_event_id], limit, _MAX_PAGE_BYTES, rows)
+            after = [_LOG.EVENT_ID > after_event_id]
+            page = _read_page(connection, after, limit, _MAX_PAGE_BYTES, known_event_id, rows)
             return head, page._replace(history=head.history)
 
     def renew(self) -> None:
@@ -134,13 +138,15 @@ class NotificationLog:
         statement = select(func.max(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID))
         return run_read(self._database, lambda connection: (connection.execute(statement).scalar() or 1) - 1)
 
-    def get_next_notification(self, request: NotificationEventRequest) -> NotificationEventResponse:
+    def get_next_notification(
+        self, request: NotificationEventRequest, known_event_id: int | None = None
+    ) -> NotificationEventResponse:
         """Events after ``lastEvent``, by id (``ObjectStore.getNextNotification``, Hive 4.0; filters: HIVE-27499).
 
         Not the types of ``eventTypeSkipList``, only those of ``eventTypeList``; of one catalog, database, some tables.
         A filter leaves out events whose column is null; an empty name is a name, which nothing has. At most
         ``maxEvents`` if positive, and never more than the server's limit nor, but for the first, than 100 MiB of
-        messages.
+        messages. ``known_event_id``: as in `EventLog`; of no client.
         """
         conditions: list[ColumnElement[bool]] = [_LOG.EVENT_ID > request.lastEvent]
         if request.eventTypeSkipList:
@@ -156,7 +162,8 @@ class NotificationLog:
         wanted = request.maxEvents or 0
         limit = wanted if 0 < wanted < self._max_response else self._max_response
         page = run_read(
-            self._database, lambda connection: _read_page(connection, conditions, limit, _MAX_RESPONSE_BYTES)
+            self._database,
+            lambda connection: _read_page(connection, conditions, limit, _MAX_RESPONSE_BYTES, known_event_id),
         )
         return NotificationEventResponse(events=[row.sent() for row in page.rows])
 
@@ -187,10 +194,11 @@ def _read_page(
     conditions: Sequence[ColumnElement[bool]],
     limit: int,
     max_bytes: int,
+    known_event_id: int | None,
     first: Sequence[Any] | None = None,
 ) -> LogPage:
     """Rows by event id: few with the first statement, since nobody knows how large they are, then what fits. `first`:
-    what that statement has answered already.
+    what that statement has answered already. `known_event_id`: as in `EventLog`.
 
     A statement leaves out messages that are much longer than those before them; they are read one by one. Else a few
     events of a table with a parameter of 90 MB would fill the memory of every server that follows the log.
@@ -208,8 +216,11 @@ def _read_page(
             read, first = first, None
         else:
             read = connection.execute(_rows_statement([*conditions, *after], longest).limit(wanted)).all()
-        whole = _whole_rows(read, longest)
+        whole = _whole_rows(read, longest, known_event_id)
         more = [NotificationRow._make(row[:-2]) for row in whole]
+        for at, row in enumerate(whole):
+            if longest is not None and (row.LENGTH or 0) > longest:
+                more[at] = more[at]._replace(message=_recognized_message(connection, row.NL_ID))
         rows.extend(more)
         held += sum(len(row.message or "") + 100 for row in more)
         if len(read) < wanted and len(whole) == len(read):
@@ -237,9 +248,19 @@ def _first_question(after_event_id: int, limit: int) -> Question:
     )
 
 
-def _whole_rows(read: Sequence[Any], longest: int | None) -> list[Any]:
-    """Those before the first whose message was left out."""
-    return list(takewhile(lambda row: longest is None or (row.LENGTH or 0) <= longest, read))
+def _whole_rows(read: Sequence[Any], longest: int | None, known_event_id: int | None) -> list[Any]:
+    """Those before the first whose message was left out and is wanted."""
+    return list(
+        takewhile(lambda row: longest is None or (row.LENGTH or 0) <= longest or row.EVENT_ID == known_event_id, read)
+    )
+
+
+def _recognized_message(connection: Connection, key: int) -> str | None:
+    """The message of the row with this `NL_ID`, or, if it is long, what it is recognized by."""
+    row = connection.execute(_RECOGNIZED, {"key": key}).first()
+    if row is None or row.CHARACTERS is None or row.CHARACTERS <= MOST_RECOGNIZED:
+        return row.MESSAGE if row is not None else None
+    return shortened(row.CHARACTERS, row.BEGINNING, row.END)
 
 
 def _rows_statement(conditions: Sequence[ColumnElement[bool]], longest: int | BindParameter[int] | None) -> Select[Any]:
@@ -249,6 +270,24 @@ def _rows_statement(conditions: Sequence[ColumnElement[bool]], longest: int | Bi
     columns = [message if column is _LOG.MESSAGE else column for column in _ROW_COLUMNS]
     return select(*columns, _LOG.NL_ID, length.label("LENGTH")).where(*conditions).order_by(_LOG.EVENT_ID, _LOG.NL_ID)
 
+
+class _Characters(SqlFunction[int]):
+    """Of a text. MySQL's `length` counts bytes."""
+
+    name = "characters"
+    type = Integer()
+    inherit_cache = True
+    sql = "length({0})"
+    sql_on_mysql = "char_length({0})"
+
+
+_CHARACTERS = _Characters(_LOG.MESSAGE)
+_RECOGNIZED = select(
+    case((_CHARACTERS <= MOST_RECOGNIZED, _LOG.MESSAGE), else_=None).label("MESSAGE"),
+    func.substr(_LOG.MESSAGE, 1, RECOGNIZED_END).label("BEGINNING"),
+    func.substr(_LOG.MESSAGE, _CHARACTERS - RECOGNIZED_END + 1, RECOGNIZED_END).label("END"),
+    _CHARACTERS.label("CHARACTERS"),
+).where(_LOG.NL_ID == bindparam("key", type_=BigInteger))
 
 _FIRST_ROWS_QUERY = DirectQuery(
     _rows_statement(

@@ -28,7 +28,7 @@ class ListedLog:
     def head(self) -> LogHead:
         return LogHead(self.last, UNKNOWN_HISTORY)
 
-    def fetch(self, after_event_id: int, limit: int) -> LogPage:
+    def fetch(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> LogPage:
         found = [row for row in self.rows if row.event_id > after_event_id][:limit]
         return LogPage(found, exhausted=not found)
 
