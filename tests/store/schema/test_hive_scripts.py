@@ -18,6 +18,7 @@ from hms_cache.store.events.notification_log import EventCleaner
 from hms_cache.store.installation.check import check_schema, schema_version
 from hms_cache.store.installation.foreign_key_indexes import create_indexes_beside_writers
 from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
+from hms_cache.store.installation.required_parts import lacking_parts
 from tests.conftest import DatabaseServer, SqliteFiles
 from tests.databases import closing
 from tests.manual_clock import ManualClock
@@ -183,6 +184,7 @@ def test_a_database_of_hive_3_is_opened_as_it_is(new_database: Callable[[], str]
     with closing(Database(url)) as database:
         features = database.features
         assert features.version == "3.1.0"
+        assert lacking_parts(features) == []
         assert not features.has_write_ids_of_tables
         assert not features.has(schema.TAB_COL_STATS.c.ENGINE)
         assert not features.has_min_history_write_id
