@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import Table, insert, select, text
 from sqlalchemy.exc import DataError, OperationalError
 
 from hms_cache.store import schema
@@ -40,6 +40,8 @@ mariadb_only = pytest.mark.parametrize("database_kind", [pytest.param("mariadb",
 NARROW_TEXT = {
     ("PARTITIONS", "PART_NAME"): "utf8mb3_bin",
     ("COLUMNS_V2", "COLUMN_NAME"): "utf8mb3_bin",
+    ("TAB_COL_STATS", "COLUMN_NAME"): "utf8mb3_bin",
+    ("PART_COL_STATS", "COLUMN_NAME"): "utf8mb3_bin",
     ("WM_POOL", "PATH"): "utf8mb3_bin",
     ("TXN_WRITE_NOTIFICATION_LOG", "WNL_PARTITION"): "utf8mb3_bin",
     ("TXN_WRITE_NOTIFICATION_LOG", "WNL_DATABASE"): "latin1_bin",
@@ -164,6 +166,29 @@ def test_no_key_passes_the_3072_bytes_of_mysql(new_database: Callable[[], str]) 
                 length = re.search(r"\((\d+)\)", column.type)
                 size += 8 if column.collation is None else (prefix or int(length[1])) * width[column.collation]
             assert size <= 3072, (table.name, name)
+
+
+@server_kinds
+@pytest.mark.parametrize(
+    ("table", "columns", "is_unique"),
+    [
+        (schema.TAB_COL_STATS, ("TBL_ID", "COLUMN_NAME"), False),
+        (schema.PART_COL_STATS, ("PART_ID", "COLUMN_NAME"), False),
+        (schema.TBLS, ("DB_ID", "TBL_NAME"), True),
+        (schema.TXNS, ("TXN_STATE", "TXN_ID"), True),
+    ],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_the_indexes_of_hive_4_1_can_be_made_in_our_schema(
+    new_database: Callable[[], str], table: Table, columns: tuple[str, ...], is_unique: bool
+) -> None:
+    """Its upgrade ended at the first: the key was too long on MariaDB, and the schema between two versions."""
+    with closing(Database(new_database())) as database:
+        init_schema(database)
+        with database.writing() as connection:
+            quote = connection.dialect.identifier_preparer.quote
+            names = ", ".join(map(quote, columns))
+            connection.execute(text(f"CREATE {'UNIQUE ' * is_unique}INDEX later ON {quote(table.name)} ({names})"))
 
 
 @server_kinds
