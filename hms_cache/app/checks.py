@@ -19,7 +19,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from thrift.Thrift import TException
 
-from hms_cache.app.database import open_database, require_schema
+from hms_cache.app.database import open_database, require_served_schema
 from hms_cache.app.peers import ask_peer
 from hms_cache.app.security.checks import check_security
 from hms_cache.config import Configuration, Settings
@@ -148,10 +148,7 @@ def _check_database(findings: Findings, settings: Settings, database: Database) 
 
 
 def _check_schema(findings: Findings, settings: Settings, database: Database) -> None:
-    version = database.read_features().version
-    if version is None:
-        raise SchemaError("the database has no metastore schema", remedy="Create it: hms-cache schema init")
-    require_schema(database, settings)
+    version = str(require_served_schema(database, settings).version)
     differences = check_schema(database)
     if differences and version.startswith("4.0."):
         findings.warning(

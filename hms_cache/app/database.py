@@ -18,11 +18,14 @@ from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import reason_of_stale_reads
 from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.sequences import raise_lagging_sequences
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.installation.check import check_schema, schema_version
 from hms_cache.store.installation.foreign_key_indexes import create_indexes_beside_writers
 from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
+from hms_cache.store.installation.required_parts import lacking_parts, some_of
+from hms_cache.store.installation.unversioned import require_room
 
 _log = logging.getLogger(__name__)
 
@@ -37,7 +40,9 @@ def refusals_explained() -> Iterator[None]:
         yield
     except SQLAlchemyError as error:
         reason = getattr(error, "orig", None) or error
-        raise StartupError(f"the database refuses: {reason}") from error
+        raise StartupError(
+            f"the database refuses: {reason}", remedy="Check the account, its rights, and the database's name."
+        ) from error
 
 
 @contextmanager
@@ -75,23 +80,38 @@ def open_database(settings: Settings, metrics: DatabaseMetrics | None = None) ->
 def require_schema(database: Database, settings: Settings) -> None:
     """See that the database can be served: an embedded one gets its schema, any other must have it.
 
-    Raises ``SchemaError`` that names the command to run, ``DatabaseUnavailable`` when it does not answer.
+    Raises ``SchemaError`` that says what to do, ``DatabaseUnavailable`` when it does not answer.
     """
-    version = schema_version(database)
-    if version is None:
-        if not settings.database.is_sqlite:
-            raise SchemaError(
-                "the database has no metastore schema",
-                remedy=f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'",
-            )
+    if schema_version(database) is None and settings.database.is_sqlite:
         init_schema(database)
-        return
+    require_served_schema(database, settings)
+
+
+def require_served_schema(database: Database, settings: Settings) -> SchemaFeatures:
+    """As :func:`require_schema`, and changes nothing; what the schema has and lacks."""
+    features = database.read_features()
+    version = features.version
+    if version is None:
+        with database.loading() as connection:
+            require_room(connection)
+        raise SchemaError(
+            "the database has no metastore schema",
+            remedy=f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'",
+        )
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers is None or (int(numbers[1]), int(numbers[2])) < OLDEST_SCHEMA:
         raise SchemaError(
             f"the database has a metastore schema of version {version}; 3.1 and later can be served",
             remedy="Upgrade it with Hive's schematool first.",
         )
+    lacking = lacking_parts(features)
+    if lacking:
+        raise SchemaError(
+            f"the metastore schema calls itself {version}, but lacks what all since 3.1 have: {some_of(lacking)}",
+            remedy="An upgrade or a restore was cut short, the version is not true, or the account has no right to some"
+            " tables. Restore the database and upgrade it with Hive's schematool, or grant the account its rights.",
+        )
+    return features
 
 
 def ensure_first_rows(database: Database, settings: Settings) -> None:
@@ -124,6 +144,7 @@ def create_schema(settings: Settings) -> str:
     with closing(database), refusals_explained():
         before = schema_version(database)
         if before is not None:
+            require_served_schema(database, settings)
             return f"the database has its schema already: version {before}"
         init_schema(database)
         return f"created the schema: version {schema_version(database)}"
@@ -133,7 +154,7 @@ def index_schema(settings: Settings) -> list[str]:
     """What ``hms-cache schema index`` does: makes the indexes of foreign keys that are missing; which they were."""
     database = open_database(settings)
     with closing(database), refusals_explained():
-        require_schema(database, settings)
+        require_served_schema(database, settings)
         return [str(one) for one in create_indexes_beside_writers(database)]
 
 
@@ -144,11 +165,5 @@ def report_schema(settings: Settings) -> tuple[str, list[str]]:
     """
     database = open_database(settings)
     with closing(database), refusals_explained():
-        version = schema_version(database)
-        if version is None:
-            raise SchemaError(
-                "the database has no metastore schema",
-                remedy=f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'",
-            )
-        require_schema(database, settings)
-        return version, [str(difference) for difference in check_schema(database)]
+        version = require_served_schema(database, settings).version
+        return str(version), [str(difference) for difference in check_schema(database)]

@@ -84,7 +84,8 @@ def _from_jdbc(text: str) -> str:
         elif name == "password":
             password = password or quote(value, safe="")
         elif name == "currentSchema":
-            kept["options"] = f"-csearch_path={value}"
+            # Options of the server, in which a blank begins the next one.
+            kept["options"] = "-csearch_path=" + re.sub(r"([\\ ])", r"\\\1", value)
     kept |= _translated(database, parts["query"]).options
     credentials = ""
     if user:

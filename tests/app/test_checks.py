@@ -18,8 +18,9 @@ from thrift.Thrift import TException
 
 from benchmarks.java_metastore import JavaMetastore, fetch, load_schema, statement_counter
 from hms_cache.app.checks import Findings, run_checks
-from hms_cache.app.database import create_schema
+from hms_cache.app.database import create_schema, index_schema, report_schema
 from hms_cache.app.service import Service
+from hms_cache.errors import SchemaError
 from tests.app.test_service import client, configured, table
 from tests.conftest import ServerLookup
 from tests.database_kinds import SERVER_KINDS
@@ -129,10 +130,41 @@ def test_events_that_nobody_deletes_are_told(served: str, tmp_path: Path, execut
 def test_a_schema_that_was_changed_is_told(tmp_path: Path, execute: Execute) -> None:
     settings = configured(tmp_path).settings
     create_schema(settings)
-    execute("ALTER TABLE TBLS DROP COLUMN OWNER_TYPE")
+    execute("ALTER TABLE TBLS DROP COLUMN WRITE_ID")
     (warning,) = texts(run_checks(settings), "warning")
     assert "calls itself 4.0.0 but has 1 differences" in warning
-    assert "TBLS.OWNER_TYPE" in warning
+    assert "TBLS.WRITE_ID" in warning
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("DROP TABLE FUNC_RU", "4.0.0, but lacks what all since 3.1 have: FUNC_RU"),
+        ("ALTER TABLE TBLS DROP COLUMN OWNER_TYPE", "4.0.0, but lacks what all since 3.1 have: TBLS.OWNER_TYPE"),
+        ("UPDATE VERSION SET SCHEMA_VERSION = '2.3.0'", "of version 2.3.0; 3.1 and later can be served"),
+        ("DELETE FROM VERSION", "does not say which version its metastore schema has"),
+    ],
+)
+def test_a_schema_that_cannot_be_served_is_left_as_it_is(
+    tmp_path: Path, execute: Execute, statement: str, problem: str
+) -> None:
+    """By all that look at it, and by the server: it made rows in some tables, and failed at others."""
+    configuration = configured(tmp_path)
+    settings = configuration.settings
+    create_schema(settings)
+    execute(statement)
+    path = make_url(settings.database.sqlalchemy_url()).database
+    with closing(sqlite3.connect(str(path))) as database:
+        before = list(database.iterdump())
+    for looks in (report_schema, index_schema, create_schema):
+        with pytest.raises(SchemaError, match=problem):
+            looks(settings)
+    (error,) = texts(run_checks(settings), "error")
+    assert problem in error
+    with pytest.raises(SchemaError, match=problem):
+        Service(configuration).start()
+    with closing(sqlite3.connect(str(path))) as database:
+        assert list(database.iterdump()) == before
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,10 @@ from hms_cache.config.database_url import masked, sqlalchemy_url, with_credentia
         ),
         ("jdbc:mariadb://db/hive?user=u&password=p%40ss", "mysql+pymysql://u:p%40ss@db/hive"),
         ("jdbc:postgresql://db:5432/hive?sslmode=verify-full", "postgresql+psycopg://db:5432/hive?sslmode=verify-full"),
+        (
+            'jdbc:postgresql://db/hive?currentSchema="Hive%20Meta",public',
+            "postgresql+psycopg://db/hive?options=-csearch_path%3D%22Hive%5C+Meta%22%2Cpublic",
+        ),
         ("jdbc:sqlite:/data/hms.db", "sqlite:////data/hms.db"),
     ],
 )

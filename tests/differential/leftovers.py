@@ -5,7 +5,9 @@ Both databases lose it before a scenario, so that both give the same ids again a
 
 from __future__ import annotations
 
-from sqlalchemy import Engine, text
+import re
+
+from sqlalchemy import Engine, inspect, text
 
 _CLEARED = (
     # Transactions
@@ -37,24 +39,31 @@ _CLEARED = (
     "REPLICATION_METRICS",
     "PARTITION_EVENTS",
 )
-_STATEMENTS = (
-    *(f"DELETE FROM {table}" for table in _CLEARED),
+_CHANGES = (
     # Those of tables and partitions went with them.
-    "DELETE FROM SERDE_PARAMS WHERE SERDE_ID NOT IN (SELECT SERDE_ID FROM SDS)",
-    "DELETE FROM SERDES WHERE SERDE_ID NOT IN (SELECT SERDE_ID FROM SDS)",
-    "DELETE FROM METASTORE_DB_PROPERTIES WHERE PROPERTY_KEY LIKE 'hms%'",
+    "DELETE FROM [SERDE_PARAMS] WHERE [SERDE_ID] NOT IN (SELECT [SERDE_ID] FROM [SDS])",
+    "DELETE FROM [SERDES] WHERE [SERDE_ID] NOT IN (SELECT [SERDE_ID] FROM [SDS])",
+    "DELETE FROM [METASTORE_DB_PROPERTIES] WHERE [PROPERTY_KEY] LIKE 'hms%'",
     # Hive's scripts begin with this one; the high water mark is read from the rows.
-    "DELETE FROM TXNS WHERE TXN_ID > 0",
-    "UPDATE NEXT_LOCK_ID SET NL_NEXT = 1",
-    "UPDATE NEXT_COMPACTION_QUEUE_ID SET NCQ_NEXT = 1",
+    "DELETE FROM [TXNS] WHERE [TXN_ID] > 0",
+    "UPDATE [NEXT_LOCK_ID] SET [NL_NEXT] = 1",
+    "UPDATE [NEXT_COMPACTION_QUEUE_ID] SET [NCQ_NEXT] = 1",
 )
+_STATEMENTS = (*(f"DELETE FROM [{table}]" for table in _CLEARED), *_CHANGES)
 
 
 def forget(engine: Engine) -> None:
-    """Takes it all away."""
+    """Takes it all away, where the schema has it: those of older releases lack some tables."""
+    present = set(inspect(engine).get_table_names())
+    quote = engine.dialect.identifier_preparer.quote
     with engine.begin() as connection:
         for statement in _STATEMENTS:
-            connection.execute(text(statement))
+            names = re.findall(r"\[(\w+)\]", statement)
+            if names[0] in present:
+                written = re.sub(r"\[(\w+)\]", lambda name: quote(name[1]), statement)
+                connection.execute(text(written))
+    if engine.dialect.name != "mysql" or "TXN_LOCK_TBL" not in present:
+        return
     with engine.connect() as connection:
         connection.execute(text("SET lock_wait_timeout = 30"))
         connection.execute(text("ALTER TABLE TXNS AUTO_INCREMENT = 1"))

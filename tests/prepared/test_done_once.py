@@ -44,11 +44,9 @@ def test_what_is_there_is_never_copied_over(tmp_path: Path) -> None:
     contents(tmp_path / "first", require_schema)
 
     def make_twice(database: Database, settings: Settings) -> None:
-        require_schema(database, settings)
         with database.writing() as connection:
-            connection.exec_driver_sql("DELETE FROM VERSION")  # as if it was not made to its end
-            connection.exec_driver_sql("INSERT INTO TYPES (TYPES_ID, TYPE_NAME) VALUES (1, 'kept')")
+            connection.exec_driver_sql("CREATE TABLE KEPT (ID INTEGER)")
             connection.commit()
         require_schema(database, settings)
 
-    assert any("'kept'" in line for line in contents(tmp_path / "second", make_twice))
+    assert any("KEPT" in line for line in contents(tmp_path / "second", make_twice))

@@ -32,7 +32,8 @@ class SchemaFeatures:
     """What differs from `METADATA`."""
 
     version: str | None
-    """``VERSION.SCHEMA_VERSION``; None if there is no such row."""
+    """``VERSION.SCHEMA_VERSION``; None if there is no such row. Of several rows, which Hive's own server refuses, the
+    oldest one's."""
 
     missing_tables: frozenset[str] = frozenset()
     """Those of `METADATA`, and of `LATER_METADATA`, that it does not have."""
@@ -81,8 +82,11 @@ class SchemaFeatures:
 
     @property
     def has_transaction_lock_table(self) -> bool:
-        """``TXN_LOCK_TBL`` with self-numbered ``TXNS``, since 4.0; before it NEXT_TXN_ID was the counter."""
-        return self.has(TXN_LOCK_TBL)
+        """``TXN_LOCK_TBL`` with self-numbered ``TXNS``, since 4.0; before it NEXT_TXN_ID was the counter.
+
+        An upgrade writes the version last: a table of 4.0 in a schema of 3 tells of one that was cut short.
+        """
+        return self.has(TXN_LOCK_TBL) and not (self.version or "").startswith("3.")
 
 
 def read_features(connection: Connection) -> SchemaFeatures:
@@ -105,7 +109,8 @@ def features_of(connection: Connection, tables: Mapping[str, TableShape]) -> Sch
     }
     names = present.get(TBLS.name)
     collation = names.columns["TBL_NAME"].collation if names and "TBL_NAME" in names.columns else None
-    version = connection.execute(select(VERSION.c.SCHEMA_VERSION)).scalar() if VERSION.name in present else None
+    first = select(VERSION.c.SCHEMA_VERSION).order_by(VERSION.c.VER_ID).limit(1)
+    version = connection.execute(first).scalar() if VERSION.name in present else None
     return SchemaFeatures(
         version=version,
         missing_tables=frozenset((METADATA.tables.keys() | LATER_METADATA.tables.keys()) - tables.keys()),

@@ -71,7 +71,8 @@ class TableShape:
 
 
 def inspect_tables(connection: Connection) -> dict[str, TableShape]:
-    """Every table of the connection's database (PostgreSQL: of its current schema), by name as it is spelled there.
+    """Every table of the connection's database (PostgreSQL: those that a name alone finds, in whichever schema of the
+    search path they are), by name as it is spelled there.
 
     Where MySQL takes names of tables for the same that differ in case (``lower_case_table_names``), in upper case, as
     Hive spells all of its own.
@@ -136,6 +137,15 @@ def _inspect_mysql(connection: Connection) -> dict[str, TableShape]:
     return tables
 
 
+#: Of `pg_class` as `c`: a table, which may be partitioned, that statements mean by its name without a schema. The
+#: current schema alone would not do: a schema with the account's name comes first, and is empty where the tables are in
+#: `public`.
+_FOUND_BY_NAME = (
+    "c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid) AND c.relnamespace NOT IN"
+    " (SELECT oid FROM pg_namespace WHERE starts_with(nspname, 'pg_') OR nspname = 'information_schema')"
+)
+
+
 def _inspect_postgresql(connection: Connection) -> dict[str, TableShape]:
     tables: dict[str, TableShape] = {}
     for table, name, column_type, required, default in _rows(
@@ -143,8 +153,7 @@ def _inspect_postgresql(connection: Connection) -> dict[str, TableShape]:
         "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull,"
         " pg_get_expr(d.adbin, d.adrelid) FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid"
         " LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum"
-        " WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind = 'r' AND a.attnum > 0"
-        " AND NOT a.attisdropped ORDER BY c.relname, a.attnum",
+        f" WHERE {_FOUND_BY_NAME} AND a.attnum > 0 AND NOT a.attisdropped ORDER BY c.relname, a.attnum",
     ):
         shape = tables.setdefault(table, TableShape(table))
         generated = default is not None and default.startswith("nextval(")
@@ -159,7 +168,7 @@ def _inspect_postgresql(connection: Connection) -> dict[str, TableShape]:
         " FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class c ON c.oid = x.indrelid"
         " JOIN pg_am m ON m.oid = i.relam"
         # One that an interrupted CREATE INDEX CONCURRENTLY has left is used by nothing.
-        " WHERE c.relnamespace = current_schema()::regnamespace AND x.indisvalid",
+        f" WHERE {_FOUND_BY_NAME} AND x.indisvalid",
     ):
         if primary:
             tables[table].primary_key = tuple(columns)
@@ -170,7 +179,7 @@ def _inspect_postgresql(connection: Connection) -> dict[str, TableShape]:
         connection,
         "SELECT c.relname, k.conname, pg_get_constraintdef(k.oid), k.condeferrable FROM pg_constraint k"
         " JOIN pg_class c ON c.oid = k.conrelid"
-        " WHERE c.relnamespace = current_schema()::regnamespace AND k.contype = 'f'",
+        f" WHERE {_FOUND_BY_NAME} AND k.contype = 'f'",
     ):
         own, referred, theirs = re.match(r"FOREIGN KEY \((.*)\) REFERENCES (.*)\((.*?)\)", definition).groups()  # type: ignore[union-attr]
         tables[table].foreign_keys[key] = ForeignKeyShape(

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from sqlalchemy import Column, Connection, Dialect, Index, Table, UniqueConstraint
+from sqlalchemy import Column, Connection, Dialect, Index, Table, UniqueConstraint, func, select
 
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.features import features_of
 from hms_cache.store.engine.inspection import TableShape, inspect_tables
 from hms_cache.store.installation.init import SCHEMA_VERSION
-from hms_cache.store.schema import METADATA
+from hms_cache.store.schema import METADATA, VERSION
 from hms_cache.store.schema.keys import exists_on
 from hms_cache.values import frozen
 
@@ -69,6 +69,9 @@ def check_schema(database: Database) -> list[Difference]:
         found: list[Difference] = []
         if features.version != SCHEMA_VERSION:
             found.append(Difference("version", "VERSION", SCHEMA_VERSION, features.version))
+        rows = connection.execute(select(func.count()).select_from(VERSION)).scalar_one() if "VERSION" in tables else 1
+        if rows > 1:
+            found.append(Difference("version", "VERSION", "one row, as Hive's own server does", f"{rows}"))
         for name, table in METADATA.tables.items():
             shape = tables.get(name)
             if shape is None:

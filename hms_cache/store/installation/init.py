@@ -11,9 +11,10 @@ from sqlalchemy import Connection, Table, func, insert, select, text, update
 from hms_cache.errors import SchemaError
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
-from hms_cache.store.engine.features import SchemaFeatures
+from hms_cache.store.engine.features import SchemaFeatures, read_features
 from hms_cache.store.engine.sequences import take_ids
 from hms_cache.store.installation.foreign_key_indexes import create_indexes
+from hms_cache.store.installation.unversioned import require_room
 from hms_cache.store.schema import (
     CTLGS,
     DBS,
@@ -79,20 +80,22 @@ def init_schema(database: Database) -> None:
     find the schema there and return. The version row is written last, so a database with one is complete. SQLite and
     PostgreSQL do all of it in one transaction.
 
-    :raises SchemaError: the database has a metastore schema of another version.
+    :raises SchemaError: the database has a metastore schema of another version, or of one that it does not tell.
     :raises DatabaseUnavailable: the database does not answer, or another server holds the creation for too long.
     """
     with database.writing() as connection, alone_with_the_schema(database, connection):
-        METADATA.create_all(connection)
-        create_indexes(connection)
-        version = connection.execute(select(VERSION.c.SCHEMA_VERSION)).scalar()
+        version = read_features(connection).version
         if version is None:
-            insert_first_rows(connection)
+            require_room(connection)
         elif version != SCHEMA_VERSION:
             raise SchemaError(
                 f"the database has a metastore schema of version {version}",
                 remedy="it can be served as it is; see hms-cache schema check",
             )
+        METADATA.create_all(connection)
+        create_indexes(connection)
+        if version is None:
+            insert_first_rows(connection)
         connection.commit()
     database.forget_features()
 

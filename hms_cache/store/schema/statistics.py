@@ -9,7 +9,7 @@ from sqlalchemy import Column, Index
 from hms_cache.store.schema.column_types import BIGINT, BLOB, STATISTIC_DOUBLE
 from hms_cache.store.schema.definition import all_required, column, columns, identifier, required, table
 from hms_cache.store.schema.keys import SidedForeignKey, foreign_key, index
-from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, STRING_4000
+from hms_cache.store.schema.text_types import STRING_128, STRING_256, STRING_767, STRING_4000, plane_string
 
 
 def _statistics() -> tuple[Column[Any], ...]:
@@ -32,10 +32,13 @@ def _statistics() -> tuple[Column[Any], ...]:
 def _names(*partition: str) -> tuple[Column[Any], ...]:
     """Columns of the names of what the statistics are about. Hive's MySQL script alone makes them NOT NULL.
 
+    The column's name is as that of the column itself: with four bytes a character the index would be too long that the
+    upgrade to Hive 4.1 makes, of the owner's id and the whole name.
+
     :param partition: the column of the partition's name, if there is one.
     """
     types = {"CAT_NAME": STRING_256, "DB_NAME": STRING_128, "TABLE_NAME": STRING_256}
-    types |= dict.fromkeys((*partition, "COLUMN_NAME"), STRING_767) | {"COLUMN_TYPE": STRING_128}
+    types |= dict.fromkeys(partition, STRING_767) | {"COLUMN_NAME": plane_string(767), "COLUMN_TYPE": STRING_128}
     return tuple(required(name, kind, nullable_on_postgresql=True) for name, kind in types.items())
 
 

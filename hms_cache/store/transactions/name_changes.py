@@ -30,7 +30,7 @@ from hms_cache.store.schema import (
     WRITE_SET,
 )
 from hms_cache.store.transactions.names import partition_escaped_again, plain_database, plain_partition, plain_table
-from hms_cache.store.transactions.queued_drops import is_table_drop
+from hms_cache.store.transactions.queued_drops import has_table_drops, is_table_drop
 from hms_cache.values import frozen
 
 
@@ -199,7 +199,7 @@ def drop_from_transaction_tables(
         if columns is _QUEUE and dropping_txn_id > 0:
             owner = COMPACTION_QUEUE.c.CQ_TXN_ID
             condition &= owner.is_(None) | (owner != dropping_txn_id)
-        if columns is _QUEUE and keep_table_drops:
+        if columns is _QUEUE and keep_table_drops and has_table_drops(features):
             condition &= not_(is_table_drop())
         connection.execute(delete(columns.database.table).where(condition))
     if dropped.partition is None and not keep_write_ids:

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
 
 from hms_cache.batches import batches
+from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.schema import COMPACTION_QUEUE
 from hms_cache.store.transactions.codes import READY_FOR_CLEANING
 from hms_cache.store.transactions.names import plain_database, plain_table
@@ -26,8 +28,14 @@ _LOCATION_KEY = f"{len(LOCATION)}:{LOCATION}"
 _ROWS_IN_A_STATEMENT = 1000
 
 
+def has_table_drops(features: SchemaFeatures) -> bool:
+    """Whether the queue can hold such entries; in a schema of Hive 3.1 it cannot."""
+    return features.has(Q.CQ_TXN_ID)
+
+
 def is_table_drop() -> ColumnElement[bool]:
-    """Of an entry; what a compaction was asked with may look so, which `dropped_tables` tells."""
+    """Of an entry, where `has_table_drops`; what a compaction was asked with may look so, which `dropped_tables`
+    tells."""
     return and_(
         Q.CQ_STATE == READY_FOR_CLEANING,
         func.coalesce(Q.CQ_TXN_ID, 0) > 0,
@@ -39,6 +47,8 @@ def is_table_drop() -> ColumnElement[bool]:
 def dropped_tables(connection: Connection, database: str, table: str | None = None) -> dict[int, str | None]:
     """Of a database, or tables of a name, the entries of `is_table_drop` by CQ_ID, with the directory that they name;
     None for what is no such entry."""
+    if not has_table_drops(features_of(connection)):
+        return {}
     condition = (Q.CQ_DATABASE == plain_database(database)) & is_table_drop()
     if table is not None:
         condition &= Q.CQ_TABLE == plain_table(table)

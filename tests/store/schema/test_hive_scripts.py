@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import Table, insert, select, text
 from sqlalchemy.exc import DataError, OperationalError
 
 from hms_cache.store import schema
@@ -18,6 +18,7 @@ from hms_cache.store.events.notification_log import EventCleaner
 from hms_cache.store.installation.check import check_schema, schema_version
 from hms_cache.store.installation.foreign_key_indexes import create_indexes_beside_writers
 from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
+from hms_cache.store.installation.required_parts import lacking_parts
 from tests.conftest import DatabaseServer, SqliteFiles
 from tests.databases import closing
 from tests.manual_clock import ManualClock
@@ -39,6 +40,8 @@ mariadb_only = pytest.mark.parametrize("database_kind", [pytest.param("mariadb",
 NARROW_TEXT = {
     ("PARTITIONS", "PART_NAME"): "utf8mb3_bin",
     ("COLUMNS_V2", "COLUMN_NAME"): "utf8mb3_bin",
+    ("TAB_COL_STATS", "COLUMN_NAME"): "utf8mb3_bin",
+    ("PART_COL_STATS", "COLUMN_NAME"): "utf8mb3_bin",
     ("WM_POOL", "PATH"): "utf8mb3_bin",
     ("TXN_WRITE_NOTIFICATION_LOG", "WNL_PARTITION"): "utf8mb3_bin",
     ("TXN_WRITE_NOTIFICATION_LOG", "WNL_DATABASE"): "latin1_bin",
@@ -166,6 +169,29 @@ def test_no_key_passes_the_3072_bytes_of_mysql(new_database: Callable[[], str]) 
 
 
 @server_kinds
+@pytest.mark.parametrize(
+    ("table", "columns", "is_unique"),
+    [
+        (schema.TAB_COL_STATS, ("TBL_ID", "COLUMN_NAME"), False),
+        (schema.PART_COL_STATS, ("PART_ID", "COLUMN_NAME"), False),
+        (schema.TBLS, ("DB_ID", "TBL_NAME"), True),
+        (schema.TXNS, ("TXN_STATE", "TXN_ID"), True),
+    ],
+    ids=lambda one: getattr(one, "name", None),
+)
+def test_the_indexes_of_hive_4_1_can_be_made_in_our_schema(
+    new_database: Callable[[], str], table: Table, columns: tuple[str, ...], is_unique: bool
+) -> None:
+    """Its upgrade ended at the first: the key was too long on MariaDB, and the schema between two versions."""
+    with closing(Database(new_database())) as database:
+        init_schema(database)
+        with database.writing() as connection:
+            quote = connection.dialect.identifier_preparer.quote
+            names = ", ".join(map(quote, columns))
+            connection.execute(text(f"CREATE {'UNIQUE ' * is_unique}INDEX later ON {quote(table.name)} ({names})"))
+
+
+@server_kinds
 def test_check_finds_nothing_missing_in_a_database_of_hive_4(new_database: Callable[[], str]) -> None:
     url = new_database()
     load_hive_schema(url, "4.0.1")
@@ -183,6 +209,7 @@ def test_a_database_of_hive_3_is_opened_as_it_is(new_database: Callable[[], str]
     with closing(Database(url)) as database:
         features = database.features
         assert features.version == "3.1.0"
+        assert lacking_parts(features) == []
         assert not features.has_write_ids_of_tables
         assert not features.has(schema.TAB_COL_STATS.c.ENGINE)
         assert not features.has_min_history_write_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
@@ -12,6 +13,8 @@ from sqlalchemy.exc import DBAPIError
 from hms_cache.errors import SchemaError
 from hms_cache.store import schema
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.features import read_features
+from hms_cache.store.engine.inspection import inspect_tables
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.installation.check import check_schema, schema_version
 from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
@@ -58,6 +61,87 @@ def test_a_schema_of_another_version_is_refused(initialized_database: Database) 
         connection.commit()
     with pytest.raises(SchemaError, match=r"version 4\.1\.0"):
         init_schema(initialized_database)
+
+
+def _quoted(database: Database, name: str) -> str:
+    return database.write_engine.dialect.identifier_preparer.quote(name)
+
+
+def _change(database: Database, *statements: str) -> None:
+    """Runs the statements, in which names are written in brackets."""
+    with database.writing() as connection:
+        for statement in statements:
+            connection.execute(text(re.sub(r"\[(\w+)\]", lambda name: _quoted(database, name[1]), statement)))
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("statements", "problem"),
+    [
+        (["DELETE FROM [VERSION]"], "hold rows: CTLGS"),
+        (["DROP TABLE [VERSION]"], "hold rows: CTLGS"),
+    ],
+)
+def test_a_metastore_that_has_lost_its_version_is_left_alone(
+    empty_database: Database, statements: list[str], problem: str
+) -> None:
+    """It was completed by guess, and called 4.0 from then on, whichever Hive's it was."""
+    init_schema(empty_database)
+    _change(empty_database, *statements)
+    with empty_database.loading() as connection:
+        before = inspect_tables(connection)
+    with pytest.raises(SchemaError, match=rf"does not say which version .* {problem}"):
+        init_schema(empty_database)
+    with empty_database.loading() as connection:
+        assert inspect_tables(connection) == before
+        assert read_features(connection).version is None
+
+
+@pytest.mark.parametrize(
+    ("statement", "problem"),
+    [
+        ("CREATE TABLE [DBS] ([DB_ID] BIGINT, [NAME] VARCHAR(128))", "of another version: DBS"),
+        ("CREATE TABLE [tbls] ([TBL_ID] BIGINT)", "under other names: tbls"),
+        ("CREATE VIEW [TBLS] AS SELECT 1 AS [TBL_ID]", "views in the place of tables of a metastore: TBLS"),
+    ],
+)
+def test_no_schema_is_made_beside_what_another_program_has_made(
+    empty_database: Database, statement: str, problem: str
+) -> None:
+    _change(empty_database, statement)
+    with pytest.raises(SchemaError, match=problem):
+        init_schema(empty_database)
+    with empty_database.loading() as connection:
+        assert not {"VERSION", "CTLGS"} & inspect_tables(connection).keys()
+
+
+def test_a_second_version_is_told(empty_database: Database) -> None:
+    """Hive's own server does not start with two."""
+    init_schema(empty_database)
+    _change(empty_database, "INSERT INTO [VERSION] ([VER_ID], [SCHEMA_VERSION]) VALUES (2, '3.1.0')")
+    [found] = check_schema(empty_database)
+    assert found.kind == "version" and found.found == "2"
+    assert schema_version(empty_database) == "4.0.0"
+
+
+def test_tables_of_transactions_in_a_schema_of_hive_3_are_of_an_upgrade_that_was_cut_short(
+    empty_database: Database,
+) -> None:
+    init_schema(empty_database)
+    _change(empty_database, "UPDATE [VERSION] SET [SCHEMA_VERSION] = '3.2.0'")
+    assert not empty_database.read_features().has_transaction_lock_table
+
+
+@pytest.mark.parametrize("database_kind", [pytest.param("postgresql", marks=pytest.mark.postgresql)], scope="session")
+def test_tables_in_another_schema_of_the_search_path_are_found(empty_database: Database) -> None:
+    """A schema with the account's name comes first in it, and may be empty."""
+    init_schema(empty_database)
+    with empty_database.writing() as connection:
+        account = connection.execute(text("SELECT current_user")).scalar_one()
+        connection.execute(text(f'CREATE SCHEMA "{account}"'))
+        connection.commit()
+    assert check_schema(empty_database) == []
+    assert schema_version(empty_database) == "4.0.0"
 
 
 def test_check_names_what_is_missing_or_other(empty_database: Database) -> None:
