@@ -53,6 +53,9 @@ MOST_RECOGNIZED: Final = 1024 * 1024
 RECOGNIZED_END: Final = 32 * 1024
 """Characters at each end of a longer one that do, with its length."""
 
+_LENGTH_OF_MARK: Final = range(2 + len(str(MOST_RECOGNIZED)), 2 + 12)
+"""Of what stands between the ends of a shortened one."""
+
 
 class LogPage(NamedTuple):
     """Rows by ascending event id. ``exhausted``: the log held no further row when this one was read.
@@ -120,6 +123,13 @@ def shortened(length: int, beginning: str, end: str) -> str:
     of 100 MB this would be all that it does, on every server of the database, until the next event.
     """
     return f"{beginning[:RECOGNIZED_END]}…{length}…{end[-RECOGNIZED_END:]}"
+
+
+def is_long(message: str | None) -> bool:
+    """Whether to recognize a row with this message, whole or `shortened`, is much to read."""
+    text = message or ""
+    is_cut = text[RECOGNIZED_END : RECOGNIZED_END + 1] == text[-RECOGNIZED_END - 1 : -RECOGNIZED_END] == "…"
+    return len(text) > MOST_RECOGNIZED or (is_cut and len(text) - 2 * RECOGNIZED_END in _LENGTH_OF_MARK)
 
 
 def _recognized(message: str | None) -> str | None:

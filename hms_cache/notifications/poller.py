@@ -18,7 +18,7 @@ import logging
 import math
 import random
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -27,7 +27,6 @@ from hms_cache.config.sections import EventSettings
 from hms_cache.metrics.registry import EventMetrics
 from hms_cache.notifications.event_applier import EventApplier, EventSink
 from hms_cache.notifications.event_log import (
-    RECOGNIZED_END,
     FollowedLog,
     History,
     LogDiscontinuity,
@@ -35,9 +34,10 @@ from hms_cache.notifications.event_log import (
     LogPage,
     LogPosition,
     digest_of,
+    is_long,
     rows_after,
 )
-from hms_cache.notifications.events import EventHeader, NotificationRow
+from hms_cache.notifications.events import EventHeader
 from hms_cache.notifications.poller_statistics import PollerCounters, PollerStatistics
 from hms_cache.notifications.poller_status import PollerCommand, PollerStatus, StatusReport, next_status
 
@@ -80,9 +80,6 @@ class StepResult(NamedTuple):
 
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.1, 30.0
 """Waits double from the first to the longest while the database is away: quick after a blip, bearable in an outage."""
-
-_LONG_MESSAGE = 2 * RECOGNIZED_END
-"""Characters of a message above which a poll without news leaves it alone."""
 
 _JITTER = 0.1
 """Servers that were started together shall not poll together."""
@@ -511,7 +508,7 @@ class Poller:
             if rows:
                 self._position = reached
                 self._row_digest = digest_of(last)
-            self._row_is_long, self._read_step = _is_long(last), self._steps
+            self._row_is_long, self._read_step = any(is_long(row.message) for row in last), self._steps
             self._server_identity = head.history.server_identity
             is_new = self.needs_proof or head.history not in self.proven
             if is_new and self._requests == requests:  # else a pause may have come after the proof
@@ -611,8 +608,3 @@ class Poller:
         self._current_at_s = None
         self._seek_to, self._stored = None, None
         self._move(PollerStatus.ACTIVE, reason)
-
-
-def _is_long(rows: Sequence[NotificationRow]) -> bool:
-    """Whether to recognize one of the rows is much to read."""
-    return any(len(row.message or "") > _LONG_MESSAGE for row in rows)
