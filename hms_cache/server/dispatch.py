@@ -38,12 +38,14 @@ from hms_cache.store.combined_calls import CombinedCalls
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire import (
     Message,
+    MethodSpec,
     encode_exception,
     encode_payload,
     encode_payload_parts,
     encode_reply_from_payload,
     reply_template,
 )
+from hms_cache.wire.long_structs import LongReplies
 from hms_cache.wire.versions import exception_attribute
 
 _log = logging.getLogger(__name__)
@@ -94,6 +96,7 @@ class Dispatcher:
         self._observe = observe
         self._keep = keep
         self._operations = operations
+        self._long_replies = LongReplies()
 
     def runs_on_loop(self, message: Message) -> bool:
         """Whether the call needs no thread: it answers from memory, or there is no such method."""
@@ -300,10 +303,7 @@ class Dispatcher:
                     return outcome, join_reply(message, pieces)
                 payload = b"".join(pieces)
             else:
-                pieces = encode_payload_parts(message.encoding, method, result)
-                if len(pieces) > 1 and not keeps:
-                    return outcome, join_reply(message, pieces)
-                payload = b"".join(pieces)
+                payload = self._encode(message, method, result)
             if keeps and outcome == "ok":
                 self._keep_answer(message, payload, decisions)
             return outcome, encode_reply_from_payload(message, payload)
@@ -314,6 +314,15 @@ class Dispatcher:
                 TApplicationException.INTERNAL_ERROR, f"the reply of {message.name} cannot be encoded: {error}"
             )
             return "error", encode_exception(message, fault)
+
+    def _encode(self, message: Message, method: MethodSpec, result: Any) -> bytes:
+        """Others run meanwhile where the method has answered much lately. Raises UnencodableReply."""
+        if self._long_replies.expects(method.name):
+            payload = b"".join(encode_payload_parts(message.encoding, method, result))
+        else:
+            payload = encode_payload(message.encoding, method, result)
+        self._long_replies.note(method.name, len(payload))
+        return payload
 
     def _keeps_pieces(self, message: Message, pieces: list[bytes], decisions: Decisions | None) -> bool:
         """Whether a reply in pieces is kept: small ones always, large ones when they are asked for again."""

@@ -4,6 +4,8 @@ The C encoder takes some ten nanoseconds for each byte, and no other thread runs
 of 100 MB would hold up all clients for a second, each time that somebody reads it. So what is long is taken apart:
 texts are encoded by Python itself, which copies them, lists and maps some elements at a time, and structs by their
 fields. The bytes are the same.
+
+To see that a struct is long takes longer than to encode it, if it is short: `LongReplies` tells where it is worth it.
 """
 
 from __future__ import annotations
@@ -25,6 +27,35 @@ PART_SIZE: Final = 64 * 1024
 
 _VALUE_SIZE: Final = 8
 """Of a number, and of what a struct, a container or a text has besides its content."""
+
+
+LONG_REPLY_BYTES: Final = 1024 * 1024
+"""What takes the C encoder some ten milliseconds."""
+
+_WATCHED_REPLIES: Final = 1000
+"""After a long reply of a method: so many of its next ones are looked at before they are encoded."""
+
+
+class LongReplies:
+    """Methods that have answered much lately. Used by many threads, each of which writes one number at a time; that one
+    of two is lost changes nothing."""
+
+    def __init__(self) -> None:
+        self._left: dict[str, int] = {}
+
+    def expects(self, method: str) -> bool:
+        """Whether the next reply may be long."""
+        return method in self._left
+
+    def note(self, method: str, size_bytes: int) -> None:
+        """A reply was encoded."""
+        if size_bytes > LONG_REPLY_BYTES:
+            self._left[method] = _WATCHED_REPLIES
+        elif (left := self._left.get(method)) is not None:
+            if left > 1:
+                self._left[method] = left - 1
+            else:
+                self._left.pop(method, None)
 
 
 def encode(value: Any, table: list[Any], *, compact: bool) -> bytes:

@@ -17,6 +17,7 @@ from hms_cache.wire import (
     UnencodableReply,
     encode_exception,
     encode_payload,
+    encode_payload_parts,
     encode_reply,
     encode_reply_from_payload,
     encode_struct,
@@ -26,6 +27,7 @@ from hms_cache.wire import (
     splicing,
 )
 from hms_cache.wire.encodings import BINARY, ENCODINGS, FRAMED_BINARY, Encoding
+from hms_cache.wire.long_structs import LONG_REPLY_BYTES, LongReplies
 from hms_cache.wire.partition_parts import encode_parameters
 from tests.wire.strategies import filled, request
 from tests.wire.test_round_trips import read_reply
@@ -98,9 +100,21 @@ def test_no_part_is_long(monkeypatch: pytest.MonkeyPatch, encode: str) -> None:
         sd = ttypes.StorageDescriptor(cols=[ttypes.FieldSchema("c", "int", "")] * 30_000 + [column])
         result = METHODS["get_table"].result(ttypes.Table("t", "d", sd=sd, parameters=parameters, temporary=True))
         whole = fastbinary.encode_binary(result, METHODS["get_table"].result_table)
-        assert encode_payload(BINARY, METHODS["get_table"], result) == whole
+        assert b"".join(encode_payload_parts(BINARY, METHODS["get_table"], result)) == whole
     assert len(given) > 3
     assert max(given) < 4 * long_structs.PART_SIZE
+
+
+def test_replies_are_looked_at_where_there_was_a_long_one() -> None:
+    replies = LongReplies()
+    replies.note("get_table", LONG_REPLY_BYTES)
+    assert not replies.expects("get_table")
+    replies.note("get_table", LONG_REPLY_BYTES + 1)
+    for _ in range(1000):
+        assert replies.expects("get_table")
+        replies.note("get_table", 100)
+    assert not replies.expects("get_table")
+    assert not replies.expects("get_database")
 
 
 def test_faults_can_always_be_said() -> None:

@@ -63,7 +63,7 @@ _PATHS = (
     (re.compile(r"\bdfs\s+-rmr\b"), "dfs -rm -r"),
     (re.compile(r"\bdfs\s+-lsr\b"), "dfs -ls -R"),
     (re.compile(r"\.\./\.\./data/"), "{directory}/data/"),
-    (re.compile(r"(?<=['\"])ql/test/data/|(?<!\S)target/tmp/ql/test/data/"), "{directory}/tmp/ql/"),
+    (re.compile(r"(?<=['\"])ql/test/data/|(?<!\S)target/[t]mp/ql/test/data/"), "{directory}/ql/"),
     (re.compile(r"\bpfile:"), "file:"),
     (re.compile(r"\bhdfs:///"), "file:{directory}/hdfs/"),
     (re.compile(r"\bfile:///tmp/"), "file:{directory}/tmp/"),
