@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from hms_cache.call_context import call_context, for_write
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.metadata.object_names import DatabaseName
+from hms_cache.server.line_texts import struct_text
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.metadata import MetadataReads
@@ -182,7 +183,12 @@ def _plain_name(method: str) -> str:
 def audit_about(method: str, about: Naming) -> AuditFunction:
     """The audit text of a method: its plain name, then what the call is about."""
     plain = _plain_name(method)
-    return lambda arguments: f"{plain}: {about(arguments)}"
+
+    def text(arguments: Any) -> str:
+        subject = about(arguments)
+        return f"{plain}: {struct_text(subject) if hasattr(subject, 'thrift_spec') else subject}"
+
+    return text
 
 
 def default_audit(method: str) -> AuditFunction:

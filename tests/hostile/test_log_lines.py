@@ -17,6 +17,10 @@ from hypothesis import strategies as st
 
 from hms_cache.app.log_output import JsonFormatter, TextFormatter
 from hms_cache.server.audit import LONGEST_FIELD_CHARACTERS, MOST_OBJECTS, Audited, AuditLog, audit_log
+from hms_cache.server.handlers.table import all_handlers
+from hms_cache.server.line_texts import struct_text
+from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
+from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.admin.running import Running
 
 FORGED = (
@@ -89,6 +93,30 @@ def test_json_says_the_same(user: str, command: str) -> None:
     (line,) = written(AuditLog("all", "json"), [(user, command)], TextFormatter())
     found = json.loads(line.partition(" hms_cache.audit: ")[2])
     assert found == {"ugi": user, "ip": "10.1.2.3", "cmd": command}
+
+
+def test_a_line_tells_of_a_table_what_was_sent_but_no_secret_and_nothing_long() -> None:
+    usual = ttypes.Table(
+        "t", "d", sd=ttypes.StorageDescriptor(cols=[ttypes.FieldSchema("a", "int", "it's")]), parameters={"k": "v\n"}
+    )
+    assert struct_text(usual) == repr(usual)
+    handlers = all_handlers()
+    parameters = {"hive.sql.dbcp.password": "hidden", "hive.sql.jdbc.url": "jdbc:postgresql://ann:hidden@host/db"}
+    secret = ttypes.Table(
+        "t", "d", sd=ttypes.StorageDescriptor(location="s3://key:hidden@bucket/t"), parameters=parameters
+    )
+    many = {f"k{number}": "v" * 100_000 for number in range(300)}
+    for method, arguments in (
+        ("create_table", methods.create_table_args),
+        ("create_table_with_constraints", methods.create_table_with_constraints_args),
+        ("create_table_req", lambda table: methods.create_table_req_args(ttypes.CreateTableRequest(table))),
+    ):
+        told = handlers[method].audit(arguments(secret))
+        assert told.startswith("create_table: Table(tableName='t'") and "hidden" not in told
+        assert "'hive.sql.dbcp.password': '***'" in told and "s3://***@bucket/t" in told
+        assert len(handlers[method].audit(arguments(ttypes.Table("t", parameters=many)))) < 300_000
+    database = ttypes.Database("d", locationUri="s3://key:hidden@bucket/d", parameters=parameters)
+    assert "hidden" not in handlers["create_database"].audit(methods.create_database_args(database))
 
 
 @given(text=TEXTS)

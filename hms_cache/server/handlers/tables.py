@@ -10,7 +10,7 @@ from hms_cache.cache.encoded_tables import EncodedTables
 from hms_cache.clock import stored_s
 from hms_cache.metadata.names import name_pattern
 from hms_cache.metadata.object_names import DatabaseName
-from hms_cache.server.calls import Call, HandlerTable, one_moment
+from hms_cache.server.calls import Call, HandlerTable, audit_about, one_moment
 from hms_cache.server.handlers.names import (
     database_name,
     optional_database_name,
@@ -352,7 +352,7 @@ def _constraints(source: Any) -> SQLAllTableConstraints:
     return SQLAllTableConstraints(**{kind: getattr(source, kind) for kind in _KINDS_OF_CONSTRAINTS})
 
 
-@handlers.write("create_table_with_constraints", audit=lambda a: f"create_table: {a.tbl}")
+@handlers.write("create_table_with_constraints", audit=audit_about("create_table", lambda a: a.tbl))
 def create_table_with_constraints(call: Call, arguments: methods.create_table_with_constraints_args) -> None:
     _create(call, arguments.tbl, None, _constraints(arguments))
 
