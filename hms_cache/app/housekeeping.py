@@ -39,7 +39,7 @@ class Housekeeping:
         self._tokens = tokens
         self._name = f"{socket.gethostname()}-initiator"
         self._tasks = [BackgroundTask("hms-transactions", self._keep_transactions)]
-        if not math.isinf(settings.events.retention_s):
+        if not (math.isinf(settings.events.retention_s) and math.isinf(settings.events.marker_retention_s)):
             self._tasks.append(BackgroundTask("hms-retention", self._clean_events))
         if settings.workload.scheduled_queries and stores.auxiliary.scheduled_queries.is_available:
             self._tasks.append(BackgroundTask("hms-scheduled-queries", self._clean_scheduled_queries))
@@ -85,9 +85,15 @@ class Housekeeping:
     def _clean_events(self) -> float:
         events = self._settings.events
         try:
-            deleted = self._stores.event_cleaner.clean_events(events.retention_s, events.clean_batch_size)
-            if deleted:
-                _log.info("deleted %d events older than %g s", deleted, events.retention_s)
+            cleaner = self._stores.event_cleaner
+            if not math.isinf(events.retention_s):
+                deleted = cleaner.clean_events(events.retention_s, events.clean_batch_size)
+                if deleted:
+                    _log.info("deleted %d events older than %g s", deleted, events.retention_s)
+            if not math.isinf(events.marker_retention_s):
+                deleted = cleaner.clean_markers(events.marker_retention_s)
+                if deleted:
+                    _log.info("deleted %d markers on partitions older than %g s", deleted, events.marker_retention_s)
         except DatabaseUnavailable as error:
             _log.warning("no events are deleted while the database is away: %s", error)
         return events.clean_interval_s

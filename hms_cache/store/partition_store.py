@@ -177,7 +177,8 @@ class StoredPartitions(PartitionReads):
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
         """See `PartitionReads.is_partition_marked_for_event`."""
         return run_read(
-            self._context.database, lambda connection: is_partition_marked(connection, table, values, event_type)
+            self._context.database,
+            lambda connection: is_partition_marked(self._context, connection, table, values, event_type),
         )
 
     def _select(

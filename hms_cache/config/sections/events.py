@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import string
 from typing import Literal
 
 from pydantic import field_validator
@@ -22,6 +24,12 @@ def _from_time_to_live(text: str) -> str:
 def _from_most_events(text: str) -> str | None:
     """Zero and less are no limit in Hive, which deletes all in one transaction; here there always is one."""
     return None if text.strip().startswith("-") or text.strip() == "0" else text
+
+
+def _from_expiry_duration(text: str) -> str:
+    """Zero and less are Hive's default, with which its cleaner does not run."""
+    number = text.strip().rstrip(string.ascii_letters).rstrip()
+    return "inf" if number.startswith("-") or not number.strip("0") else text
 
 
 class EventSettings(Section):
@@ -62,8 +70,17 @@ class EventSettings(Section):
         gt=0,
     )
     """Events older than this are deleted; inf: never."""
+    marker_retention_s: Seconds = setting(
+        math.inf,
+        reason="Hive's default: markers are kept.",
+        site_keys=metastore_keys("event.expiry.duration"),
+        from_site=_from_expiry_duration,
+        gt=0,
+    )
+    """Markers on partitions (markPartitionForEvent) that are older than this count no more, and are deleted; inf:
+    never."""
     clean_interval_s: Seconds = hive_setting(7200.0, "event.db.listener.clean.interval", gt=0)
-    """Time between two runs that delete old events."""
+    """Time between two runs that delete old events and markers."""
     clean_batch_size: int = hive_setting(
         10_000, "event.db.clean.maxevents", from_site=_from_most_events, unit="events", ge=1
     )

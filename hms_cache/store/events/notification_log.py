@@ -35,7 +35,7 @@ from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.log_sessions import head_plan
 from hms_cache.store.engine.read_plans import Question, ask, carry_out, side_by_side
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
-from hms_cache.store.schema import AUX_TABLE, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
+from hms_cache.store.schema import AUX_TABLE, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, PARTITION_EVENTS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     NotificationEventRequest,
     NotificationEventResponse,
@@ -329,6 +329,12 @@ class EventCleaner:
             deleted += count
             if count < batch:
                 return deleted
+
+    def clean_markers(self, retention_s: float) -> int:
+        """Delete the markers on partitions that are older than this; how many. Raises DatabaseUnavailable."""
+        before_ms = (self._clock.epoch_s() - retention_s) * 1000
+        old = delete(PARTITION_EVENTS).where(before_ms >= PARTITION_EVENTS.c.EVENT_TIME)
+        return run_write(self._database, lambda transaction: transaction.connection.execute(old).rowcount)
 
 
 def _ensure_cleaner_row(transaction: WriteTransaction) -> None:

@@ -6,6 +6,7 @@ notification log tells of them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from sqlalchemy import Connection, insert, select
@@ -36,11 +37,14 @@ def mark_partition(
     )
 
 
-def is_partition_marked(connection: Connection, name: TableName, values: Mapping[str, str], event_type: int) -> bool:
-    """Whether there is such a marker."""
+def is_partition_marked(
+    context: StoreContext, connection: Connection, name: TableName, values: Mapping[str, str], event_type: int
+) -> bool:
+    """Whether there is such a marker, whose time is not over (`events.marker_retention_s`)."""
     row = _require(connection, name)
     text = _marker_text(row, values)
     events = PARTITION_EVENTS.c
+    retention_s = context.settings.events.marker_retention_s
     found = connection.execute(
         select(events.PARTITION_NAME).where(
             events.PARTITION_NAME == text,
@@ -48,6 +52,7 @@ def is_partition_marked(connection: Connection, name: TableName, values: Mapping
             events.DB_NAME == row.table.dbName,
             events.TBL_NAME == row.table.tableName,
             events.EVENT_TYPE == event_type,
+            events.EVENT_TIME > (0 if math.isinf(retention_s) else (context.clock.epoch_s() - retention_s) * 1000),
         )
     ).scalars()
     return text in found.all()

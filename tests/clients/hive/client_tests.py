@@ -22,7 +22,11 @@ PACKAGE = f"{METASTORE}.client"
 #: Each takes the place of a class of Hive's tests and names the running metastore in it.
 _SOURCES = tuple(
     Path(__file__).parent / "java" / Path(*package.split(".")) / f"{name}.java"
-    for package, name in ((PACKAGE, "MetaStoreFactoryForTests"), (METASTORE, "MetaStoreTestUtils"))
+    for package, name in (
+        (PACKAGE, "MetaStoreFactoryForTests"),
+        (METASTORE, "MetaStoreTestUtils"),
+        (f"{METASTORE}.txn", "TxnDbUtil"),
+    )
 )
 CLASS_TIMEOUT_S = 900
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sqlalchemy import insert, select
 
-from hms_cache.clock import SystemClock
+from hms_cache.clock import Clock, SystemClock
 from hms_cache.config import Settings
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.notifications.message_builder import MessageBuilder
@@ -42,16 +42,16 @@ class PartitionCatalog:
         settings: Settings | None = None,
         *,
         files: Literal["manage", "leave"] = "manage",
+        clock: Clock | None = None,
     ) -> None:
         self.database = database
         self.root = directory
-        clock = SystemClock()
         self.context = StoreContext(
             self.database,
             MessageBuilder(MessageFormat.JSON),
             Warehouse(WarehouseSettings(directory=str(directory), files=files)),
             settings or Settings(),
-            clock,
+            clock or SystemClock(),
         )
         self.reads = StoredPartitions(self.context)
         self.writes = PartitionWriter(self.context)

@@ -8,11 +8,14 @@ from unittest.mock import Mock
 import pytest
 from sqlalchemy import insert
 
+from hms_cache.config import Settings
+from hms_cache.config.sections.events import EventSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer, environment_options
 from hms_cache.store.contract.partitions import ByValues, PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
+from hms_cache.store.events.notification_log import EventCleaner
 from hms_cache.store.partitions import alterations
 from hms_cache.store.schema import (
     BUCKETING_COLS,
@@ -38,6 +41,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     SkewedInfo,
     UnknownTableException,
 )
+from tests.manual_clock import ManualClock
 from tests.store.partitions.catalog import PartitionCatalog, descriptor, partition
 
 T = ("hive", "d", "t")
@@ -463,6 +467,25 @@ def test_markers(filled: PartitionCatalog) -> None:
         filled.writes.mark_partition_for_event(TableName(*T), {"dt": "a"}, 1)
     with pytest.raises(InvalidPartitionException, match="No partition value found for partition column: hr"):
         filled.reads.is_partition_marked_for_event(TableName(*T), {"dt": "a", "x": "1"}, 1)
+
+
+def test_markers_whose_time_is_over_count_no_more(sqlite_database: Database, tmp_path: Path) -> None:
+    """As with `metastore.event.expiry.duration` of Hive, whose tests of 3.1 wait for it."""
+    clock = ManualClock()
+    settings = Settings(events=EventSettings(marker_retention_s=60))
+    catalog = PartitionCatalog(sqlite_database, tmp_path, settings, clock=clock)
+    catalog.create_table()
+    name, values = TableName(*T), {"dt": "a", "hr": "0"}
+    catalog.writes.mark_partition_for_event(name, values, 1)
+    clock.advance(59)
+    assert catalog.reads.is_partition_marked_for_event(name, values, 1)
+    clock.advance(2)
+    assert not catalog.reads.is_partition_marked_for_event(name, values, 1)
+    catalog.writes.mark_partition_for_event(name, values, 1)
+    cleaner = EventCleaner(sqlite_database, clock)
+    assert cleaner.clean_markers(60) == 1
+    assert cleaner.clean_markers(60) == 0
+    assert catalog.reads.is_partition_marked_for_event(name, values, 1)
 
 
 def test_dropping_takes_grants_and_statistics_along(filled: PartitionCatalog) -> None:
