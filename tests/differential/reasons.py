@@ -19,7 +19,10 @@ ECHO = "Java answers with the names as they were sent, ours as they are stored."
 EXTERNAL_DATA = "Ours never deletes files of external tables, unless the table says so (`external.table.purge`)."
 DATABASE_ERROR = "Java answers with its database's error; ours says what is wrong."
 MERGED = "Java merges, and answers that it did not."
-NO_SUCH_OBJECT = "Java says it granted what it did not: there is no such table."
+NO_SUCH_OBJECT = "Java says it granted what it did not: there is no such table or partition."
+ALL_OF_COLUMN = (
+    "Java lists nothing of all principals where it is asked for a column of a partition, or in upper case; ours does."
+)
 PREFIX = "Ours takes the catalog's prefix off database names in all requests."
 RESOURCES = "Java keeps the old resources of an altered function, whatever the new ones are."
 PROJECTION = "Ours answers what was asked for; Java adds a type and leaves out the catalog."
@@ -71,6 +74,16 @@ LOST_LOCATION = (
     " keeps the one that the table has."
 )
 TWO_SPELLINGS = "Java keeps two values of a setting that has two names; ours means one setting by both."
+
+UNCOUNTED = (
+    "Java claims that a partition's basic statistics are exact when it gets its first column statistics, though nobody"
+    " counted; ours does not."
+)
+SERDE_COMMENTS = (
+    "Java asks the class of the serde for columns, which knows no comments; ours answers those that are stored."
+)
+NAMED_TWICE = "Java counts a partition twice that is named twice, or extrapolates from it; ours counts it once."
+NO_PARTITION = "Java fails on a partition that does not exist; ours says that there is none."
 
 _ABSENT = re.compile(
     r"NullPointerException|because .* is null|is null$|Required field|Internal error|: null$|null pointer"

@@ -108,7 +108,7 @@ CASES: dict[str, dict[str, Any]] = {
         "parameters": {"avro.schema.literal": "none", "avro.schema.url": "URL"},
         "columns": COLUMNS,
     },
-    "neither": {"columns": STORED},
+    "neither": {"columns": [FieldSchema("old", "int", "")]},
     "another serde": {
         "serde": "org.apache.hadoop.hive.serde2.OpenCSVSerde",
         "parameters": {"avro.schema.literal": OTHER},

@@ -21,7 +21,8 @@ def create_dataconnector_req(call: Call, arguments: methods.create_dataconnector
 
 def _create(call: Call, connector: DataConnector) -> None:
     """A connector without an owner is its creator's."""
-    connector.ownerName = connector.ownerName or call.session.user
+    if connector.ownerName is None:
+        connector.ownerName = call.session.user
     call.stores.auxiliary.data_connectors.create(connector)
 
 

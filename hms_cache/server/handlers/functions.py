@@ -14,6 +14,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Function,
     GetAllFunctionsResponse,
     GetFunctionsResponse,
+    InvalidObjectException,
     MetaException,
 )
 
@@ -25,10 +26,10 @@ def get_function(call: Call, arguments: methods.get_function_args) -> Function:
     return call.stores.reads.functions.get_function(_named(arguments.dbName, arguments.funcName))
 
 
-def _named(database: str | None, function: str | None, catalog: str | None = None) -> FunctionName:
+def _named(database: str | None, function: str | None) -> FunctionName:
     if function is None:
         raise MetaException("Database and function name cannot be null.")
-    return FunctionName(*database_name(database, catalog), normalize_identifier(function))
+    return FunctionName(*database_name(database), normalize_identifier(function))
 
 
 @handlers.read("get_functions", about=lambda a: f"db={a.dbName} pat={a.pattern}")
@@ -55,6 +56,8 @@ def get_all_functions(call: Call, arguments: methods.get_all_functions_args) -> 
 def create_function(call: Call, arguments: methods.create_function_args) -> None:
     function: Function = arguments.func
     function.catName, function.dbName = database_name(function.dbName, function.catName)
+    if function.ownerName is None:
+        function.ownerName = call.session.user
     if not function.createTime:
         function.createTime = stored_s(time.time())
     call.stores.writes.functions.create_function(function)
@@ -67,7 +70,9 @@ def alter_function(call: Call, arguments: methods.alter_function_args) -> None:
         raise MetaException("Function cannot be null.")
     if function.dbName is None:
         raise MetaException("Database name in Function cannot be null.")
-    name = _named(arguments.dbName, arguments.funcName, function.catName)
+    name = _named(arguments.dbName, arguments.funcName)
+    if database_name(function.dbName, function.catName or name.catalog).catalog != name.catalog:
+        raise InvalidObjectException("You cannot move a function between catalogs")
     function.catName, function.dbName = database_name(function.dbName, name.catalog)
     call.stores.writes.functions.alter_function(name, function)
 

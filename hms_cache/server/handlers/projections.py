@@ -99,12 +99,15 @@ _MULTI_VALUED = frozenset(
 def project_tables(tables: list[Table], specification: Any) -> list[Table]:
     """Tables by GetTablesRequest.projectionSpec; none asked means all fields.
 
-    Raises MetaException for a field that is none, InvalidOperationException for patterns of parameters, which Hive
-    takes for partitions only.
+    Patterns of parameters are for partitions only: beside a list of fields Hive passes over them, without one it
+    refuses them.
+
+    Raises MetaException for a field that is none, InvalidOperationException for such patterns.
     """
     if specification is None:
         return tables
-    if specification.includeParamKeyPattern or specification.excludeParamKeyPattern:
+    patterns = (specification.includeParamKeyPattern, specification.excludeParamKeyPattern)
+    if specification.fieldList is None and patterns != (None, None):
         raise InvalidOperationException("Include and Exclude Param key are not supported.")
     fields = list(specification.fieldList or ())
     unknown = sorted(set(fields) - _SINGLE_VALUED - _MULTI_VALUED)

@@ -10,6 +10,7 @@ from hms_cache.metadata.partition_names import parse_partition_name
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import requested_table, table_name, version, writer
 from hms_cache.server.handlers.partitions import positional
+from hms_cache.store.contract.environment import ANY_WRITER, Writer
 from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -89,7 +90,7 @@ def _existing(work: Callable[[], None], name: TableName) -> bool:
         work()
     except NoSuchObjectException as error:
         if (error.message or "").endswith("table not found"):
-            raise InvalidObjectException(f"{name.database}.{name.table} table not found") from error
+            raise InvalidObjectException(f"{name.catalog}.{name.database}.{name.table} table not found") from error
         raise
     return True
 
@@ -179,20 +180,25 @@ def update_table_column_statistics(call: Call, arguments: methods.update_table_c
 
 @handlers.write("update_partition_column_statistics")
 def update_partition_column_statistics(call: Call, arguments: methods.update_partition_column_statistics_args) -> bool:
-    name = _described(arguments.stats_obj)
-    if not parse_partition_name(_required(arguments.stats_obj.statsDesc.partName, "Partition")):
-        raise MetaException(f"Partition name is invalid. {arguments.stats_obj.statsDesc.partName}")
-    return _existing(
-        lambda: call.stores.writes.statistics.update_partition_column_statistics([arguments.stats_obj]), name
-    )
+    return _update_partition(call, arguments.stats_obj, ANY_WRITER)
 
 
-def _set(call: Call, request: SetPartitionsStatsRequest) -> bool:
+def _update_partition(call: Call, statistics: ColumnStatistics, of: Writer) -> bool:
+    name = _described(statistics)
+    if not parse_partition_name(_required(statistics.statsDesc.partName, "Partition")):
+        raise MetaException(f"Partition name is invalid. {statistics.statsDesc.partName}")
+    work = call.stores.writes.statistics.update_partition_column_statistics
+    return _existing(lambda: work([statistics], writer=of), name)
+
+
+@handlers.write("set_aggr_stats_for", audit=lambda a: "set_aggr_stats_for")
+def set_aggr_stats_for(call: Call, arguments: methods.set_aggr_stats_for_args) -> bool:
     """One table's statistics, or those of partitions of one table; merged into the stored ones when asked.
 
     They are stored for the engine that they name themselves, whatever the request's own field says
     (`ObjectStore.updateTableColumnStatistics`).
     """
+    request = arguments.request
     statistics = list(request.colStats or ())
     if not statistics:
         return True
@@ -208,27 +214,37 @@ def _set(call: Call, request: SetPartitionsStatsRequest) -> bool:
             )
         call.stores.writes.statistics.update_table_column_statistics(statistics[0], writer=writer(request))
     else:
-        call.stores.writes.statistics.update_partition_column_statistics(statistics, writer=writer(request))
+        work = call.stores.writes.statistics.update_partition_column_statistics
+        _existing(lambda: work(statistics, writer=writer(request)), names.pop())
     return True
 
 
-@handlers.write("set_aggr_stats_for", audit=lambda a: "set_aggr_stats_for")
-def set_aggr_stats_for(call: Call, arguments: methods.set_aggr_stats_for_args) -> bool:
-    return _set(call, arguments.request)
-
-
-@handlers.write("update_table_column_statistics_req", "update_partition_column_statistics_req")
-def update_column_statistics_req(
-    call: Call,
-    arguments: methods.update_table_column_statistics_req_args | methods.update_partition_column_statistics_req_args,
-) -> SetPartitionsStatsResponse:
-    """One element, which replaces what is stored; only `set_aggr_stats_for` merges (`HMSHandler`, Hive 4.0)."""
-    request = arguments.req
+def _only(request: SetPartitionsStatsRequest) -> ColumnStatistics:
+    """The one element, which replaces what is stored; only `set_aggr_stats_for` merges (`HMSHandler`, Hive 4.0)."""
     if len(request.colStats or ()) != 1:
         raise InvalidInputException("Only one stats object expected")
     if request.needMerge:
         raise InvalidInputException("Merge is not supported for non-aggregate stats")
-    return SetPartitionsStatsResponse(result=_set(call, request))
+    only: ColumnStatistics = request.colStats[0]
+    return only
+
+
+@handlers.write("update_table_column_statistics_req")
+def update_table_column_statistics_req(
+    call: Call, arguments: methods.update_table_column_statistics_req_args
+) -> SetPartitionsStatsResponse:
+    statistics = _only(arguments.req)
+    _described(statistics)
+    call.stores.writes.statistics.update_table_column_statistics(statistics, writer=writer(arguments.req))
+    return SetPartitionsStatsResponse(result=True)
+
+
+@handlers.write("update_partition_column_statistics_req")
+def update_partition_column_statistics_req(
+    call: Call, arguments: methods.update_partition_column_statistics_req_args
+) -> SetPartitionsStatsResponse:
+    statistics = _only(arguments.req)
+    return SetPartitionsStatsResponse(result=_update_partition(call, statistics, writer(arguments.req)))
 
 
 @handlers.write("delete_table_column_statistics")

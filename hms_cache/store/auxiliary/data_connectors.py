@@ -43,7 +43,7 @@ class DataConnectors(PartOfStore):
             "TYPE": connector.type,
             "URL": connector.url,
             "COMMENT": connector.description,
-            "OWNER_NAME": connector.ownerName or self._context.server_user,
+            "OWNER_NAME": self._context.server_user if connector.ownerName is None else connector.ownerName,
             "OWNER_TYPE": _owner_type(connector),
             "CREATE_TIME": self._context.now_s(),
         }

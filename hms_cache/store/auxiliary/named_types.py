@@ -31,9 +31,13 @@ class NamedTypes(PartOfStore):
     """Reads and writes of types. Thread-safe; each method is one transaction."""
 
     def create(self, new: Type) -> None:
-        """:raises InvalidObjectException: a bad name. :raises AlreadyExistsException: it exists."""
+        """:raises InvalidObjectException: a bad name, or two fields of one name.
+        :raises AlreadyExistsException: it exists."""
         if not is_valid_name(new.name, special_characters=False):
             raise InvalidObjectException("Invalid type name")
+        names = [field.name for field in new.fields or ()]
+        if len(set(names)) != len(names):
+            raise InvalidObjectException("Invalid type: it has two fields of one name")
 
         def work(transaction: WriteTransaction) -> None:
             connection = transaction.connection

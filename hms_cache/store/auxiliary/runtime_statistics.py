@@ -146,8 +146,6 @@ class RuntimeStatistics(PartOfStore):
                     "RM_DUMP_EXECUTION_ID": one.dumpExecutionId,
                     "RM_START_TIME": self._context.now_s(),
                 }
-                # Said even when it is absent: the column has a default of its own, which Hive does not use.
-                values |= features.writable(table, {"MESSAGE_FORMAT": one.messageFormat})
                 try:
                     connection.execute(insert(table).values(values))
                 except IntegrityError as error:
@@ -203,7 +201,9 @@ class RuntimeStatistics(PartOfStore):
 
 
 def _metric_values(metric: ReplicationMetrics) -> dict[str, Any]:
-    values: dict[str, Any] = {}
+    # Said even when it is absent: the column has a default of its own, which Hive does not use, and what is stored
+    # already may be of another format than the text that replaces it.
+    values: dict[str, Any] = {"MESSAGE_FORMAT": metric.messageFormat}
     if metric.metadata:
         if len(metric.metadata) > _LONGEST_METADATA:
             values["RM_PROGRESS"] = f"RM_Metadata limit exceeded to {len(metric.metadata)}"
@@ -213,6 +213,4 @@ def _metric_values(metric: ReplicationMetrics) -> dict[str, Any]:
         is_long = len(metric.progress) > _LONGEST_PROGRESS
         note = f"RM_Progress limit exceeded to {len(metric.progress)}"
         values["RM_PROGRESS"] = note if is_long else metric.progress
-    if metric.messageFormat is not None:
-        values["MESSAGE_FORMAT"] = metric.messageFormat
     return values

@@ -75,9 +75,12 @@ class ScheduledQueries:
         return self._database.features.has(SCHEDULED_QUERIES)
 
     def create(self, query: ScheduledQuery) -> None:
-        """:raises AlreadyExistsException: its name is taken. :raises InvalidInputException: no such schedule."""
+        """:raises AlreadyExistsException: its name is taken.
+        :raises InvalidInputException: no such schedule, or no name: no client could read what is due then."""
         next_s = self._next_execution_s(query.schedule)
         key = query.scheduleKey
+        if key is None or key.scheduleName is None or key.clusterNamespace is None:
+            raise InvalidInputException("A scheduled query needs a name and a namespace")
 
         def work(transaction: WriteTransaction) -> None:
             query_id = transaction.id("MScheduledQuery")

@@ -40,6 +40,8 @@ _ORDER_ITEM = re.compile(r'\s*+"?(?:CC_)?(?P<column>[A-Za-z_]+)"?\s*+(?P<directi
 def show_compactions(connection: Connection, request: ShowCompactRequest) -> ShowCompactResponse:
     """Compactions that meet all given conditions, in the order asked for, else the latest activity first.
 
+    An empty text is a condition that none meets, as in Hive.
+
     Raises MetaException for an order by something that is no column of the list.
     """
     queue, history = COMPACTION_QUEUE.c, COMPLETED_COMPACTIONS.c
@@ -53,17 +55,17 @@ def show_compactions(connection: Connection, request: ShowCompactRequest) -> Sho
     query = select(found)
     if request.id:
         query = query.where(found.c.ID == request.id)
-    if request.dbName:
+    if request.dbName is not None:
         query = query.where(found.c.DATABASE == plain_database(request.dbName))
-    if request.tbName:
+    if request.tbName is not None:
         query = query.where(found.c.TABLE == plain_table(request.tbName))
-    if request.partName:
+    if request.partName is not None:
         query = query.where(same_text(found.c.PARTITION, plain_partition(request.partName)))
-    if request.state:
+    if request.state is not None:
         query = query.where(same_text(found.c.STATE, _state_code(request.state)))
     if request.type is not None:
         query = query.where(found.c.TYPE == code_of_type(request.type))
-    if request.poolName:
+    if request.poolName is not None:
         pool = found.c.POOL_NAME
         query = query.where(same_text(pool, None if request.poolName == DEFAULT_POOL else request.poolName))
     columns = _columns_of(request.order)

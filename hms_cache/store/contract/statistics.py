@@ -69,7 +69,10 @@ class StatisticsWrites(ABC):
     def delete_table_column_statistics(
         self, table: TableName, columns: Sequence[str] = (), *, engine: str = "hive"
     ) -> None:
-        """Deletes statistics of these columns, of all when none is named. Raises NoSuchObjectException."""
+        """Deletes statistics of these columns. Raises NoSuchObjectException where there is none of them.
+
+        Without columns it deletes all that there are; where there are none, nothing happens, as in Hive.
+        """
 
     @abstractmethod
     def delete_partition_column_statistics(

@@ -103,7 +103,8 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
     def create_function(self, function: Function) -> None:
         new = copy.deepcopy(function)
         _check(new)
-        new.ownerName = new.ownerName or self._context.server_user
+        if new.ownerName is None:
+            new.ownerName = self._context.server_user
         new.createTime = self._context.now_s()
 
         def create(transaction: WriteTransaction) -> None:

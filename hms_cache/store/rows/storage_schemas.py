@@ -34,6 +34,7 @@ class StorageSchemas:
 
         Those of an Avro table with `avro.schema.literal` or `avro.schema.url` are the schema's: what is stored beside
         is what they were when the table was created. A url is read at every call, as Hive does: the file may change.
+        Columns of an Avro table without a schema have a comment, an empty one where none is stored, as in Hive.
         Other serdes that are not among `catalog.serdes_using_metastore_for_schema` may have a schema of their
         own, which only their Java class knows; the stored columns are answered.
 
@@ -49,6 +50,7 @@ class StorageSchemas:
                 text, is_of_file = self._avro_schema(table)
                 if text is not None:
                     return _columns(text), is_of_file
+                return [FieldSchema(one.name, one.type, one.comment or "") for one in descriptor.cols or []], False
         return list((descriptor.cols if descriptor is not None else None) or []), False
 
     def _avro_schema(self, table: Table) -> tuple[str | None, bool]:

@@ -6,7 +6,7 @@ principal, privilege and grantor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
@@ -32,6 +32,7 @@ from hms_cache.store.security.privilege_levels import (
     DATABASE,
     GLOBAL,
     LEVELS,
+    PARTITION,
     TABLE,
     TABLE_COLUMN,
     Level,
@@ -64,24 +65,31 @@ class Privileges(PartOfStore):
     ) -> PrincipalPrivilegeSet:
         """What a user, its groups and the roles of both were granted on an object, by principal.
 
-        Global privileges are those of the user and the groups alone. An object that does not exist has no grants.
+        Global privileges are those of the user and the groups alone: with their principals where there are any, the
+        groups' also where there are none. An object that does not exist has no grants, nor has a partition without
+        values.
         """
 
         def read(connection: Connection) -> PrincipalPrivilegeSet:
             level = level_of(reference)
-            target = find_target(connection, reference) if features_of(connection).has(level.table) else None
+            is_named = level is not PARTITION or bool(reference.partValues)
+            is_known = is_named and features_of(connection).has(level.table)
+            target = find_target(connection, reference) if is_known else None
             roles = [] if level is GLOBAL else roles_of(connection, Grantee(user, tuple(groups)))
             found: dict[tuple[str, str], list[PrivilegeGrantInfo]] = {}
             for grant in [] if target is None else _read(connection, level, _on(target)):
                 found.setdefault((type_name(grant.principalType), grant.principalName), []).append(grant.grantInfo)
 
-            def of(kind: str, names: Iterable[str]) -> dict[str, list[PrivilegeGrantInfo]] | None:
+            def of(kind: str, names: Collection[str]) -> dict[str, list[PrivilegeGrantInfo]] | None:
                 granted = {name: found.get((kind, name), []) for name in names}
                 if level is GLOBAL:
                     granted = {name: infos for name, infos in granted.items() if infos}
+                    if names and kind == "GROUP":
+                        return granted
                 return granted or None
 
-            return PrincipalPrivilegeSet(of("USER", [user] if user else []), of("GROUP", groups), of("ROLE", roles))
+            users = [] if user is None else [user]
+            return PrincipalPrivilegeSet(of("USER", users), of("GROUP", groups), of("ROLE", roles))
 
         return run_read(self._database, read)
 
@@ -269,10 +277,13 @@ def _on(target: Target) -> Any:
 
 
 def _of_principal(principal: str | None, principal_type: int | None) -> Any:
-    """The condition that a grant is to this principal; anybody's grants if name or type is open."""
+    """The condition that a grant is to this principal; anybody's grants without a name.
+
+    Raises MetaException for a name without its type: all grants would be more than was asked for.
+    """
 
     def conditions(level: Level) -> list[ColumnElement[bool]]:
-        if principal is None or principal_type is None:
+        if principal is None:
             return []
         kind = type_name(principal_type)
         return [same_text(level.table.c.PRINCIPAL_NAME, principal), level.table.c.PRINCIPAL_TYPE == kind]

@@ -224,10 +224,10 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
 
         def drop(transaction: WriteTransaction) -> None:
             row = _deletable(transaction.connection, table)
-            if not self._delete_of_table(transaction, row, doomed, engine or DEFAULT_ENGINE):
+            if not self._delete_of_table(transaction, row, doomed, engine or DEFAULT_ENGINE) and doomed:
                 raise NoSuchObjectException(
                     f"Column stats doesn't exist for db={row.table.dbName} table={row.table.tableName}"
-                    + (f" col={', '.join(doomed)}" if doomed else "")
+                    f" col={', '.join(doomed)}"
                 )
 
         run_write(self._database, drop)
@@ -262,11 +262,10 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
                     raise NoSuchObjectException(f"Partition {name} for which stats deletion is requested doesn't exist")
             had = self._delete_of_partitions(transaction, row, found, doomed, engine or DEFAULT_ENGINE)
             table_name = qualified(row.table.catName, row.table.dbName, row.table.tableName)
-            for name, part_id in part_ids.items():
+            for name, part_id in part_ids.items() if doomed else ():
                 if part_id not in had:
                     raise NoSuchObjectException(
-                        f"Column stats doesn't exist for table={table_name} partition={name}"
-                        + (f" col={', '.join(doomed)}" if doomed else "")
+                        f"Column stats doesn't exist for table={table_name} partition={name} col={', '.join(doomed)}"
                     )
 
         if names:

@@ -23,11 +23,16 @@ def target_txn_ids(connection: Connection, policy: str, source_ids: Sequence[int
 
 
 def map_txns(connection: Connection, policy: str, source_ids: Sequence[int], target_ids: Sequence[int]) -> None:
-    """Remember which of our transactions stand for the source's. Raises MetaException when their numbers differ."""
+    """Remember which of our transactions stand for the source's.
+
+    Raises MetaException when their numbers differ, or when one of the source's is named twice.
+    """
     if len(source_ids) != len(target_ids):
         raise MetaException(
             f"target txn id number {len(target_ids)} is not matching with source txn id number {len(source_ids)}"
         )
+    if len(set(source_ids)) != len(source_ids):
+        raise MetaException("source txn ids are named twice")
     connection.execute(
         insert(REPL_TXN_MAP),
         [

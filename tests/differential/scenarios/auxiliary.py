@@ -83,6 +83,7 @@ CONNECTORS = Scenario.of(
     create_connector(connector("PG")),
     create_connector(connector("Upper", ownerType=2, parameters=None, description=None)),
     create_connector(connector("plain", ownerName=None, ownerType=None, parameters={})),
+    create_connector(connector("nobodys", ownerName="")),
     create_connector(connector("bad name!")),
     create_connector(connector("")),
     create_connector(connector(None)),
@@ -90,7 +91,7 @@ CONNECTORS = Scenario.of(
     create_connector(connector("urlless", url=None), differs=DATABASE_ERROR),
     create_connector(connector("unknown", type="unknown")),
     create_connector(None),
-    [get_connector(name) for name in ("pg", "PG", "upper", "UPPER", "plain", "unknown", "none", "", None)],
+    [get_connector(name) for name in ("pg", "PG", "upper", "UPPER", "plain", "nobodys", "unknown", "none", "", None)],
     CONNECTOR_NAMES,
     alter_connector("pg", connector(url="jdbc:postgresql://other/db", parameters={"x": "y"}, description="new")),
     get_connector("pg"),
@@ -174,6 +175,7 @@ TYPES = Scenario.of(
     call("create_type", named("listed", type1="int", fields=[])),
     call("create_type", named("mapped", type1="string", type2="int", fields=[])),
     call("create_type", named("fieldless", fields=None)),
+    call("create_type", named("twice", fields=columns("a:int", "b:int", "a:string")), differs=DATABASE_ERROR),
     call("create_type", named("bad name!")),
     call("create_type", named("")),
     call("create_type", named(None)),
@@ -305,6 +307,16 @@ REPORTS = Scenario.of(
     get_metrics(1),
     metrics(1, metadata=None, progress=None, messageFormat="f"),
     get_metrics(1),
+    [
+        step
+        for fields in (
+            {"progress": "none"},
+            {"messageFormat": "g"},
+            {"metadata": None, "progress": None},
+            {"messageFormat": ""},
+        )
+        for step in (metrics(1, messageFormat="f"), metrics(1, **fields), get_metrics(1))
+    ],
     metrics(2, metadata="x" * 4001),
     metrics(3, progress="y" * 10001, messageFormat="gzip"),
     metrics(4, policy="q"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Catalog,
+    CreateCatalogRequest,
     Function,
     FunctionType,
     GetFunctionsRequest,
@@ -14,7 +16,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from tests.differential.comparison import Scenario, call
 from tests.differential.objects import database
-from tests.differential.reasons import RESOURCES
+from tests.differential.reasons import PREFIX, RESOURCES
 
 
 def function(name: str | None = "f", **fields: Any) -> Function:
@@ -109,4 +111,32 @@ FUNCTIONS = Scenario.of(
     call("get_functions", "d", "*", is_ordered=False),
 )
 
-SCENARIOS = [FUNCTIONS]
+OWNERS = Scenario.of(
+    "owners and catalogs",
+    call("create_catalog", CreateCatalogRequest(Catalog("c", None, "{warehouse}/managed/c"))),
+    call("create_database", database("d")),
+    call("create_database", database("d", catalogName="c")),
+    [
+        step
+        for number, owner in enumerate((None, "", "x"))
+        for step in (
+            call("create_function", function(f"owned{number}", ownerName=owner)),
+            call("get_function", "d", f"owned{number}"),
+        )
+    ],
+    call("create_function", function("every", resourceUris=[ResourceUri(kind, "hdfs:///x") for kind in (1, 2, 3)])),
+    call("get_function", "d", "EVERY"),
+    call("create_function", function("In", catName="C")),
+    [call("get_function", name, "iN") for name in ("@c#d", "@C#D", "d", "@none#d")],
+    call("alter_function", "@c#d", "IN", function("in", catName="c", className="new")),
+    call("get_function", "@c#d", "in"),
+    call("alter_function", "@c#d", "in", function("in")),
+    call("alter_function", "@c#d", "in", function("renamed", catName="c")),
+    call("get_functions", "@c#d", "*"),
+    call("create_function", function("p", dbName="@c#d", catName=None), differs=PREFIX),
+    call("drop_function", "@c#d", "P", differs=PREFIX),
+    call("drop_function", "@C#D", "RENAMED"),
+    call("get_functions", "@c#d", "*"),
+)
+
+SCENARIOS = [FUNCTIONS, OWNERS]

@@ -20,7 +20,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from tests.differential.comparison import Call, Scenario, call
 from tests.differential.objects import database, partition, table
-from tests.differential.reasons import NO_SUCH_OBJECT
+from tests.differential.reasons import ALL_OF_COLUMN, ECHO, NO_SUCH_OBJECT
 
 USER, ROLE, GROUP = PrincipalType.USER, PrincipalType.ROLE, PrincipalType.GROUP
 
@@ -94,6 +94,42 @@ PRIVILEGES = Scenario.of(
 )
 
 
+UPPER = HiveObjectRef(HiveObjectType.TABLE, "D", "T")
+UPPER_COLUMN = HiveObjectRef(HiveObjectType.COLUMN, "D", "T", None, "A")
+OF_PARTITION = HiveObjectRef(HiveObjectType.COLUMN, "d", "p", ["1"], "a")
+WITHOUT_VALUES = [HiveObjectRef(HiveObjectType.PARTITION, "d", "p", values) for values in (None, [], [""])]
+NO_PARTITION = HiveObjectRef(HiveObjectType.PARTITION, "d", "p", ["9"])
+ANYONES = ((None, None), (None, USER))
+
+PLACES = Scenario.of(
+    "places of privileges",
+    call("create_database", database("d")),
+    call("create_table", table("t")),
+    call("create_table", table("p", keys=("k:string",), parameters={"PARTITION_LEVEL_PRIVILEGE": "TRUE"})),
+    call("add_partition", partition("1")),
+    [grant(where) for where in (TABLE, COLUMN, PARTITION, OF_PARTITION)],
+    [grant(where, "INSERT", "grp", GROUP) for where in (TABLE, COLUMN, PARTITION, OF_PARTITION)],
+    call("grant_privileges", bag(NO_PARTITION), differs=NO_SUCH_OBJECT),
+    call(
+        "grant_privileges",
+        bag(HiveObjectRef(HiveObjectType.COLUMN, "d", "p", ["9"], "a")),
+        differs=NO_SUCH_OBJECT,
+    ),
+    grant(HiveObjectRef(HiveObjectType.COLUMN, "d", "t", None, "none"), who="v"),
+    [
+        call("get_privilege_set", where, who, groups, is_ordered=False)
+        for where in (TABLE, GLOBAL, PARTITION, OF_PARTITION, NO_PARTITION, *WITHOUT_VALUES)
+        for who, groups in (("u", ["grp", "none"]), ("u", []), (None, ["grp"]), ("", [""]), ("none", ["none"]))
+    ],
+    [listed(who, kind, where) for where in (TABLE, COLUMN, PARTITION) for who, kind in ANYONES],
+    [listed("u", kind, TABLE) for kind in (None, 0, 99)],
+    [call("list_privileges", *one, OF_PARTITION, is_ordered=False, differs=ALL_OF_COLUMN) for one in ANYONES],
+    [call("list_privileges", *one, UPPER_COLUMN, is_ordered=False, differs=ALL_OF_COLUMN) for one in ANYONES],
+    [call("list_privileges", "u", USER, where, is_ordered=False, differs=ECHO) for where in (UPPER, UPPER_COLUMN)],
+    [listed(None, None, where) for where in (UPPER, NO_PARTITION, GLOBAL, None)],
+)
+
+
 def role_grant(kind: int, who: str = "u", role: str = "r", option: bool = False, principal: int = USER) -> Call:
     request = GrantRevokeRoleRequest(kind, role, who, principal, "g", USER, option)
     return call("grant_revoke_role", request)
@@ -139,4 +175,4 @@ ROLES = Scenario.of(
     call("get_role_names", is_ordered=False),
 )
 
-SCENARIOS = [PRIVILEGES, ROLES]
+SCENARIOS = [PRIVILEGES, PLACES, ROLES]

@@ -16,6 +16,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Decimal,
     DecimalColumnStatsData,
     DoubleColumnStatsData,
+    GetPartitionsByNamesRequest,
     LongColumnStatsData,
     PartitionsStatsRequest,
     SetPartitionsStatsRequest,
@@ -26,7 +27,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from tests.differential.comparison import Call, Scenario, call
 from tests.differential.objects import database, descriptor, partition, table
-from tests.differential.reasons import MERGED
+from tests.differential.reasons import MERGED, NAMED_TWICE, NO_PARTITION, UNCOUNTED
 
 TYPES = {
     "i": ("int", ColumnStatisticsData(longStats=LongColumnStatsData(1, 9, 2, 5))),
@@ -142,7 +143,12 @@ P1, P2 = "k=1", "k=2"
 
 
 def partition_request(
-    names: list[str] | None, parts: list[str] | None, method: str = "get_partitions_statistics_req", **fields: Any
+    names: list[str] | None,
+    parts: list[str] | None,
+    method: str = "get_partitions_statistics_req",
+    *,
+    differs: str = "",
+    **fields: Any,
 ) -> Call:
     given = {
         "dbName": "d",
@@ -153,7 +159,7 @@ def partition_request(
         "engine": "hive",
         **fields,
     }
-    return call(method, PartitionsStatsRequest(**given), is_ordered=False)
+    return call(method, PartitionsStatsRequest(**given), is_ordered=False, differs=differs)
 
 
 def both(names: list[str] | None, parts: list[str] | None, **fields: Any) -> list[Call]:
@@ -247,4 +253,64 @@ OF_PARTITIONS = Scenario.of(
     both(NAMES, [P1, P2]),
 )
 
-SCENARIOS = [OF_TABLE, OF_PARTITIONS]
+
+def setting(
+    method: str, part: str | None, *, of: str = "p", place: str = "d", is_merged: bool = False, differs: str = ""
+) -> Call:
+    description = ColumnStatisticsDesc(part is None, place, of, part)
+    statistics = ColumnStatistics(description, of_columns(["i"], 3), engine="hive")
+    request = SetPartitionsStatsRequest([statistics], needMerge=is_merged, engine="hive")
+    return call(method, request, differs=differs)
+
+
+AGGREGATES, ONE_TABLE, ONE_PARTITION = (
+    "set_aggr_stats_for",
+    "update_table_column_statistics_req",
+    "update_partition_column_statistics_req",
+)
+CLAIMS = call("get_partitions_by_names_req", GetPartitionsByNamesRequest("d", "p", [P2]), differs=UNCOUNTED)
+
+ABSENT = Scenario.of(
+    "absent and repeated",
+    call("create_database", database("d")),
+    call("create_table", table("p", keys=("k:string",), sd=descriptor(*COLUMNS))),
+    call("create_table", table("t", sd=descriptor(*COLUMNS))),
+    [call("add_partition", partition(value, sd=descriptor(*COLUMNS))) for value in ("1", "2", "3")],
+    [
+        setting(method, part, **where)
+        for method in (AGGREGATES, ONE_TABLE, ONE_PARTITION)
+        for part in ((P1,) if method == ONE_PARTITION else (None, P1))
+        for where in ({"of": "none"}, {"place": "none"})
+    ],
+    setting(AGGREGATES, "k=9", differs=NO_PARTITION),
+    setting(AGGREGATES, P1, of="t", differs=NO_PARTITION),
+    [setting(ONE_TABLE, part) for part in ("k=9", "nonsense", P1)],
+    table_request(["i"], tblName="p"),
+    partition_request(["i"], [P1]),
+    [setting(ONE_PARTITION, part) for part in (None, "k=9", P1)],
+    partition_request(["i"], [P1]),
+    setting(AGGREGATES, P2),
+    CLAIMS,
+    both(["i"], [P1, P1]),
+    partition_request(["i"], [P1, P2, P2]),
+    [
+        partition_request(["i"], names, "get_aggr_stats_for", differs=NAMED_TWICE)
+        for names in ([P1, P2, P2], [P1, P1, P2, "k=9"])
+    ],
+    [
+        step
+        for engine in ("impala", "hive")
+        for step in (
+            call("delete_table_column_statistics", "d", "t", None, engine),
+            call("delete_table_column_statistics", "d", "none", None, engine),
+            call("delete_partition_column_statistics", "d", "p", P1, None, engine),
+            call("delete_partition_column_statistics", "d", "p", P1, "i", engine),
+            call("delete_partition_column_statistics", "d", "p", "k=3", None, engine),
+            call("delete_partition_column_statistics", "d", "p", "k=9", None, engine),
+            call("delete_partition_column_statistics", "d", "p", P1, None, engine),
+        )
+    ],
+    partition_request(["i"], [P1, P2]),
+)
+
+SCENARIOS = [OF_TABLE, OF_PARTITIONS, ABSENT]

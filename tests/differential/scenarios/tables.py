@@ -20,11 +20,19 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetTableRequest,
     GetTablesExtRequest,
     GetTablesRequest,
+    SerDeInfo,
     TruncateTableRequest,
 )
 from tests.differential.comparison import Call, Scenario, call
 from tests.differential.objects import SORTED_AND_BUCKETED, columns, database, descriptor, partition, table, view
-from tests.differential.reasons import DATABASE_ERROR, EXTERNAL_DATA, NULL_PATTERNS, PROJECTION
+from tests.differential.reasons import (
+    DATABASE_ERROR,
+    EMPTY_CATALOG,
+    EXTERNAL_DATA,
+    NULL_PATTERNS,
+    PROJECTION,
+    SERDE_COMMENTS,
+)
 
 
 def get_table(database_name: str | None, name: str | None, **expectations: Any) -> Call:
@@ -119,6 +127,11 @@ READ = Scenario.of(
     by_names(tblNames=None, tablesPattern="t*"),
     by_names(tblNames=None, tablesPattern="*"),
     by_names(tblNames=["t"], projectionSpec=GetProjectionsSpec(fieldList=["tableName", "dbName"]), differs=PROJECTION),
+    [
+        by_names(tblNames=["t"], projectionSpec=GetProjectionsSpec(fields, *patterns), differs=differs)
+        for fields, differs in ((None, ""), ([], ""), (["parameters"], ""), (["none"], ""), (["tableName"], PROJECTION))
+        for patterns in (("", ""), ("a%", None), (None, "a%"), ("a%", "b%"))
+    ],
     by_names(dbName=None),
     by_names(dbName=""),
     [
@@ -502,4 +515,49 @@ def _measured() -> Iterator[Call]:
 
 MEASURED = Scenario.of("files counted", _measured())
 
-SCENARIOS = [READ, CREATE, ALTER, MEASURED, DROP]
+
+def of_serde(name: str, library: str | None, *, differs: str = "", **parameters: str) -> list[Call]:
+    """A table of this serde, and its columns, two without a comment."""
+    cols = ("a:int:first", "b:string", "m:map<string,array<int>>")
+    sd = descriptor(*cols, serdeInfo=SerDeInfo("s", library, {"field.delim": ",", **parameters}))
+    return [
+        call("create_table", table(name, sd=sd, keys=("k:string:key",))),
+        call("get_fields", "d", name, differs=differs),
+        call("get_schema", "D", name.upper(), differs=differs),
+        call("get_fields_req", GetFieldsRequest("hive", "d", name), differs=differs),
+        call("get_schema_req", GetSchemaRequest(dbName="d", tblName=name), differs=differs),
+        call("get_fields_req", GetFieldsRequest("", "d", name), differs=EMPTY_CATALOG),
+        call("get_schema_req", GetSchemaRequest("", "d", name), differs=EMPTY_CATALOG),
+    ]
+
+
+_AVRO = "org.apache.hadoop.hive.serde2.avro.AvroSerDe"
+_AVRO_SCHEMA = (
+    '{"type": "record", "name": "r", "fields": [{"name": "A", "type": "int", "doc": "d"},'
+    ' {"name": "b", "type": ["null", "string"]}]}'
+)
+SERDES = Scenario.of(
+    "serdes",
+    call("create_database", database("d")),
+    of_serde("avro", _AVRO),
+    of_serde("avro_literal", _AVRO, **{"avro.schema.literal": _AVRO_SCHEMA}),
+    of_serde("avro_none", _AVRO, **{"avro.schema.literal": "none", "columns.comments": "x"}),
+    [
+        step
+        for name, library, differs in (
+            ("parquet", "ql.io.parquet.serde.ParquetHiveSerDe", ""),
+            ("orc", "ql.io.orc.OrcSerde", ""),
+            ("columnar", "serde2.columnar.ColumnarSerDe", ""),
+            ("binary", "serde2.columnar.LazyBinaryColumnarSerDe", ""),
+            ("rows", "serde2.lazybinary.LazyBinarySerDe", ""),
+            ("json", "serde2.JsonSerDe", SERDE_COMMENTS),
+            ("csv", "serde2.OpenCSVSerde", ""),
+            ("delimited", "serde2.MultiDelimitSerDe", SERDE_COMMENTS),
+        )
+        for step in of_serde(name, f"org.apache.hadoop.hive.{library}", differs=differs)
+    ],
+    of_serde("iceberg", "org.apache.iceberg.mr.hive.HiveIcebergSerDe"),
+    of_serde("serdeless", None),
+)
+
+SCENARIOS = [READ, CREATE, ALTER, MEASURED, DROP, SERDES]

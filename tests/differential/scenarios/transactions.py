@@ -310,6 +310,7 @@ REPLICATED = Scenario.of(
     begin(2, replPolicy="d.*", replSrcTxnIds=[11, 12], txn_type=TxnType.REPL_CREATED),
     begin(2, replPolicy="d.*", replSrcTxnIds=[11, 12], txn_type=TxnType.REPL_CREATED),
     begin(1, replPolicy="d.*", replSrcTxnIds=[13], txn_type=TxnType.REPL_CREATED),
+    [begin(count, replPolicy="d.*", replSrcTxnIds=[13], txn_type=TxnType.REPL_CREATED) for count in (2, 3)],
     ALL_OPEN,
     allocate(
         of="t",
@@ -398,6 +399,7 @@ COMPACTIONS = Scenario.of(
     show(state="i"),
     show(state="initiated", differs=STATE_NAMES),
     show(id=1),
+    [show(**{name: ""}) for name in ("dbName", "tbName", "partName", "poolName", "state")],
     show(order="CC_ID desc"),
     show(order="CC_ID desc", limit=2),
     take(),

@@ -223,6 +223,8 @@ QUERIES = Scenario.of(
     GET,
     maintain(DROP),
     maintain(ALTER, schedule=SOON),
+    [maintain(CREATE, schedule=FAR, scheduleKey=ScheduledQueryKey(*key)) for key in ((None, "ns"), ("s", None))],
+    POLL,
     call("scheduled_query_progress", ScheduledQueryProgressInfo(999_999, QueryState.FINISHED, "q")),
 )
 

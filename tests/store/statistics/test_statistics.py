@@ -383,8 +383,9 @@ def test_deleting(flat: PartitionCatalog) -> None:
     ] == ["a_date"]
     store.delete_table_column_statistics(TableName(*T))
     assert flat.rows(TAB_COL_STATS) == []
-    with pytest.raises(NoSuchObjectException, match="Column stats doesn't exist for db=d table=t"):
-        store.delete_table_column_statistics(TableName(*T))
+    with pytest.raises(NoSuchObjectException, match="Column stats doesn't exist for db=d table=t col=a_long"):
+        store.delete_table_column_statistics(TableName(*T), ["a_long"])
+    store.delete_table_column_statistics(TableName(*T))
     assert flat.events()[1:] == [("DELETE_TBL_COL_STAT_EVENT", "t")] * 2
 
 
@@ -404,7 +405,8 @@ def test_deleting_of_partitions(parted: PartitionCatalog) -> None:
     with pytest.raises(NoSuchObjectException, match="for which stats deletion is requested doesn't exist"):
         store.delete_partition_column_statistics(TableName(*T), ["dt=x/hr=0"])
     with pytest.raises(NoSuchObjectException, match="Column stats doesn't exist for table"):
-        store.delete_partition_column_statistics(TableName(*T), ["dt=a/hr=3"])
+        store.delete_partition_column_statistics(TableName(*T), ["dt=a/hr=3"], ["a_long"])
+    store.delete_partition_column_statistics(TableName(*T), ["dt=a/hr=3"])
     assert parted.events()[-2:] == [("DELETE_PART_COL_STAT_EVENT", "t")] * 2
 
 
