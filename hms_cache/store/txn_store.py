@@ -28,7 +28,13 @@ from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.locks import lock_calls, owners, showing_locks, unlocking
 from hms_cache.store.replication_marks import LoggedMarks
-from hms_cache.store.schema import HIVE_LOCKS, MIN_HISTORY_LEVEL, MIN_HISTORY_WRITE_ID
+from hms_cache.store.schema import (
+    COMPACTION_QUEUE,
+    COMPLETED_COMPACTIONS,
+    HIVE_LOCKS,
+    MIN_HISTORY_LEVEL,
+    MIN_HISTORY_WRITE_ID,
+)
 from hms_cache.store.transactions import (
     aborting,
     committing,
@@ -69,6 +75,23 @@ _OF_LOCKS = frozenset(
     }
 )
 """What needs the tables of locks, and none of transactions unless it is asked about one."""
+
+_COMPACTIONS = compaction_queue.__name__.rpartition(".")[0] + "."
+"""The package of what needs all columns of the queue and of its history."""
+
+
+def _refusal_of_compactions(features: SchemaFeatures) -> str | None:
+    """Why there are none: early schemas of 4.0, and those in the middle of an upgrade, lack some columns."""
+    lacking = [
+        f"{table.name}.{column.name}"
+        for table in (COMPACTION_QUEUE, COMPLETED_COMPACTIONS)
+        for column in table.columns
+        if not features.has(column)
+    ]
+    if not lacking:
+        return None
+    return f"The metastore schema {features.version} has no {lacking[0]}: upgrade it with Hive's schematool"
+
 
 _MOST_ROUNDS = 100
 """Rounds of one housekeeping step: what is left then waits for the next."""
@@ -113,6 +136,7 @@ class TxnStore:
                 "Hive's schematool"
             )
             _LOGGER.warning("calls about transactions are refused. %s", self._refusal)
+        self._compaction_refusal = None if features is None else _refusal_of_compactions(features)
         self._database = database
         self._judge_cleanup = judge_cleanup
         self._context = TxnContext(
@@ -146,6 +170,14 @@ class TxnStore:
         """Raises MetaException where the schema has not what the work needs."""
         if self._refusal is not None and not (self._has_locks and work in _OF_LOCKS):
             raise ttypes.MetaException(self._refusal)
+        if work.__module__.startswith(_COMPACTIONS):
+            self._require_compactions()
+
+    def _require_compactions(self) -> None:
+        """Raises MetaException where the schema has not all columns of the queue."""
+        refusal = self._refusal or self._compaction_refusal
+        if refusal is not None:
+            raise ttypes.MetaException(refusal)
 
     def _write(self, work: Callable[..., T], *arguments: Any) -> T:
         self._require_tables(work)
@@ -395,6 +427,7 @@ class TxnStore:
 
     def submit_for_cleanup(self, request: ttypes.CompactionRequest, highest_write_id: int, txn_id: int) -> bool:
         """Queue what needs cleaning only. Raises MetaException, for a directory that is not to be deleted, too."""
+        self._require_compactions()
 
         def work(connection: Connection) -> bool:
             if self._judge_cleanup is not None:
@@ -460,6 +493,7 @@ class TxnStore:
 
     def ready_to_clean(self, retention_ms: int = 0) -> list[ttypes.CompactionInfoStruct]:
         """Compactions whose old files nobody reads any more."""
+        self._require_compactions()
         return self._read(
             lambda connection: compaction_initiator.ready_to_clean(connection, self._context, retention_ms=retention_ms)
         )
@@ -512,7 +546,7 @@ class TxnStore:
 
     def keep_compactions(self) -> int:
         """Give compactions of lost workers back to the queue and shorten the history; how many rows changed."""
-        if self._refusal is not None:
+        if self._refusal is not None or self._compaction_refusal is not None:
             return 0
 
         def work(connection: Connection) -> int:
@@ -524,7 +558,7 @@ class TxnStore:
 
     def initiate_compactions(self, initiator_id: str) -> list[int]:
         """Ask for the compactions that tables need; ids of the new entries. `initiator_id` names this server."""
-        if self._refusal is not None:
+        if self._refusal is not None or self._compaction_refusal is not None:
             return []
         return self._write(compaction_initiator.initiate_compactions, self._context, initiator_id)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import insert, text
 
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.database import Database
+from hms_cache.store.installation.init import init_schema
 from hms_cache.store.schema import HIVE_LOCKS, NEXT_WRITE_ID, TXN_TO_WRITE_ID
 from hms_cache.store.transactions.committed_writes import read_committed_writes
 from hms_cache.store.txn_store import TxnStore
@@ -103,3 +104,19 @@ def test_locks_outside_of_transactions(client: TxnClient) -> None:
     client.age(24 * 3_600_000)
     assert client.store.give_up_timed_out().locks == 1
     assert client.count(HIVE_LOCKS) == 0
+
+
+def test_compactions_are_refused_where_their_queue_lacks_columns(empty_database: Database) -> None:
+    """Schemas of 4.0's first releases, and upgrades that were cut short: calls failed with internal errors."""
+    init_schema(empty_database)
+    quote = empty_database.write_engine.dialect.identifier_preparer.quote
+    with empty_database.writing() as connection:
+        connection.execute(text(f"ALTER TABLE {quote('COMPACTION_QUEUE')} DROP COLUMN {quote('CQ_ORDER_BY')}"))
+        connection.commit()
+    empty_database.forget_features()
+    client = TxnClient(TxnStore(empty_database, MessageBuilder(), features=empty_database.features), empty_database)
+    for name in ("compact2", "show_compact", "ready_to_clean"):
+        with pytest.raises(MetaException, match=r"has no COMPACTION_QUEUE\.CQ_ORDER_BY: upgrade it"):
+            CALLS[name](client.store)
+    assert client.store.keep_compactions() == 0
+    client.commit(client.open())
