@@ -60,7 +60,7 @@ def test_projections_of_tables(link: Link) -> None:
     with pytest.raises(ttypes.MetaException, match=r"Invalid table fields in the projection spec \[nope\]"):
         link.call("get_table_objects_by_name_req", req=by_name(["nope"]))
     with pytest.raises(ttypes.InvalidOperationException, match="Param key are not supported"):
-        link.call("get_table_objects_by_name_req", req=by_name([], include="foo"))
+        link.call("get_table_objects_by_name_req", req=by_name(None, include="foo"))
 
 
 def test_altered_tables_need_a_database_and_created_ones_no_owner(link: Link) -> None:
