@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import sys
 import threading
 from collections import deque
-from typing import Literal, NamedTuple
+from itertools import islice
+from typing import Any, Literal, NamedTuple
 
+from hms_cache.config.secrets import MASK, is_secret_name
 from hms_cache.server.line_texts import escaped
 
 audit_log = logging.getLogger("hms_cache.audit")
@@ -23,6 +26,14 @@ audit_log = logging.getLogger("hms_cache.audit")
 LONGEST_FIELD_CHARACTERS = 4_000
 """Of a user's name or a call's text in a line: names of objects have 256 at most, so several fit. What is longer ends
 in `…`."""
+
+_LONGEST_TEXT = 1_000
+"""Characters of a text in a struct: a line tells what was created, and holds `LONGEST_FIELD_CHARACTERS`."""
+
+_MOST_ELEMENTS = 200
+"""Of a list or map in it."""
+
+_USER_IN_URL = re.compile(r"(://)[^/@\s]{1,1000}@")
 
 QUEUE_BYTES = 8 * 1024 * 1024
 """Default of `server.audit_queue_bytes`."""
@@ -167,3 +178,29 @@ class AuditLog:
 
 def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_FIELD_CHARACTERS else f"{text[:LONGEST_FIELD_CHARACTERS]}…"
+
+
+def struct_text(value: Any) -> str:
+    """As ``repr``, of a struct that a client sent; without what is secret in it, and not much longer than a line.
+
+    Masked are parameters under names of secrets, and users in URLs: a table of another database has its password.
+    """
+    if isinstance(value, str):
+        cut = value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]}…"
+        return repr(_USER_IN_URL.sub(rf"\1{MASK}@", cut))
+    if isinstance(value, dict):
+        entries = [
+            f"{struct_text(key)}: {repr(MASK) if is_secret_name(str(key)) else struct_text(one)}"
+            for key, one in islice(value.items(), _MOST_ELEMENTS)
+        ]
+        return "{" + ", ".join(_left_out(entries, len(value))) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_left_out([struct_text(one) for one in value[:_MOST_ELEMENTS]], len(value))) + "]"
+    if not hasattr(value, "thrift_spec"):
+        return repr(value)
+    fields = [f"{name}={struct_text(getattr(value, name))}" for name in value.__slots__]
+    return f"{type(value).__name__}({', '.join(fields)})"
+
+
+def _left_out(texts: list[str], count: int) -> list[str]:
+    return [*texts, "…"] if count > len(texts) else texts

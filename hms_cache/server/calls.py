@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from hms_cache.call_context import call_context, for_write
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.metadata.object_names import DatabaseName
-from hms_cache.server.line_texts import struct_text
+from hms_cache.server.audit import struct_text
 from hms_cache.server.session import Session
 from hms_cache.server.stores import Stores
 from hms_cache.store.contract.metadata import MetadataReads

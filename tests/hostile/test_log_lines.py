@@ -16,9 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hms_cache.app.log_output import JsonFormatter, TextFormatter
-from hms_cache.server.audit import LONGEST_FIELD_CHARACTERS, MOST_OBJECTS, Audited, AuditLog, audit_log
+from hms_cache.server.audit import LONGEST_FIELD_CHARACTERS, MOST_OBJECTS, Audited, AuditLog, audit_log, struct_text
 from hms_cache.server.handlers.table import all_handlers
-from hms_cache.server.line_texts import struct_text
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.admin.running import Running

@@ -41,7 +41,7 @@ def test_replication_metrics(world: World) -> None:
     first = ReplicationMetrics(1, "p", 5, "m", "q", "json-0.2")
     statistics.add_replication_metrics([first, ReplicationMetrics(2, "p", 6, None, "r", "gzip(json-2.0)")])
     statistics.add_replication_metrics([ReplicationMetrics(1, "ignored", 9, "", "s", None)])
-    first.progress = "s"
+    first.progress, first.messageFormat = "s", None
     assert statistics.get_replication_metrics("p", None)[1] == first
     assert [each.scheduledExecutionId for each in statistics.get_replication_metrics("p", None)] == [2, 1]
     assert statistics.get_replication_metrics(None, 1) == [first]
