@@ -118,7 +118,8 @@ def test_no_schema_is_made_beside_what_another_program_has_made(
 def test_a_second_version_is_told(empty_database: Database) -> None:
     """Hive's own server does not start with two."""
     init_schema(empty_database)
-    _change(empty_database, "INSERT INTO [VERSION] ([VER_ID], [SCHEMA_VERSION]) VALUES (2, '3.1.0')")
+    columns = "[VER_ID], [SCHEMA_VERSION], [VERSION_COMMENT]"
+    _change(empty_database, f"INSERT INTO [VERSION] ({columns}) VALUES (2, '3.1.0', 'older')")
     [found] = check_schema(empty_database)
     assert found.kind == "version" and found.found == "2"
     assert schema_version(empty_database) == "4.0.0"
