@@ -6,7 +6,8 @@ It has no thread of its own. The application calls ``step`` at intervals, and re
 Each step proves before it trusts (P7): the server must be the same, the row that was applied last must still be there
 and unchanged, and ids must follow each other without a hole up to the end of the log. Otherwise the status becomes
 ``NEEDS_RESYNC``, the sink drops everything, and the poller goes on from the end of the log. A row that was cleaned away
-by retention while it was the last one applied counts as a hole: nothing proves that it was the same log.
+by retention while it was the last one applied counts as a hole: nothing proves that it was the same log. A row with a
+message of more than a million characters is looked at when the log has moved on, or somebody asks for a proof.
 
 A bad event never stops the stream (P8): what cannot be decoded or applied is replaced by an event that names what it
 may concern, at last everything (`event_applier`).
