@@ -45,7 +45,7 @@ DIRECTORIES_OF_A_PART = 200
 """Directories that are worth a task: to list them takes longer than to start one."""
 
 _FOUND_DIFFERENCES = 3
-_WITH_FILES = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE"})
+_WITH_FILES = frozenset({"MANAGED_TABLE", "EXTERNAL_TABLE", "MATERIALIZED_VIEW"})
 _TABLES = StructType(
     [
         *required(STRING, *TABLE_COLUMNS),

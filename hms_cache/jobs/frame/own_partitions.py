@@ -10,6 +10,8 @@ _OTHER_ENGINES = {"iceberg": "Iceberg", "delta": "Delta Lake", "hudi": "Hudi"}
 
 def refusal(table: Table) -> str | None:
     """Why the job leaves this table alone; None where it does not."""
+    if table.tableType == "MATERIALIZED_VIEW":
+        return "it is a materialized view: ALTER MATERIALIZED VIEW … REBUILD of Hive writes its partitions"
     parameters = table.parameters or {}
     for name in (parameters.get("table_type"), parameters.get("spark.sql.sources.provider")):
         engine = _OTHER_ENGINES.get((name or "").lower())

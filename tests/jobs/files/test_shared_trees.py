@@ -30,15 +30,17 @@ class Lake:
             (self.root / name).mkdir(parents=True, exist_ok=True)
             (self.root / name / "f").write_bytes(b"x")
 
-    def create(self, name: str, location: Path, *keys: str, **parameters: str) -> None:
+    def create(
+        self, name: str, location: Path, *keys: str, table_type: str = "EXTERNAL_TABLE", **parameters: str
+    ) -> None:
         table = Table(
             dbName="default",
             tableName=name,
             owner="me",
             sd=descriptor(location),
             partitionKeys=[FieldSchema(key, "string", None) for key in keys],
-            parameters={"EXTERNAL": "TRUE"} | parameters,
-            tableType="EXTERNAL_TABLE",
+            parameters=({"EXTERNAL": "TRUE"} if table_type == "EXTERNAL_TABLE" else {}) | parameters,
+            tableType=table_type,
         )
         self.client.call("create_table", table)
 
@@ -114,3 +116,25 @@ def test_transactional_tables_are_not_repaired(
         assert client.call("get_partition_names", "default", "t", -1) == ["a=2", "a=3"]
         assert (report["summary"]["added"], report["summary"]["dropped"], report["exit_status"]) == (0, 0, 3)
         assert [note for note in report["tables"]["Notes"] if "transactional" in note[1]]
+
+
+def test_the_data_of_a_materialized_view_is_its_own(
+    start_server: ServerStarter, job_spark: SparkProcess, tmp_path: Path
+) -> None:
+    """It is counted, is nobody's orphan where it lies in a table, and its partitions are left to Hive."""
+    server = start_server("sqlite")
+    with MetastoreClient(server.uri) as client:
+        lake = Lake(client, tmp_path / "lake")
+        lake.create("t", lake.root / "t", "a")
+        lake.create("sums", lake.root / "t" / "sums", table_type="MATERIALIZED_VIEW")
+        lake.create("by_day", lake.root / "by_day", "day", table_type="MATERIALIZED_VIEW")
+        lake.write("t/a=1", "t/sums", "t/lost", "by_day/day=1", "by_day/day=2")
+        lake.add("t", "1", lake.root / "t" / "a=1")
+        lake.add("by_day", "1", lake.root / "by_day" / "day=1")
+        options = {"metastore": server.uri, "shown": 100, "tables": ["default.*"], "repair": "all"}
+        report = job_spark.call(run_files, **options)
+        assert lake.differences(report) == {("orphan", "t/lost")}
+        assert lake.differences(report, "by_day") == {("unregistered", "by_day/day=2")}
+        assert client.call("get_partition_names", "default", "by_day", -1) == ["day=1"]
+        assert [note for note in report["tables"]["Notes"] if "materialized view" in note[1]]
+        assert report["summary"]["files"] == 3
