@@ -27,7 +27,7 @@ from hms_cache.cli.serve import serve
 from hms_cache.cli.shadow import shadow
 from hms_cache.cli.top import top
 from hms_cache.cli.version import version
-from hms_cache.errors import ConfigurationError, HmsCacheError, StartupError
+from hms_cache.errors import ConfigurationError, DatabaseUnavailableError, HmsCacheError, StartupError
 from hms_cache.program_version import program_version
 
 
@@ -65,6 +65,10 @@ def main() -> NoReturn:
         click.echo(_redacted(f"hms-cache: {error.problem}"), err=True)
         if error.remedy:
             click.echo(_redacted(error.remedy), err=True)
+        sys.exit(1)
+    except DatabaseUnavailableError as error:
+        click.echo(_redacted(f"hms-cache: the metastore database cannot be used now: {error}"), err=True)
+        click.echo("Check that it runs and can be reached from here, and its address (setting database.url).", err=True)
         sys.exit(1)
     except HmsCacheError as error:
         click.echo(_redacted(f"hms-cache: {error}"), err=True)

@@ -188,6 +188,20 @@ def test_a_database_server_without_a_schema_is_refused_with_the_command_to_run(
     server.drop_database(url)
 
 
+@pytest.mark.parametrize("kind", ["mysql", "postgresql"])
+@pytest.mark.parametrize("command", [("serve", "--port", "0"), ("schema", "init")], ids=" ".join)
+def test_a_database_that_does_not_answer_is_named_as_the_reason(
+    tmp_path: Path, command: tuple[str, ...], kind: str
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen: who connects is refused
+        port = taken.getsockname()[1]
+        refused = run_command((*command, "--database", f"{kind}://me:secret@127.0.0.1:{port}/metastore"), tmp_path)
+    assert refused.returncode == 1
+    assert "the metastore database cannot be used now: " in refused.stderr and "database.url" in refused.stderr
+    assert "secret" not in refused.stderr and "Pool" not in refused.stderr and "Traceback" not in refused.stderr
+
+
 def test_signals_that_come_at_any_moment_are_heard(tmp_path: Path) -> None:
     """A handler interrupts the wait for signals anywhere, also where that holds a lock."""
     (tmp_path / "c.toml").write_text("[cache]\nmax_staleness_ms = 0\n")

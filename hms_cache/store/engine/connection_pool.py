@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from typing import Final, cast
 
@@ -10,6 +11,10 @@ from sqlalchemy.util import queue
 
 _MAKE_ONE: Final = cast(ConnectionPoolEntry, object())
 """In the queue of a pool that was disposed of: whoever takes it makes a connection."""
+
+
+# SQLAlchemy tells of each pool and connection under the name of the class, and takes this package's level for its own.
+logging.getLogger(f"{__name__}.RenewablePool").setLevel(logging.WARNING)
 
 
 class RenewablePool(QueuePool):
