@@ -132,9 +132,6 @@ class Guard:
         hosts = headers.get("host", [])
         if len(hosts) > 1:
             return 400, "more than one Host"
-        if "content-length" in headers and "transfer-encoding" in headers:
-            # RFC 9112, 6.1: to a proxy before the server the request may end elsewhere, and its rest is another one.
-            return 400, "a request has content-length or transfer-encoding, not both"
         # Without one it is a program's request of HTTP/1.0: every browser sends it.
         if hosts and not is_allowed_host(hosts[0], self._settings().allowed_hosts):
             return 421, "this host's name is not answered: add it to admin.allowed_hosts"

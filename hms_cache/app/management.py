@@ -31,9 +31,6 @@ _log = logging.getLogger(__name__)
 #: How long answers on their way may take when the server stops.
 _STOP_TIMEOUT_S = 5
 
-#: Of a request's header; browsers and proxies send a few KiB.
-_LARGEST_HEADER_BYTES = 32 * 1024
-
 _PLAIN_REFUSAL = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
     b"this port speaks HTTPS: ask for https://\n"
@@ -100,7 +97,6 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
             build_application(sources, probe, history, siblings, feed),
             http=on_each_socket(guarded_protocol(limits), tls, limits.network_of),  # type: ignore[arg-type]
             ws="none",
-            h11_max_incomplete_event_size=_LARGEST_HEADER_BYTES,
             server_header=False,
             proxy_headers=False,  # what a client says of its address is no address
             log_config=None,

@@ -11,18 +11,24 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
+import h11
 from h11 import LocalProtocolError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from hms_cache.config.secrets import redacted
 from hms_cache.event_loops import ClientTimer
 from hms_cache.server.faults import MAX_LOGGED_TEXT, first_of_its_kind
+from hms_cache.server.layer import part_from
 from hms_cache.server.shares import Turns
+from hms_cache.server.transports.http import MAX_HEADER_LINES, header_lines
 from hms_cache.server.transports.tls import TlsPort
 
 #: Of the places, so many at most are for one address: a client that takes all it can get leaves room for a probe.
 _SHARE_OF_ONE_ADDRESS = 4
 _LEAST_OF_ONE_ADDRESS = 4
+
+#: Of a request's header; browsers and proxies send a few KiB.
+LARGEST_HEADER_BYTES = 32 * 1024
 
 
 @dataclass(slots=True)
@@ -71,6 +77,41 @@ class ConnectionLimits:
             self.listeners_by_address[address] = left
 
 
+class _Requests(h11.Connection):
+    """Reads requests, but no bodies in chunks: a chunk takes some ten microseconds, and may be a byte long. What comes
+    at once, 40,000 of them, kept health probes waiting for seconds."""
+
+    def __init__(self, max_header_bytes: int) -> None:
+        super().__init__(h11.SERVER, max_header_bytes)
+        self._max_header_bytes = max_header_bytes
+        self.refusal = (400, "not a request of HTTP")
+        """Status and sentence for the last one that could not be read."""
+
+    def next_event(self) -> Any:
+        """As h11's. Raises RemoteProtocolError, once `refusal` tells why."""
+        if (
+            self.their_state is h11.IDLE
+            and header_lines(self.trailing_data[0], self._max_header_bytes) > MAX_HEADER_LINES
+        ):
+            raise self._refused(431, f"the header has too many lines; {MAX_HEADER_LINES} are allowed")
+        try:
+            event = super().next_event()
+        except h11.RemoteProtocolError as error:
+            raise self._refused(error.error_status_hint or 400, f"not a request of HTTP: {error}") from error
+        if isinstance(event, h11.Request):
+            names = {name for name, _ in event.headers}
+            if b"transfer-encoding" in names and b"content-length" in names:
+                # RFC 9112, 6.1: to a proxy before the server the request may end elsewhere, and its rest is another.
+                raise self._refused(400, "a request has content-length or transfer-encoding, not both")
+            if b"transfer-encoding" in names:
+                raise self._refused(411, "no request here has a body in chunks: send its content-length, or no body")
+        return event
+
+    def _refused(self, status: int, text: str) -> h11.RemoteProtocolError:
+        self.refusal = status, text
+        return h11.RemoteProtocolError(text, status)
+
+
 class _CountingLog:
     """uvicorn's logger for a connection; warnings, which a client causes at will, are counted in place of lines."""
 
@@ -117,6 +158,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             self.logger: Any = _CountingLog(self.logger, limits)
+            self.conn: _Requests = _Requests(LARGEST_HEADER_BYTES)
             self._address: str | None = None
             self._is_watched = False
             """Whether a stranger's, under limits of time."""
@@ -181,6 +223,22 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
         def data_received(self, data: bytes) -> None:
             super().data_received(data)
             self._watch_header()
+
+        def send_400_response(self, msg: str) -> None:
+            """With the status and the sentence of the refusal. What the client still sends is read for a while: one
+            that is reset in its body would not hear of it."""
+            status, text = self.conn.refusal
+            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+                body = f"{text}\n".encode()
+                headers = [
+                    *((b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))),
+                    (b"connection", b"close"),
+                ]
+                answer = (h11.Response(status_code=status, headers=headers), h11.Data(body), h11.EndOfMessage())
+                self.transport.write(b"".join(self.conn.send(event) or b"" for event in answer))
+            self._is_watched = False
+            self._cancel("_header_timer")
+            part_from(self.transport, self.connection_lost)
 
         def on_response_complete(self) -> None:
             super().on_response_complete()

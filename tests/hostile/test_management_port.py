@@ -164,19 +164,20 @@ HIDDEN = b"0\r\n\r\nGET /livez HTTP/1.1\r\n" + HOST + b"\r\n"
         (b"GET / HTTP/1.1\r\n" + HOST + b"Host: evil.example\r\n\r\n", b"400"),
         (b"POST /commands/flush HTTP/1.1\r\n" + HOST + b"Content-Length: 999999999\r\n\r\n", b"413"),
         (b"POST /commands/flush HTTP/1.1\r\n" + HOST + b"Content-Length: -1\r\n\r\n", b"400"),
-        (b"GET /livez HTTP/1.1\r\n" + HOST + b"X: " + b"x" * 100_000, b"400"),
+        (b"GET /livez HTTP/1.1\r\n" + HOST + b"X: " + b"x" * 100_000, b"431"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" * 10 + b"\r\n\r\n", b"400"),
         (b"GET /livez HTTP/1.0\r\n\r\n", b"200"),
         (b"GET / HTTP/1.1\r\n" + HOST + b"Connection: upgrade\r\nUpgrade: websocket\r\n\r\n", b"200"),
-        (b"POST /metastore HTTP/1.1\r\n" + HOST + CHUNKED + b"-1\r\nabc\r\n0\r\n\r\n", b"400"),
+        (b"POST /metastore HTTP/1.1\r\n" + HOST + CHUNKED + b"-1\r\nabc\r\n0\r\n\r\n", b"411"),
         (b"POST /commands/flush HTTP/1.1\r\n" + HOST + b"Content-Length: 4\r\n" + CHUNKED + HIDDEN, b"400"),
+        (b"GET /livez HTTP/1.1\r\n" + HOST + b"X: y\r\n" * 300 + b"\r\n", b"431"),
         # Slow: the end of the header never comes, the connection is closed all the same.
         (b"GET /livez HTTP/1.1\r\nHo", b""),
         (b"", b""),
     ],
     ids=[
         *("two hosts", "large body", "negative body", "large header", "TLS", "HTTP 1.0", "websocket", "negative chunk"),
-        *("two ends", "half", "silence"),
+        *("two ends", "many lines", "half", "silence"),
     ],
 )
 def test_strange_requests_end_and_write_no_line(
@@ -188,6 +189,20 @@ def test_strange_requests_end_and_write_no_line(
     assert answer.count(b"HTTP/1.1 ") <= 1
     assert [record for record in caplog.records if record.name.startswith(("uvicorn", "hms_cache.a"))] == []
     assert running.ask("/livez")[0] == 200
+
+
+@pytest.mark.parametrize(
+    "target", ["GET /changes", "POST /commands/verify", "GET /livez", "POST /livez", "GET /nothing"]
+)
+@pytest.mark.parametrize("size", [1, 1024 * 1024])
+def test_bodies_in_chunks_are_not_read(running: Running, target: str, size: int) -> None:
+    """A chunk of a byte is as much work as one of any size, and all that had come was read in one go: for seconds no
+    probe was answered. The client hears why, though it has sent more than anybody reads."""
+    head = f"{target} HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\n".encode() + HOST + CHUNKED
+    chunk = b"%x\r\n%s\r\n" % (size, b"x" * size)
+    answer = exchange(running, head + chunk * (2 * 1024 * 1024 // size))
+    assert answer.startswith(b"HTTP/1.1 411 ")
+    assert answer.endswith(b"\r\n\r\nno request here has a body in chunks: send its content-length, or no body\n")
 
 
 def test_one_address_leaves_room_for_others(running: Running) -> None:

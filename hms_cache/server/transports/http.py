@@ -42,7 +42,7 @@ _HTTP_REQUIRED = (
 
 _CONTENT = (b"content-type", b"application/x-thrift")
 
-_MAX_HEADER_LINES = 200
+MAX_HEADER_LINES = 200
 """A line takes a microsecond to read, however short it is: a header of the longest size has thousands of the shortest.
 Clients and proxies send some twenty."""
 
@@ -361,10 +361,8 @@ class HttpLayer(Layer):
                 self._wait_for_turn()
 
     def _count_header_lines(self) -> None:
-        buffered = self._http.trailing_data[0]
-        end = _END_OF_HEADER.search(buffered, 0, self._port.limits.max_header_bytes)
-        if buffered.count(b"\n", 0, end.start() if end else len(buffered)) > _MAX_HEADER_LINES:
-            raise _Refusal(431, f"the header has too many lines; {_MAX_HEADER_LINES} are allowed")
+        if header_lines(self._http.trailing_data[0], self._port.limits.max_header_bytes) > MAX_HEADER_LINES:
+            raise _Refusal(431, f"the header has too many lines; {MAX_HEADER_LINES} are allowed")
 
     def _begin(self, request: h11.Request) -> None:
         self._awaited = True
@@ -569,6 +567,12 @@ class HttpLayer(Layer):
         text = f"no whole body within {self._port.limits.message_timeout_s:g} s (setting server.message_timeout_s)"
         self._port.failed("timeout", self._address, text)
         self._refuse(_Refusal(408, text))
+
+
+def header_lines(buffered: bytes, max_header_bytes: int) -> int:
+    """How many lines a header has that begins here, as far as it has come."""
+    end = _END_OF_HEADER.search(buffered, 0, max_header_bytes)
+    return buffered.count(b"\n", 0, end.start() if end else len(buffered))
 
 
 def _path_of(target: bytes) -> bytes:
