@@ -33,7 +33,7 @@ _CONTENT_POLICY = (
     " frame-ancestors 'none'"
 )
 
-_PROTECTION = (
+PROTECTION = (
     (b"content-security-policy", _CONTENT_POLICY.encode()),
     (b"x-content-type-options", b"nosniff"),
     (b"vary", b"Accept"),
@@ -167,7 +167,7 @@ def _protecting(send: Send) -> Send:
 
     async def protected(message: Message) -> None:
         if message["type"] == "http.response.start":
-            message = {**message, "headers": [*message.get("headers", ()), *_PROTECTION]}
+            message = {**message, "headers": [*message.get("headers", ()), *PROTECTION]}
         await send(message)
 
     return protected

@@ -15,6 +15,7 @@ import h11
 from h11 import LocalProtocolError
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from hms_cache.admin.guard import PROTECTION
 from hms_cache.config.secrets import redacted
 from hms_cache.event_loops import ClientTimer
 from hms_cache.server.faults import MAX_LOGGED_TEXT, first_of_its_kind
@@ -233,6 +234,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
                 headers = [
                     *((b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))),
                     (b"connection", b"close"),
+                    *PROTECTION,
                 ]
                 answer = (h11.Response(status_code=status, headers=headers), h11.Data(body), h11.EndOfMessage())
                 self.transport.write(b"".join(self.conn.send(event) or b"" for event in answer))

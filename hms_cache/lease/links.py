@@ -46,6 +46,7 @@ class Link(asyncio.Protocol):
         self._read = read
         self._take()
         if self.lost.done() and not read.done():
+            self._read = None  # nobody waits for it: asyncio would write a trace of what it is told
             raise self._incomplete()
         return await read
 

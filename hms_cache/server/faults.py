@@ -36,6 +36,13 @@ MAX_SEARCHED_VALUES = 1_000
 MAX_LOGGED_TEXT = 500
 """Characters of an error's text in the log: it may repeat what the client sent."""
 
+MAX_TOLD_CHARACTERS = 16 * 1024
+"""Of an error's text in an answer: it may repeat what the client sent, megabytes of it, in the server's memory and in
+the client's log. Names end at 256 characters, and no text of the server's own is as long."""
+
+_TOLD_END = 1024
+"""Of these at the text's end, where many say what to do."""
+
 _logged_traces: set[str] = set()
 """What was logged with its trace. Threads add to it at the same time: the worst is a trace logged twice."""
 
@@ -45,35 +52,46 @@ def unknown_method(name: str) -> TApplicationException:
     return TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
 
 
+def told(text: str) -> str:
+    """An error's text as clients get it: what is left out of a long one is counted."""
+    if len(text) <= MAX_TOLD_CHARACTERS:
+        return text
+    beginning, end = text[: MAX_TOLD_CHARACTERS - _TOLD_END], text[-_TOLD_END:]
+    return f"{beginning}… ({len(text) - MAX_TOLD_CHARACTERS} characters left out) …{end}"
+
+
 def declared_exception(method: MethodSpec, error: Exception) -> tuple[str, Exception] | None:
     """The result field and the exception to put into it, or None when the method cannot carry this error."""
     for exception_class, field_name in method.exceptions.items():
         if isinstance(error, exception_class):
+            text = getattr(error, "message", None)
+            if isinstance(text, str) and len(text) > MAX_TOLD_CHARACTERS:
+                setattr(error, "message", told(text))  # noqa: B010  a field of Thrift's
             return field_name, error
     if isinstance(error, TException) and not isinstance(error, TApplicationException):
         meta_field = method.exceptions.get(MetaException)
         if meta_field is not None:
             text = getattr(error, "message", None) or str(error)
-            return meta_field, MetaException(f"{type(error).__name__}(message:{text})")
+            return meta_field, MetaException(told(f"{type(error).__name__}(message:{text})"))
     return None
 
 
 def application_exception(method_name: str, error: Exception) -> TApplicationException:
     """The fault for an error that the result struct cannot carry; a defect is logged with its trace, once."""
     if isinstance(error, TApplicationException):
-        return error
+        return TApplicationException(error.type, told(error.message or ""))
     if isinstance(error, HmsCacheError):
-        return TApplicationException(TApplicationException.INTERNAL_ERROR, redacted(f"{method_name}: {error}"))
+        return TApplicationException(TApplicationException.INTERNAL_ERROR, told(redacted(f"{method_name}: {error}")))
     text = getattr(error, "message", None) or str(error)
     if isinstance(error, TException):
-        return TApplicationException(TApplicationException.INTERNAL_ERROR, f"{method_name}: {text}")
-    told = redacted(text)
-    log_fault(f"internal error in {method_name}", told, f"{method_name} {type(error).__name__}", error)
+        return TApplicationException(TApplicationException.INTERNAL_ERROR, told(f"{method_name}: {text}"))
+    shown = redacted(text)
+    log_fault(f"internal error in {method_name}", shown, f"{method_name} {type(error).__name__}", error)
     # Of a database's errors without the statement and its values, which SQLAlchemy adds: they are for the log.
-    of_error, _, _ = told.partition("\n[SQL: ")
+    of_error, _, _ = shown.partition("\n[SQL: ")
     return TApplicationException(
         TApplicationException.INTERNAL_ERROR,
-        f"Internal error processing {method_name}: {type(error).__name__}: {of_error}",
+        told(f"Internal error processing {method_name}: {type(error).__name__}: {of_error}"),
     )
 
 
@@ -155,7 +173,7 @@ def _absent_fields(arguments: Any) -> Iterator[str]:
 
 def wire_fault(error: WireError) -> TApplicationException:
     """The fault for bytes that are no message of ours."""
-    return TApplicationException(TApplicationException.PROTOCOL_ERROR, str(error))
+    return TApplicationException(TApplicationException.PROTOCOL_ERROR, told(str(error)))
 
 
 def busy(text: str) -> TApplicationException:

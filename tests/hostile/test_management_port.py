@@ -187,6 +187,7 @@ def test_strange_requests_end_and_write_no_line(
         answer = exchange(running, request_bytes)
     assert answer.split(b" ")[1:2] == ([status] if status else [])
     assert answer.count(b"HTTP/1.1 ") <= 1
+    assert not answer or b"\r\nx-content-type-options: nosniff\r\n" in answer.lower()
     assert [record for record in caplog.records if record.name.startswith(("uvicorn", "hms_cache.a"))] == []
     assert running.ask("/livez")[0] == 200
 

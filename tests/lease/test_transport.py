@@ -3,14 +3,18 @@ nobody else anything."""
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 from hms_cache.lease import transport as transport_module
 from hms_cache.lease.frames import CHALLENGE_BYTES, HEADER, MAX_FRAME_BYTES, PROOF_BYTES, Channel, challenge, proof
+from hms_cache.lease.links import MAX_UNREAD_BYTES, Link
 from hms_cache.lease.transport import Message, Transport
 from tests.consistency.proxy import proxy_to
 from tests.lease.member import PATIENCE_S, wait_until
@@ -188,6 +192,29 @@ def test_who_is_refused_again_and_again_writes_one_line(make: Make, caplog: pyte
     wait_until(lambda: b.transport.counts["refused"] == 20)
     lines = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert len(lines) == 1 and "127.0.0.1" in lines[0]
+
+
+def test_a_stranger_that_says_too_much_writes_no_trace() -> None:
+    """More than a handshake has come with its beginning: what is read next fails before anybody waits for it."""
+    traces: list[dict[str, Any]] = []
+
+    async def refuse() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: traces.append(context))
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            stranger = socket.create_connection(listening.getsockname(), timeout=PATIENCE_S)
+            _, link = await loop.create_connection(lambda: Link(loop), sock=listening.accept()[0])
+        with stranger:
+            stranger.sendall(bytes(CHALLENGE_BYTES + MAX_UNREAD_BYTES + 1))
+            await link.read(CHALLENGE_BYTES)
+            await link.lost
+            with pytest.raises(asyncio.IncompleteReadError):
+                await link.read(PROOF_BYTES)
+            assert await loop.run_in_executor(None, stranger.recv, 1) == b""
+
+    asyncio.run(refuse())
+    gc.collect()
+    assert traces == []
 
 
 def test_a_word_of_another_version_is_answered_with_nothing(make: Make) -> None:
