@@ -48,7 +48,9 @@ def mixed(
         for number in range(3):
             own: dict[str, object] = {"cache.enabled": "false"}
             if number < 2:
-                own = {**settings, **MODES[mode][1], **({"lease.port": free_port()} if mode == "lease" else {})}
+                own = {**settings, **MODES[mode][1]}
+                if mode == "lease":
+                    own |= {"lease.port": free_port(), "server.workers": 1}
             server = (kind if number < 2 else ServerProcess)(directory / f"server{number}", url, {**common, **own})
             server.start()
             stack.callback(end, server)
