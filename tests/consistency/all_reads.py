@@ -670,14 +670,14 @@ def reads(chance: random.Random, known: Known) -> Iterator[tuple[str, Ask]]:
     yield "get_all_functions", lambda c: c.get_all_functions()
     yield "get_materializations", lambda c: c.get_all_materialized_view_objects_for_rewriting()
     for catalog, database in (("hive", "d1"), ("hive", "d2"), ("c2", "d1")):
-        yield from _of_database(Place(catalog, database, ""), chance)
+        yield from of_database(Place(catalog, database, ""), chance)
     for place in PLACES:
-        yield from _of_table(place)
-        yield from _of_partitions(place, chance)
-        yield from _of_lists(place, chance, known)
+        yield from of_table(place)
+        yield from of_partitions(place, chance)
+        yield from of_lists(place, chance, known)
 
 
-def _of_database(place: Place, chance: random.Random) -> Iterator[tuple[str, Ask]]:
+def of_database(place: Place, chance: random.Random) -> Iterator[tuple[str, Ask]]:
     sent, catalog, database = place.sent, place.catalog, place.database
     yield f"get_database {sent}", lambda c: c.get_database(sent)
     yield f"get_database_req {sent}", lambda c: c.get_database_req(t.GetDatabaseRequest(database.upper(), catalog))
@@ -716,7 +716,7 @@ def _of_database(place: Place, chance: random.Random) -> Iterator[tuple[str, Ask
     )
 
 
-def _of_table(place: Place) -> Iterator[tuple[str, Ask]]:
+def of_table(place: Place) -> Iterator[tuple[str, Ask]]:
     sent, table, catalog, database = place.sent, place.table, place.catalog, place.database
     yield f"get_table {place}", lambda c: c.get_table(sent, table)
     yield f"get_table upper {place}", lambda c: c.get_table(f" {sent}".upper().strip(), table.upper())
@@ -789,7 +789,7 @@ def _of_table(place: Place) -> Iterator[tuple[str, Ask]]:
     )
 
 
-def _of_partitions(place: Place, chance: random.Random) -> Iterator[tuple[str, Ask]]:
+def of_partitions(place: Place, chance: random.Random) -> Iterator[tuple[str, Ask]]:
     sent, table, catalog, database = place.sent, place.table, place.catalog, place.database
     most = chance.choice([-1, -1, 0, 1, 3])
     one = chance.choice([["1"], ["2"], ["1", "x"], ["10", "ü/="], ["a b"], ["1", VALUES[1][1]]])
@@ -894,7 +894,7 @@ def _of_partitions(place: Place, chance: random.Random) -> Iterator[tuple[str, A
     )
 
 
-def _of_lists(place: Place, chance: random.Random, known: Known) -> Iterator[tuple[str, Ask]]:
+def of_lists(place: Place, chance: random.Random, known: Known) -> Iterator[tuple[str, Ask]]:
     """With a list and an id that were true once."""
     lists, ids = known.lists.get(place), known.ids.get(place)
     if not lists or not ids or place.catalog != "hive":

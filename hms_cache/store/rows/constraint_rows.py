@@ -258,8 +258,8 @@ def move_constraints_to_columns(
 ) -> None:
     """Points the constraints of a table at its new column descriptor; `positions` maps old places to new ones.
 
-    A constraint on a column that is gone goes too, whole. Hive drops all constraints of the table instead when no
-    partition shares the old columns, and leaves them at the old columns otherwise.
+    A constraint on a column that is gone goes too, whole: what is left of a key is no key. Hive 4.0.1 keeps the rest of
+    a key of several columns as one.
     """
     for cd, index, owner in (
         (_K.c.PARENT_CD_ID, _K.c.PARENT_INTEGER_IDX, _K.c.PARENT_TBL_ID),

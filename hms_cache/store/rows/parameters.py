@@ -193,8 +193,9 @@ def without_claims_about_columns(parameters: dict[str, str], columns: Collection
 
 
 def _write(parameters: MutableMapping[str, str], state: Mapping[str, object]) -> None:
-    # Jackson writes the keys in alphabetical order and without blanks; an empty state is written as such.
-    parameters[COLUMN_STATS_ACCURATE] = json.dumps(state, sort_keys=True, separators=(",", ":"))
+    # Jackson writes the keys in alphabetical order, without blanks, and letters as they are; an empty state is written
+    # as such.
+    parameters[COLUMN_STATS_ACCURATE] = json.dumps(state, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def update_directory_statistics(

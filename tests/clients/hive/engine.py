@@ -120,7 +120,7 @@ def _of_database(database_url: str) -> tuple[dict[str, str], list[Path]]:
     return properties, sorted(jar for jar in found if jar.name.startswith(_OF_STORE))
 
 
-def _command(
+def command_line(
     uri: str,
     directory: Path,
     shared: Path,
@@ -203,7 +203,7 @@ class Session:
         self._replaced = [str(directory), str(shared)]
         self._number = 0
         self._process = subprocess.Popen(
-            _command(uri, directory, shared, database_url, properties),
+            command_line(uri, directory, shared, database_url, properties),
             cwd=directory,
             env=environment,
             stdin=subprocess.PIPE,
@@ -256,7 +256,7 @@ def run(statements: str, uri: str, directory: Path) -> list[str]:
     directory.mkdir(parents=True, exist_ok=True)
     script = directory / "statements.sql"
     script.write_text(statements.replace("{directory}", str(directory)))
-    command = [*_command(uri, directory, directory), "-v", "-f", str(script)]
+    command = [*command_line(uri, directory, directory), "-v", "-f", str(script)]
     done = subprocess.run(
         command, cwd=directory, capture_output=True, text=True, timeout=LIMIT_S, stdin=subprocess.DEVNULL, check=False
     )

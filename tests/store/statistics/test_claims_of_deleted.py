@@ -23,6 +23,9 @@ from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.rows.parameters import (
     COLUMN_STATS_ACCURATE,
     accurate_columns,
+    add_columns_to_accuracy,
+    claim_nothing_there,
+    remove_columns_from_accuracy,
     without_claims_about_columns,
 )
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -162,3 +165,17 @@ def test_claims_that_are_taken_back(text: str, columns: list[str], left: str) ->
     assert before[COLUMN_STATS_ACCURATE] == text
     assert (after is before) == (text == left)
     assert without_claims_about_columns({}, columns) == {}
+
+
+def test_names_are_written_as_hive_writes_them() -> None:
+    """Not as escapes: programs show the text, and compare it."""
+    parameters: dict[str, str] = {}
+    add_columns_to_accuracy(parameters, ["größe", "列"])
+    claim_nothing_there(parameters, ["a"])
+    assert parameters[COLUMN_STATS_ACCURATE] == (
+        '{"BASIC_STATS":"true","COLUMN_STATS":{"a":"true","größe":"true","列":"true"}}'
+    )
+    remove_columns_from_accuracy(parameters, ["a", "列"])
+    assert parameters[COLUMN_STATS_ACCURATE] == '{"BASIC_STATS":"true","COLUMN_STATS":{"größe":"true"}}'
+    escaped = {COLUMN_STATS_ACCURATE: r'{"COLUMN_STATS":{"gr\u00f6\u00dfe":"true"}}'}
+    assert accurate_columns(escaped) == {"größe"}
