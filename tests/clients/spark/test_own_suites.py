@@ -22,7 +22,7 @@ FAIL: dict[str, str] = {
     },
     **{
         f"execution.HiveDDLSuite: CREATE TABLE LIKE {kind}": (
-            "the metastore writes numFilesErasureCoded, as Hive's does since 3.0; Spark lists what Hive 2.3's writes"
+            "the metastore writes numFilesErasureCoded, as Hive 4.0.1's does; Spark lists what Hive 2.3's writes"
         )
         for kind in (
             "a temporary view",
