@@ -49,6 +49,7 @@ def _commands(*names: str) -> tuple[str, ...]:
 GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "catalog": (83, ("HiveExternalCatalogSuite",)),
     "statements": (232, ("execution.HiveDDLSuite",)),
+    "statistics": (52, ("StatisticsSuite",)),
     "databases": (
         46,
         _commands("AlterNamespaceSetLocation", "AlterNamespaceSetProperties", "AlterNamespaceUnsetProperties")
