@@ -50,6 +50,23 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
     "catalog": (83, ("HiveExternalCatalogSuite",)),
     "statements": (232, ("execution.HiveDDLSuite",)),
     "statistics": (52, ("StatisticsSuite",)),
+    "tables of data sources": (
+        254,
+        (
+            "DataSourceWithHiveMetastoreCatalogSuite",
+            "HiveExternalSessionCatalogSuite",
+            "HiveMetastoreCatalogSuite",
+            "HiveSchemaInferenceSuite",
+            "ListTablesSuite",
+            "MetastoreDataSourcesSuite",
+            "MultiDatabaseSuite",
+            "OptimizeHiveMetadataOnlyQuerySuite",
+            "PartitionProviderCompatibilitySuite",
+            "PartitionedTablePerfStatsSuite",
+            "QueryPartitionSuite",
+            "execution.PruneHiveTablePartitionsSuite",
+        ),
+    ),
     "databases": (
         46,
         _commands("AlterNamespaceSetLocation", "AlterNamespaceSetProperties", "AlterNamespaceUnsetProperties")
