@@ -1,0 +1,159 @@
+"""Spark's own test suites of its Hive support (ScalaTest, from Maven Central), run against a metastore that runs."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from xml.etree import ElementTree
+
+from tests.clients import junit
+from tests.clients.junit import Outcome, dependency
+from tests.clients.spark.releases import pyspark
+from tests.downloads import dependencies, kept
+
+VERSION = "4.1.1"
+"""The newest release whose test suites are on Maven Central; Spark itself is PySpark's of the same release."""
+
+PACKAGE = "org.apache.spark.sql.hive"
+
+_SCALA = "2.13"
+_OF_SPARK = ("sql", "catalyst", "core", "tags", "common-utils")
+_HIVE = f"org.apache.spark:spark-hive_{_SCALA}:{VERSION}"
+_SCALATEST = "3.2.19"
+_LIBRARIES = (
+    f"org.scalatest:scalatest_{_SCALA}:{_SCALATEST}",
+    f"org.scalatestplus:scalacheck-1-18_{_SCALA}:{_SCALATEST}.0",
+    f"org.scalatestplus:mockito-5-12_{_SCALA}:{_SCALATEST}.0",
+    "junit:junit:4.13.2",
+)
+#: Hive's engine looks for them when a suite has it do something; Spark comes without them.
+_OF_HIVE = ("org.apache.hive:hive-llap-common:2.3.10", "org.apache.hive:hive-llap-client:2.3.10")
+#: As Spark's own starter opens them.
+_OPENS = (
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "jdk.internal.ref",
+    "sun.nio.ch",
+    "sun.nio.cs",
+    "sun.security.action",
+    "sun.util.calendar",
+)
+_TIMEOUT_S = 5400
+
+
+def fetch() -> tuple[Path, Path]:
+    """The unpacked classes and files of the suites, which are opened by path, and the directory of the jars they need
+    besides Spark's; Maven brings them at the first use. Raises `FetchFailed`."""
+    tests = "<classifier>tests</classifier>"
+    project = junit.project(
+        [
+            *[
+                dependency(f"org.apache.spark:spark-{one}_{_SCALA}:{VERSION}", tests, without=["*"])
+                for one in _OF_SPARK
+            ],
+            *[dependency(one, without=["*"]) for one in _OF_HIVE],
+            # The library of Scala and what it has for XML are Spark's.
+            *[dependency(one, without=["org.scala-lang", "org.scala-lang.modules"]) for one in _LIBRARIES],
+        ]
+    )
+    jars = dependencies(f"spark-tests-{VERSION}", project)
+    suites = dependencies(f"spark-hive-tests-{VERSION}", junit.project([dependency(_HIVE, tests, without=["*"])]))
+
+    def unpack(path: Path) -> None:
+        with zipfile.ZipFile(next(suites.glob("*.jar"))) as archive:
+            archive.extractall(path)
+
+    return kept(f"spark-hive-tests-{VERSION}-unpacked", unpack), jars
+
+
+def names_of_suites() -> set[str]:
+    """All that are in the package and those below, without the package's name."""
+    classes, _ = fetch()
+    root = classes / Path(*PACKAGE.split("."))
+    return {
+        ".".join(path.relative_to(root).with_suffix("").parts)
+        for path in root.rglob("*Suite.class")
+        if "$" not in path.name
+    }
+
+
+def run(names: Sequence[str], directory: Path, uri: str) -> Outcome:
+    """Runs these suites in one JVM; each test is called after its suite. Raises AssertionError when ScalaTest did not
+    come to its end, or a suite has no result."""
+    classes, jars = fetch()
+    site = directory / "site"
+    reports = directory / "reports"
+    for each in (site, directory / "home", directory / "tmp"):
+        each.mkdir(parents=True)
+    _write_site(site, directory, uri)
+    properties = {
+        "spark.testing": "true",
+        "spark.test.home": directory / "home",
+        # The suites' own sessions take their metastore's address away, and then what is set for Hadoop here.
+        "spark.hadoop.hive.metastore.uris": uri,
+        "spark.memory.debugFill": "true",
+        "java.io.tmpdir": directory / "tmp",
+        "jdk.reflect.useDirectMethodHandle": "false",
+        "io.netty.tryReflectionSetAccessible": "true",
+        "derby.system.durability": "test",
+    }
+    finished = subprocess.run(
+        [
+            "java",
+            *["-Xmx2g", "-Xss4m", "-XX:+UseSerialGC", "-ea", "--add-modules=jdk.incubator.vector"],
+            *[f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENS],
+            *[f"-D{key}={value}" for key, value in properties.items()],
+            "-cp",
+            f"{site}:{classes}:{jars}/*:{pyspark(VERSION) / 'pyspark' / 'jars'}/*",
+            "org.scalatest.tools.Runner",
+            *["-R", str(classes), "-oW", "-u", str(reports)],
+            *[option for name in names for option in ("-s", f"{PACKAGE}.{name}")],
+        ],
+        cwd=directory,
+        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_TESTING": "1", "SPARK_HOME": str(directory / "home")},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        timeout=_TIMEOUT_S,
+        check=False,
+    )
+    return _outcome(names, reports, finished.stdout)
+
+
+def _outcome(names: Sequence[str], reports: Path, output: str) -> Outcome:
+    cases: dict[str, ElementTree.Element] = {}
+    for name in names:
+        report = reports / f"TEST-{PACKAGE}.{name}.xml"
+        assert report.exists(), f"{name}: {output[-4000:]}"
+        suite = {f"{name}: {case.attrib['name']}": case for case in ElementTree.parse(report).iter("testcase")}
+        assert suite, f"{name}: {output[-4000:]}"
+        cases |= suite
+    failed = {test for test, case in cases.items() if case.find("failure") is not None}
+    failed |= {test for test, case in cases.items() if case.find("error") is not None}
+    unfit = {test for test, case in cases.items() if case.find("skipped") is not None}
+    return Outcome(frozenset(cases) - failed - unfit, frozenset(failed), frozenset(unfit), output)
+
+
+def _write_site(site: Path, directory: Path, uri: str) -> None:
+    """Suites that make a client of their own read this one's settings, and Hive's engine within it its directories."""
+    settings = {
+        "hive.in.test": "true",
+        "hive.metastore.uris": uri,
+        "hive.exec.scratchdir": f"file:{directory}/scratch",
+        "hive.exec.local.scratchdir": f"{directory}/local-scratch",
+    }
+    lines = [f"<property><name>{name}</name><value>{value}</value></property>" for name, value in settings.items()]
+    (site / "hive-site.xml").write_text("\n".join(["<configuration>", *lines, "</configuration>"]))
+    (site / "log4j2.properties").write_text("rootLogger.level = off\n")

@@ -1,0 +1,112 @@
+"""Spark's own test suites of its Hive support pass with our server, but for tests that expect what Hive 2.3 does."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.clients.spark import suites
+from tests.conftest import ServerLookup
+from tests.servers import server_process
+
+_LOCATION = "execution.command.AlterNamespaceSetLocationSuite: ALTER NAMESPACE ... SET LOCATION using Hive V1 catalog"
+
+FAIL: dict[str, str] = {
+    **{
+        f"{_LOCATION} {version} command: Hive catalog not supported": (
+            "expects that the metastore changes no location; Hive's does since 3.0"
+        )
+        for version in ("V1", "V2")
+    },
+    **{
+        f"execution.HiveDDLSuite: CREATE TABLE LIKE {kind}": (
+            "the metastore writes numFilesErasureCoded, as Hive 4.0.1's does; Spark lists what Hive 2.3's writes"
+        )
+        for kind in (
+            "a temporary view",
+            "a data source table",
+            "an external data source table",
+            "a managed Hive serde table",
+            "a view",
+        )
+    },
+    "execution.HiveDDLSuite: drop default database": (
+        "expects Hive 2's text of the error; Hive's since 3.0 names the catalog"
+    ),
+    "execution.HiveDDLSuite: create table with the same name as an index table": (
+        "has Hive 2's engine make an index; Hive's metastore has none since 3.0"
+    ),
+}
+"""Tests that fail with our server, with the reason."""
+
+
+def _commands(*names: str) -> tuple[str, ...]:
+    return tuple(f"execution.command.{name}Suite" for name in names)
+
+
+GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
+    "catalog": (83, ("HiveExternalCatalogSuite",)),
+    "statements": (232, ("execution.HiveDDLSuite",)),
+    "statistics": (52, ("StatisticsSuite",)),
+    "tables of data sources": (
+        254,
+        (
+            "DataSourceWithHiveMetastoreCatalogSuite",
+            "HiveExternalSessionCatalogSuite",
+            "HiveMetastoreCatalogSuite",
+            "HiveSchemaInferenceSuite",
+            "ListTablesSuite",
+            "MetastoreDataSourcesSuite",
+            "MultiDatabaseSuite",
+            "OptimizeHiveMetadataOnlyQuerySuite",
+            "PartitionProviderCompatibilitySuite",
+            "PartitionedTablePerfStatsSuite",
+            "QueryPartitionSuite",
+            "execution.PruneHiveTablePartitionsSuite",
+        ),
+    ),
+    "databases": (
+        46,
+        _commands("AlterNamespaceSetLocation", "AlterNamespaceSetProperties", "AlterNamespaceUnsetProperties")
+        + _commands("CreateNamespace", "DropNamespace"),
+    ),
+    "tables": (22, _commands("AlterTableAddColumns", "AlterTableRename", "AlterTableSetLocation", "DropTable")),
+    "partitions": (
+        84,
+        _commands("AlterTableAddPartition", "AlterTableDropPartition", "AlterTableRecoverPartitions")
+        + _commands("AlterTableRenamePartition", "MsckRepairTable", "ShowPartitions", "TruncateTable"),
+    ),
+}
+"""How many tests of these suites pass. Those of a group share a JVM and a server."""
+
+
+@pytest.mark.soak
+@pytest.mark.long
+@pytest.mark.java
+@pytest.mark.spark
+@pytest.mark.timeout(6000)
+@pytest.mark.skipif(any(shutil.which(tool) is None for tool in ("mvn", "java")), reason="needs mvn and Java")
+@pytest.mark.parametrize("group", GROUPS)
+def test_sparks_own_suites_pass(database_servers: ServerLookup, tmp_path: Path, group: str) -> None:
+    expected, names = GROUPS[group]
+    warehouse = tmp_path / "warehouse"
+    warehouse.mkdir()
+    settings: dict[str, object] = {
+        "warehouse.directory": f"file:{warehouse}",
+        "warehouse.external_directory": "",  # Hive 2 knows one directory only
+        # Databases and tables of the suites lie in temporary directories.
+        "warehouse.allowed_locations": f"file:{tmp_path}",
+        # As the suites set it for the metastore in their process.
+        "catalog.disallow_incompatible_column_type_changes": False,
+    }
+    databases = database_servers("sqlite")
+    url = databases.create_database()
+    with server_process(tmp_path / "server", url, settings) as server:
+        outcome = suites.run(names, tmp_path / "spark", server.uri)
+    databases.drop_database(url)
+    print(f"{group}: {len(outcome.passed)} passed, {len(outcome.unfit)} unfit, {sorted(outcome.failed)}", flush=True)
+    known = {test for test in FAIL if test.partition(":")[0] in names}
+    assert outcome.failed == known, outcome.output[:20000]
+    assert len(outcome.passed) == expected
