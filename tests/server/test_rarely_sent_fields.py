@@ -149,3 +149,11 @@ def test_a_transaction_of_the_source_is_named_once(link: Link) -> None:
     request = t.OpenTxnRequest(2, "u", "h", replPolicy="p", replSrcTxnIds=[7, 7], txn_type=t.TxnType.REPL_CREATED)
     with pytest.raises(TApplicationException, match="named twice"):
         link.call("open_txns", rqst=request)
+
+
+@pytest.mark.parametrize(("database", "name"), [("d", "None"), ("D", "Mixed"), ("@hive#d", "d.F"), ("none", "f")])
+def test_an_absent_function_is_named_as_it_was_asked_for(link: Link, database: str, name: str) -> None:
+    """Clients look for the name in the text: Spark's `functionExists` is false if it finds it there."""
+    with pytest.raises(t.NoSuchObjectException) as refused:
+        link.call("get_function", dbName=database, funcName=name)
+    assert refused.value.message == f"Function {database}.{name} does not exist"

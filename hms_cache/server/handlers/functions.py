@@ -16,6 +16,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetFunctionsResponse,
     InvalidObjectException,
     MetaException,
+    NoSuchObjectException,
 )
 
 handlers = HandlerTable()
@@ -23,7 +24,14 @@ handlers = HandlerTable()
 
 @handlers.read("get_function", about=lambda a: f"{a.dbName}.{a.funcName}")
 def get_function(call: Call, arguments: methods.get_function_args) -> Function:
-    return call.stores.reads.functions.get_function(_named(arguments.dbName, arguments.funcName))
+    name = _named(arguments.dbName, arguments.funcName)
+    try:
+        return call.stores.reads.functions.get_function(name)
+    except NoSuchObjectException as error:
+        # Spark takes it for the answer that there is none by its text, which has the name as it was sent, as Hive's
+        # (`HMSHandler.get_function`, 4.0.1).
+        text = f"Function {arguments.dbName}.{arguments.funcName} does not exist"
+        raise NoSuchObjectException(text) from error
 
 
 def _named(database: str | None, function: str | None) -> FunctionName:
