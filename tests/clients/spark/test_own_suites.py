@@ -67,6 +67,19 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
             "execution.PruneHiveTablePartitionsSuite",
         ),
     ),
+    "queries": (
+        297,
+        (
+            "HiveCharVarcharDDLTestSuite",
+            "HiveCharVarcharTestSuite",
+            "HiveParquetMetastoreSuite",
+            "InsertSuite",
+            "UDFSuite",
+            "execution.HiveCommandSuite",
+            "execution.HiveSQLViewSuite",
+            "execution.HiveUDFSuite",
+        ),
+    ),
     "databases": (
         46,
         _commands("AlterNamespaceSetLocation", "AlterNamespaceSetProperties", "AlterNamespaceUnsetProperties")
