@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from benchmarks.client import connect
 from benchmarks.jobs.catalog import JobCatalog, copy_all, create, make_directories, make_events
-from benchmarks.jobs.lake import LocalLake, s3_class_path, s3_lake
+from benchmarks.jobs.lake import LocalLake, gateway_lake, s3_class_path, s3_lake
 from benchmarks.jobs.measures import MEASURES, Measure, Place
 from benchmarks.jobs.processor_time import SparkProcessorTime, children
 from benchmarks.jobs.report import Figure, Report
@@ -36,53 +36,70 @@ BUFFER_POOL_BYTES = 4 << 30
 @click.option("--only", multiple=True, help="only what is named so, or begins so: files, hms_catalog …")
 @click.option("--limit-s", default=300.0, show_default=True, help="a size expected to take longer is left out")
 @click.option("--s3-partitions", default="", help="sizes on moto's S3, for what looks at files: 1000")
+@click.option("--gateway-partitions", default="", help="the same on an S3 gateway over local directories: 1000000")
 @click.option("--out", type=click.Path(path_type=Path), help="Markdown file, written after each measure")
 def jobs(
-    partitions: str, cores: str, only: tuple[str, ...], limit_s: float, s3_partitions: str, out: Path | None
+    partitions: str,
+    cores: str,
+    only: tuple[str, ...],
+    limit_s: float,
+    s3_partitions: str,
+    gateway_partitions: str,
+    out: Path | None,
 ) -> None:
     """Rows per second of data sources and jobs on Spark, and how time grows with the catalog.
 
     Exits with 1 if a bar is missed.
     """
-    sizes = sorted(int(one) for one in partitions.split(","))
-    s3_sizes = sorted(int(one) for one in s3_partitions.split(",") if one)
+    sizes = _sizes(partitions)
+    stores = {S3: (_sizes(s3_partitions), s3_lake), S3_GATEWAY: (_sizes(gateway_partitions), gateway_lake)}
+    stores = {name: each for name, each in stores.items() if each[0]}
+    all_sizes = sorted({*sizes, *(size for each, _ in stores.values() for size in each)})
     counts = [int(one) for one in cores.split(",")]
     command = f"python -m benchmarks jobs --partitions {partitions} --cores {cores} --limit-s {limit_s:g}"
-    command += f" --s3-partitions {s3_partitions}" if s3_sizes else ""
+    command += f" --s3-partitions {s3_partitions}" if s3_partitions else ""
+    command += f" --gateway-partitions {gateway_partitions}" if gateway_partitions else ""
     report = Report(command + "".join(f" --only '{one}'" for one in only))
     chosen = [one for one in MEASURES if not only or any(one.name.startswith(name) for name in only)]
 
     def markdown() -> str:
-        return report.markdown(sorted({*sizes, *s3_sizes}), counts, [S3] if s3_sizes else [])
+        return report.markdown(all_sizes, counts, list(stores))
 
     def keep() -> None:
         if out is not None:
             out.write_text(markdown())
 
     with tempfile.TemporaryDirectory(prefix="hms-cache-jobs-") as temporary:
-        local = JobCatalog(LocalLake(Path(temporary) / "lake"), sizes)
-        with _catalog(local, Path(temporary), with_files=any(one.has_files for one in chosen)) as place:
-            place = replace(place, settings=s3_class_path() if s3_sizes else {})
-            for is_hive in (False, True):
-                for count in counts:
-                    some = [one for one in chosen if one.is_hive is is_hive]
-                    if some:
-                        _measure_all(some, place, count, limit_s, report, keep)
-        if s3_sizes:
-            directory = Path(temporary) / "s3"
+        class_path = s3_class_path() if stores else {}
+        if sizes:
+            local = JobCatalog(LocalLake(Path(temporary) / "lake"), sizes)
+            with _catalog(local, Path(temporary), with_files=any(one.has_files for one in chosen)) as place:
+                place = replace(place, settings=class_path)
+                for is_hive in (False, True):
+                    for count in counts:
+                        some = [one for one in chosen if one.is_hive is is_hive]
+                        if some:
+                            _measure_all(some, place, count, limit_s, report, keep)
+        with_files = [one for one in chosen if one.has_files]
+        for store, (store_sizes, store_lake) in stores.items():
+            directory = Path(temporary) / store.replace(" ", "-")
             directory.mkdir()
             with (
-                s3_lake(directory) as (lake, settings),
-                _catalog(JobCatalog(lake, s3_sizes), directory, with_files=True) as place,
+                store_lake(directory) as (lake, settings),
+                _catalog(JobCatalog(lake, store_sizes), directory, with_files=True) as place,
             ):
-                place = replace(place, settings=settings, store=S3)
-                _measure_all([one for one in chosen if one.has_files], place, counts[0], limit_s, report, keep)
+                place = replace(place, settings=settings, store=store)
+                _measure_all(with_files, place, counts[0], limit_s, report, keep)
         click.echo(markdown())
     if missed := report.missed():
         raise click.ClickException(f"a bar is missed: {'; '.join(missed)}")
 
 
-S3 = "S3"
+S3, S3_GATEWAY = "S3", "S3 gateway"
+
+
+def _sizes(text: str) -> list[int]:
+    return sorted(int(one) for one in text.split(",") if one)
 
 
 @contextmanager

@@ -37,12 +37,13 @@ class Lake(Protocol):
 
 
 class LocalLake:
-    """In a directory. Files of one content are links to one, since there are a million of them."""
+    """In a directory. Files of one content are links to one, since there are a million of them; that one is in
+    `contents`, or in the directory itself."""
 
     name = "s"
 
-    def __init__(self, directory: Path) -> None:
-        self._directory = directory
+    def __init__(self, directory: Path, contents: Path | None = None) -> None:
+        self._contents = contents or directory
         self.root = f"file:{directory}"
         self._links = 0
         self._source: Path | None = None
@@ -50,8 +51,8 @@ class LocalLake:
     def write(self, location: str, content: bytes) -> None:
         """See `Lake`."""
         if self._source is None or self._links % _LINKS_OF_A_FILE == 0:
-            self._directory.mkdir(parents=True, exist_ok=True)
-            self._source = self._directory / f"data-{self._links}"
+            self._contents.mkdir(parents=True, exist_ok=True)
+            self._source = self._contents / f"data-{self._links}"
             self._source.write_bytes(content)
         self._links += 1
         path = location.removeprefix("file:")
@@ -88,6 +89,28 @@ class S3Lake:
                 self._store.delete(BUCKET, key)
 
 
+class GatewayLake(S3Lake):
+    """In the bucket of a gateway over a file system: what is put in the bucket's directory is an object."""
+
+    name = "g"
+
+    def __init__(self, store: Buckets, bucket: Path) -> None:
+        super().__init__(store)
+        self.bucket = bucket
+        self._files = LocalLake(bucket, bucket.parent.with_name("contents"))
+
+    def write(self, location: str, content: bytes) -> None:
+        """See `Lake`."""
+        self._files.write(self._path(location), content)
+
+    def delete(self, location: str) -> None:
+        """See `Lake`."""
+        self._files.delete(self._path(location))
+
+    def _path(self, location: str) -> str:
+        return f"file:{self.bucket}{location.removeprefix(self.root)}"
+
+
 def s3_class_path() -> dict[str, str]:
     """Setting of Spark's first session in a process: the JVM stays."""
     from tests.jobs.month.hadoop_aws import fetch
@@ -102,32 +125,35 @@ def s3_lake(directory: Path) -> Iterator[tuple[S3Lake, Mapping[str, str]]]:
     from tests.moto_server import object_store
 
     with object_store(directory) as store, _found_by_environment(store) as variables:
-        s3a = "spark.hadoop.fs.s3a"
-        yield (
-            S3Lake(store),
-            {
-                **s3_class_path(),
-                f"{s3a}.endpoint": store.endpoint,
-                f"{s3a}.path.style.access": "true",
-                f"{s3a}.access.key": "any",
-                f"{s3a}.secret.key": "any",
-                f"{s3a}.endpoint.region": "us-east-1",
-                # Spark's workers in Python have the environment of the JVM, which began before there was a store.
-                **{f"spark.executorEnv.{name}": value for name, value in variables.items()},
-            },
-        )
+        yield S3Lake(store), _spark_settings(store, variables)
 
 
 @contextmanager
-def gateway_lake(directory: Path) -> Iterator[tuple[S3Lake, Path]]:
-    """A lake on a server whose objects are files, and the directory of its bucket: what is put there is in it.
+def gateway_lake(directory: Path) -> Iterator[tuple[GatewayLake, Mapping[str, str]]]:
+    """As `s3_lake`, on a server whose objects are files.
 
     Moto looks at all its keys for each page of a listing, which takes hours of a million.
     """
     from tests import s3_gateway
 
-    with s3_gateway.gateway(s3_gateway.find(), directory) as store, _found_by_environment(store):
-        yield S3Lake(store), directory / "buckets" / BUCKET
+    bucket = directory / "buckets" / BUCKET
+    with s3_gateway.gateway(s3_gateway.find(), directory) as store, _found_by_environment(store) as variables:
+        yield GatewayLake(store, bucket), _spark_settings(store, variables)
+    shutil.rmtree(bucket, ignore_errors=True)
+
+
+def _spark_settings(store: Buckets, variables: Mapping[str, str]) -> dict[str, str]:
+    s3a = "spark.hadoop.fs.s3a"
+    return {
+        **s3_class_path(),
+        f"{s3a}.endpoint": store.endpoint,
+        f"{s3a}.path.style.access": "true",
+        f"{s3a}.access.key": "any",
+        f"{s3a}.secret.key": "any",
+        f"{s3a}.endpoint.region": "us-east-1",
+        # Spark's workers in Python have the environment of the JVM, which began before there was a store.
+        **{f"spark.executorEnv.{name}": value for name, value in variables.items()},
+    }
 
 
 @contextmanager

@@ -180,9 +180,8 @@ def _moto_tree(directory: Path) -> Iterator[_Tree]:
 
 @contextmanager
 def _gateway_tree(directory: Path) -> Iterator[_Tree]:
-    with gateway_lake(directory) as (lake, bucket):
-        yield _GatewayTree(lake, bucket)
-    shutil.rmtree(bucket, ignore_errors=True)
+    with gateway_lake(directory) as (lake, _):
+        yield _GatewayTree(lake, lake.bucket)
 
 
 def _measured(directory: Path, tree: _Tree, count: int, new: int, *, once: bool) -> _Figures:
