@@ -5,17 +5,19 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.jobs.frame.reasons import reason_of
-from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors
+from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors, path_in
 from hms_cache.store.warehouse.key_stores import key_store_of, store_listed_by_keys
-from hms_cache.store.warehouse.keys import KeyStore
+from hms_cache.store.warehouse.keys import KeyStore, StoredObject
 from hms_cache.store.warehouse.locations import Location
+from hms_cache.store.warehouse.many_directories import objects_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.values import frozen
 
@@ -137,6 +139,38 @@ class DirectoryLister:
             if info["type"] != "directory" and not is_hidden(path[start:]):
                 yield path, info
 
+    def data_files_of(
+        self, locations: Sequence[Location]
+    ) -> Iterator[tuple[Location, list[tuple[str, Mapping[str, Any]]] | Exception]]:
+        """The same of many directories, as `data_files` tells them, or why a directory could not be listed; by as few
+        requests as that takes. Only of directories in stores whose listings may begin anywhere; of the others nothing
+        is told."""
+        for some in _by_store(locations):
+            try:
+                file_system, _ = self.open(some[0])
+                paths = {}
+                for location in some:
+                    with suppress(MetaException):
+                        paths[path_in(file_system, location).strip("/")] = location
+            except (OSError, MetaException):
+                continue
+            store = key_store_of(file_system)
+            bucket = some[0].authority
+            if store is None or not store.begins_anywhere(bucket):
+                continue
+            keys = {path.removeprefix(f"{bucket}/"): path for path in paths if path.startswith(f"{bucket}/")}
+            for key, objects in objects_of(store, bucket, list(keys)):
+                location = paths[keys[key]]
+                if isinstance(objects, Exception):
+                    yield location, objects
+                    continue
+                start = len(location.path.rstrip("/")) + 1
+                files = _described(objects, keys[key], location)
+                yield (
+                    location,
+                    [(path, info) for path, info in files if info["type"] == "file" and not is_hidden(path[start:])],
+                )
+
     def entries(self, location: Location) -> dict[str, Mapping[str, Any]]:
         """What is in a directory, by name. Raises FileNotFoundError, OSError, MetaException."""
         if location.scheme == "file" and not location.authority:
@@ -253,13 +287,27 @@ def _objects_below(store: KeyStore, path: str, location: Location) -> Iterator[t
     """As `DirectoryLister.below`. Directories are told by their markers only: others are in the paths of files."""
     with driver_errors():
         for page in store.below(path):
-            for each in page:
-                if _has_no_path(each.suffix):
-                    continue
-                name = f"/{each.name}" if each.name else ""  # empty: its own marker
-                kind = "directory" if each.is_marker else "file"
-                found = {"name": path + name, "type": kind, "size": each.size}
-                yield location.path + name, found | {"LastModified": each.modified, "ETag": each.tag}
+            yield from _described(page, path, location)
+
+
+def _described(
+    objects: Iterable[StoredObject], path: str, location: Location
+) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for each in objects:
+        if _has_no_path(each.suffix):
+            continue
+        name = f"/{each.name}" if each.name else ""  # empty: its own marker
+        kind = "directory" if each.is_marker else "file"
+        found = {"name": path + name, "type": kind, "size": each.size}
+        yield location.path + name, found | {"LastModified": each.modified, "ETag": each.tag}
+
+
+def _by_store(locations: Iterable[Location]) -> list[list[Location]]:
+    stores: dict[tuple[str, str], list[Location]] = {}
+    for location in locations:
+        if location.scheme not in OF_DIRECTORIES:
+            stores.setdefault((location.scheme, location.authority), []).append(location)
+    return list(stores.values())
 
 
 def _has_no_path(key: str) -> bool:

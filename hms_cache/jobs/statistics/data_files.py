@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.types import ArrayType, StructType
@@ -166,11 +167,28 @@ class FigureLister:
         problem = NESTED_FILES if found.depth else found.problem
         return (_figures(found), None) if problem is None else (None, problem)
 
-    def of_neighbours(self, locations: Sequence[str]) -> dict[str, Figures]:
-        """The same of directories in stores of objects, by one listing for each place in which several of them are.
+    def of_many(self, locations: Sequence[str], partitions: int) -> dict[str, Figures]:
+        """The same of directories of one table, which has so many `partitions`, in stores of objects, by as few
+        requests as that takes.
 
         What is not answered is to be asked for one by one: of file systems, without neighbours, or not listed.
         """
+        known: dict[Location, list[str]] = {}
+        for location in locations:
+            with suppress(MetaException):
+                known.setdefault(Location.parse(location), []).append(location)
+        found: dict[str, Figures] = {}
+        for here, files in self._lister.data_files_of(list(known)):
+            start = len(here.path.rstrip("/")) + 1
+            if isinstance(files, Exception) or any("/" in path[start:] for path, _ in files):
+                continue
+            figures = _figures(self._lister.figures((0, info) for _, info in files))
+            found |= dict.fromkeys(known[here], figures)
+        rest = [location for location in locations if location not in found]
+        return found | self._of_neighbours(rest) if are_most(len(rest), partitions) else found
+
+    def _of_neighbours(self, locations: Sequence[str]) -> dict[str, Figures]:
+        """By one listing for each place in which several of them are."""
         places: dict[Location, dict[str, str]] = {}
         for location in locations:
             try:
@@ -287,8 +305,8 @@ def _looker(metastore: str, sample_bytes: int | None) -> Callable[[Iterator[pa.R
                 for row in batch.to_pylist():
                     places = list(_places(reader, row))
                     known: Mapping[str, Figures] = {}
-                    if row["snapshot"] is None and are_most(len(places), row["partitions_in_all"]):
-                        known = lister.of_neighbours([place.location for place in places])
+                    if row["snapshot"] is None:
+                        known = lister.of_many([place.location for place in places], row["partitions_in_all"])
                     found = [_row(row, lister, known, sample_bytes, place) for place in places]
                     yield pyarrow.RecordBatch.from_pylist(found, schema)
         finally:

@@ -21,7 +21,7 @@ from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.fields import BOOLEAN, INTEGER, LONG, STRING, fields, required
 from hms_cache.jobs.statistics.acid import Snapshot
 from hms_cache.jobs.statistics.columns import StatisticsColumn
-from hms_cache.jobs.statistics.data_files import FigureLister, Figures, UnitFiles, are_most
+from hms_cache.jobs.statistics.data_files import FigureLister, Figures, UnitFiles
 from hms_cache.jobs.statistics.parameters import not_answerable, spark_statistics
 from hms_cache.jobs.statistics.recording import (
     Failures,
@@ -393,8 +393,8 @@ def _unchanged(
     """Those whose files are still the ones that were read; and what to tell of the others."""
     kept, outcomes = [], []
     known: Mapping[str, Figures] = {}
-    if snapshot is None and are_most(len(rows), partitions):
-        known = lister.of_neighbours([row["location"] for row in rows])
+    if snapshot is None:
+        known = lister.of_many([row["location"] for row in rows], partitions)
     for row in rows:
         figures: Figures | None
         problem: str | None

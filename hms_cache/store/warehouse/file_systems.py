@@ -66,6 +66,12 @@ class FileSystems:
         return file_system, _path_in(file_system, protocol, location)
 
 
+def path_in(file_system: Any, location: Location) -> str:
+    """The path of a location that this file system was opened for, or of its neighbour. Raises MetaException for one
+    that the driver would not read as it stands."""
+    return _path_in(file_system, _FSSPEC_PROTOCOLS.get(location.scheme, location.scheme), location)
+
+
 def _require_account(file_system: Any, host: Mapping[str, Any], location: Location) -> None:
     """Raises MetaException unless the driver uses the account of Azure that the location names.
 

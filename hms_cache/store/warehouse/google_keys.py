@@ -43,6 +43,15 @@ class GoogleKeys(KeyStore):
         found.pop("", None)  # the marker of the directory itself
         return list(found.items())
 
+    def begins_anywhere(self, bucket: str) -> bool:
+        return True
+
+    def page_from(self, bucket: str, prefix: str, start: str) -> tuple[list[StoredObject], bool]:
+        for page in self._pages(bucket, prefix, _PAGE_OBJECTS, startOffset=start):
+            if page.get("items"):  # there are pages of nothing
+                return [_described(each, "") for each in page["items"]], bool(page.get("nextPageToken"))
+        return [], False
+
     def _pages(self, bucket: str, prefix: str, page_objects: int, **options: Any) -> Iterator[dict[str, Any]]:
         token: str | None = None
         while True:

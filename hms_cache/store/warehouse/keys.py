@@ -72,6 +72,15 @@ class KeyStore(ABC):
     def children(self, path: str) -> list[tuple[str, bool]]:
         """Names directly in a directory, and whether each is a directory; empty where nothing is."""
 
+    def begins_anywhere(self, bucket: str) -> bool:
+        """Whether a listing of the bucket may begin at any key (`page_from`)."""
+        return False
+
+    def page_from(self, bucket: str, prefix: str, start: str) -> tuple[list[StoredObject], bool]:
+        """Objects whose keys begin with the prefix, from the key `start` on, each with its whole key as `suffix`, as
+        many as the store gives, and whether there are more. Stores answer in the order of the keys' UTF-8."""
+        raise NotImplementedError
+
     @abstractmethod
     def make_marker(self, path: str) -> None:
         """Makes the marker of a directory. Raises FileExistsError if its key is taken, where the store can tell."""

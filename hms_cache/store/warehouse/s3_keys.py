@@ -11,6 +11,9 @@ from hms_cache.store.warehouse.keys import MARKER_TAG, KeyStore, StoredObject, b
 _PAGE_OBJECTS = 1000
 """Objects in one answer to a listing: the most that S3 gives."""
 
+_OF_DIRECTORY_BUCKETS = "--x-s3"
+"""End of the names of S3's directory buckets (S3 Express One Zone), which are listed in no order."""
+
 
 class S3Keys(KeyStore):
     """Through s3fs."""
@@ -27,6 +30,15 @@ class S3Keys(KeyStore):
             if not page.get("IsTruncated"):
                 return
             options["ContinuationToken"] = page["NextContinuationToken"]
+
+    def begins_anywhere(self, bucket: str) -> bool:
+        return not bucket.endswith(_OF_DIRECTORY_BUCKETS)
+
+    def page_from(self, bucket: str, prefix: str, start: str) -> tuple[list[StoredObject], bool]:
+        options = {"Bucket": bucket, "Prefix": prefix, "MaxKeys": _PAGE_OBJECTS}
+        # S3 begins after a key. A marker, which alone may have the key of a prefix, is no file.
+        page = self.file_system.call_s3("list_objects_v2", **options, StartAfter=start)
+        return [_described(each, "") for each in page.get("Contents") or ()], bool(page.get("IsTruncated"))
 
     def children(self, path: str) -> list[tuple[str, bool]]:
         found = (

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,8 +27,8 @@ from hms_cache.jobs.statistics.data_files import UnitFiles
 from hms_cache.jobs.statistics.partials import BYTES_OF_A_PARTIAL, ROWS_OF_A_PARTIAL, partial_rows, partial_schema
 from hms_cache.jobs.statistics.rows.arrow_values import LeftToSpark, OrcRows, ParquetRows, values_of
 from hms_cache.jobs.statistics.rows.file_index import format_of
+from hms_cache.jobs.statistics.rows.object_contents import ObjectContents
 from hms_cache.metadata.statistics_values import StatisticsKind
-from hms_cache.store.warehouse.file_systems import driver_errors
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 from hms_cache.values import frozen
@@ -159,13 +160,17 @@ _UNREADABLE = (LeftToSpark, OSError, MetaException, pa.ArrowException, ValueErro
 
 _Content = Callable[[], list[bytes]]
 
+_Infos = Iterable[tuple[str, Mapping[str, Any]]]
+"""Paths of files, and what the file system says of them."""
+
 
 class Files:
     """Contents of files, for one task."""
 
     def __init__(self) -> None:
         self._lister = DirectoryLister()
-        self._file_systems: dict[tuple[str, str], Any] = {}
+        self._contents: dict[tuple[str, str], ObjectContents] = {}
+        """By scheme and authority."""
         self._pool = ThreadPoolExecutor(REQUESTS_AT_ONCE, "files")
 
     def __enter__(self) -> Files:
@@ -177,25 +182,38 @@ class Files:
     def of_units(self, places: Mapping[str | None, Mapping[str, Any]]) -> Iterator[tuple[str | None, _Content]]:
         """Of each unit, when they are asked for. Those of a store of objects are fetched ahead."""
         ahead: deque[tuple[str | None, Future[list[bytes]]]] = deque()
+        for contents in self._contents.values():
+            contents.renew()
+        listed = self._listed(place["location"] for place in places.values())
         for name, place in places.items():
             location = place["location"]
             if location.partition(":")[0] in OF_DIRECTORIES:
                 yield name, partial(self.read, location)
                 continue
-            ahead.append((name, self._pool.submit(self.read, location)))
+            ahead.append((name, self._pool.submit(self.read, location, listed.get(location))))
             if len(ahead) >= REQUESTS_AT_ONCE:
                 first, future = ahead.popleft()
                 yield first, future.result
         for first, future in ahead:
             yield first, future.result
 
-    def read(self, location: str) -> list[bytes]:
-        """Of each file in a directory, not below it. Raises OSError, MetaException."""
+    def _listed(self, locations: Iterable[str]) -> dict[str, _Infos]:
+        """Files of those that can be listed together."""
+        known: dict[Location, str] = {}
+        for location in locations:
+            with suppress(MetaException):
+                known[Location.parse(location)] = location
+        found = self._lister.data_files_of(list(known))
+        return {known[here]: files for here, files in found if not isinstance(files, Exception)}
+
+    def read(self, location: str, listed: _Infos | None = None) -> list[bytes]:
+        """Of each file in a directory, not below it, which was `listed` already or is now. Raises OSError,
+        MetaException."""
         here = Location.parse(location)
         start = len(here.path.rstrip("/")) + 1
         names = []
         try:
-            for path, info in self._lister.data_files(here):
+            for path, info in self._lister.data_files(here) if listed is None else listed:
                 if path.endswith("._COPYING_"):  # Spark takes it for no file
                     raise OSError("a file is being copied")
                 if info["size"] and "/" not in path[start:]:
@@ -204,11 +222,16 @@ class Files:
             return []
         if here.scheme == "file":
             return [Path(name).read_bytes() for name in names]
-        store = (here.scheme, here.authority)
-        if store not in self._file_systems:
-            self._file_systems[store], _ = self._lister.open(here)
-        with driver_errors():
-            return [bytes(self._file_systems[store].cat_file(name)) for name in names]
+        contents = self._contents_of(here)
+        return [contents.read(name) for name in names]
+
+    def _contents_of(self, location: Location) -> ObjectContents:
+        store = (location.scheme, location.authority)
+        if store not in self._contents:
+            file_system, _ = self._lister.open(location)
+            self._contents[store] = ObjectContents(file_system)
+            self._contents[store].renew()
+        return self._contents[store]
 
 
 class _Units:
