@@ -14,7 +14,7 @@ from collections import deque
 from contextlib import suppress
 from io import BytesIO
 from statistics import mode
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any, Final
 
 from greenlet import GreenletExit, getcurrent, greenlet
@@ -43,7 +43,13 @@ _BYTES_PER_OBJECT: Final = 2
 #: beside two million. The first bytes of a message are not worth that: empty structs of 8 KiB take a megabyte, no more
 #: than a row of `_MOST_EMPTY_OBJECTS` may.
 _UNCOUNTED_BYTES: Final = 8 * 1024
-#: Beyond that they are counted after this many bytes each, while the decoder runs.
+#: How long bytes of ordinary requests take at most, in seconds of the processor: lists of names take some 7 ns a byte,
+#: partitions 30. A struct of one byte takes 700. The objects of what takes no longer are not counted: beside a cache of
+#: gigabytes a count takes milliseconds, and a message of statistics would be counted hundreds of times.
+_ORDINARY_S_PER_BYTE: Final = 150e-9
+#: Beside that, for each piece: to leave the decoder and enter it again.
+_PIECE_S: Final = 20e-6
+#: Beyond the first bytes, what takes longer is counted after this many bytes each, while the decoder runs.
 _COUNTED_BYTES: Final = 16 * 1024
 #: A message that comes in small portions stops the decoder after each, and what others allocate meanwhile is not its
 #: own: a count at both ends of each portion would cost a hundred times what decoding it does. So of small portions a
@@ -110,6 +116,10 @@ class MessageStream:
         self._empty_objects = 0
         self._piece_bytes = _FIRST_PIECE_BYTES
         self._piece_began_s = 0.0
+        self._taken_at_once_bytes = 0
+        self._is_slow = False
+        """Whether what came since the last count took longer than ordinary requests do: it will be counted."""
+
         self.slice_s = slice_s
         self._slice_end_s = 0.0
         self.is_ready = False
@@ -173,7 +183,8 @@ class MessageStream:
         first_bytes = min(self._taken_bytes, _UNCOUNTED_BYTES)
         # Nobody knows yet what came since the last sample.
         unknown_bytes = self._taken_bytes - self._counted_bytes if self._counts else 0
-        return self._blocks + first_bytes // _USUAL_BYTES_PER_OBJECT + unknown_bytes // _BYTES_PER_OBJECT
+        unknown = unknown_bytes // (_BYTES_PER_OBJECT if self._is_slow else _USUAL_BYTES_PER_OBJECT)
+        return self._blocks + first_bytes // _USUAL_BYTES_PER_OBJECT + unknown
 
     def close(self) -> None:
         """End the decoder and let go of what it has made."""
@@ -192,17 +203,18 @@ class MessageStream:
 
     def refill(self, partial: bytes, needed: int) -> BytesIO:
         """A buffer that starts with `partial` and holds at least `needed` bytes; waits in the parent for them."""
+        took_s = thread_time() - self._piece_began_s
+        if took_s > _PIECE_S + _ORDINARY_S_PER_BYTE * self._taken_at_once_bytes:
+            self._is_slow = True
         stops = self._waiting_bytes < needed - len(partial)
         if stops or not self._counts or self._taken_bytes - self._counted_bytes >= _COUNTED_BYTES:
             # The decoder has made `partial`, too, if it is longer than a byte.
             self._count_objects(made_besides=len(partial) > 1)
-        now_s = perf_counter()
-        took_s = now_s - self._piece_began_s
         if took_s > _LONG_PIECE_S:
             self._piece_bytes = max(self._piece_bytes // 2, _LEAST_PIECE_BYTES)
         elif took_s < _SHORT_PIECE_S:
             self._piece_bytes = min(self._piece_bytes * 2, _MOST_PIECE_BYTES)
-        ends_slice = self.slice_s is not None and now_s > self._slice_end_s
+        ends_slice = self.slice_s is not None and perf_counter() > self._slice_end_s
         if ends_slice:
             self._count_objects()
             self.is_ready = True
@@ -241,7 +253,8 @@ class MessageStream:
             self._taken_bytes += len(piece)
             self._waiting_bytes -= len(piece)
         data = b"".join(taken)
-        self._piece_began_s = perf_counter()
+        self._taken_at_once_bytes = len(data)
+        self._piece_began_s = thread_time()
         return BytesIO(data)
 
     def _overrun(self) -> WireError:
@@ -251,7 +264,8 @@ class MessageStream:
 
     def _begin_count(self) -> None:
         """What others have made meanwhile is not the message's."""
-        self._is_counting = self._counts and self._taken_bytes + self._waiting_bytes > self._sample_at
+        is_due = self._is_slow and self._taken_bytes + self._waiting_bytes > self._sample_at
+        self._is_counting = self._counts and is_due
         self._is_count_due = self._is_counting
         self._sample_began_bytes = self._taken_bytes
 
@@ -262,7 +276,14 @@ class MessageStream:
                 self._counts, self._counted_bytes = True, self._taken_bytes
                 self._begin_count()
             return
-        if not self._is_counting or self._is_count_due or self._taken_bytes == self._sample_began_bytes:
+        if not self._is_slow:
+            self._blocks += (self._taken_bytes - self._counted_bytes) // _USUAL_BYTES_PER_OBJECT
+            self._counted_bytes = self._taken_bytes
+            return
+        if not self._is_counting:
+            self._begin_count()
+            return
+        if self._is_count_due or self._taken_bytes == self._sample_began_bytes:
             return
         now = sys.getallocatedblocks()
         self._sample_blocks += max(0, now - self._blocks_at_entry - made_besides + _BLOCKS_LET_GO)
@@ -278,6 +299,7 @@ class MessageStream:
         made = sample_blocks * size_bytes // sample_bytes
         self._blocks += made
         self._counted_bytes = self._taken_bytes
+        self._is_slow = self._is_counting = False
         self._sample_at = self._taken_bytes + _RANDOM.randrange(_SAMPLED_FROM_BYTES)
         self._empty_objects = self._empty_objects + made if 3 * made > 2 * size_bytes else 0
         if self._empty_objects > _MOST_EMPTY_OBJECTS:
