@@ -9,8 +9,9 @@ from types import SimpleNamespace
 import pytest
 
 from hms_cache.wire import METHODS, MessageReader, streaming
-from hms_cache.wire.encodings import ENCODINGS, Encoding
+from hms_cache.wire.encodings import BINARY, ENCODINGS, Encoding
 from hms_cache.wire.errors import MessageTooLarge
+from hms_cache.wire.messages import OBJECT_BYTES
 from tests.wire.strategies import request
 from tests.wire.test_segments import PARTIAL_TEXT
 from tests.wire.test_unfinished_messages import HEAD
@@ -105,3 +106,54 @@ def test_objects_without_content_are_found_in_small_portions(portion_bytes: int)
             fed = start + portion_bytes
             assert reader.next_message() is None
     assert fed - len(head) < 40_000
+
+
+@pytest.mark.parametrize("portion_bytes", [300, 4_096, 1 << 30])
+def test_an_ordinary_message_is_never_counted(portion_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a cache of gigabytes a count takes milliseconds; a message of statistics was counted hundreds of times."""
+
+    def counted() -> int:
+        raise AssertionError("counted")
+
+    monkeypatch.setattr(streaming, "thread_time", lambda: 0.0)
+    monkeypatch.setattr(streaming, "sys", SimpleNamespace(getallocatedblocks=counted))
+    arguments = METHODS["get_partitions_by_names"].args_class(
+        db_name="d", tbl_name="t", names=[f"ds=2024-01-01/hr={number}" for number in range(20_000)]
+    )
+    data = request(BINARY, "get_partitions_by_names", arguments, 1)
+    reader = MessageReader()
+    message = None
+    for start in range(0, len(data), portion_bytes):
+        reader.feed(data[start : start + portion_bytes])
+        message = reader.next_message()
+    assert message is not None and message.args == arguments
+    usual = message.memory_bytes - len(data)
+    assert 0 < usual < len(data) // 10 * OBJECT_BYTES  # its objects are charged for as those of most requests
+
+
+def test_a_message_of_slow_bytes_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine where all takes long, too: what is counted decides, not how long it took."""
+    now_s = 0.0
+
+    def clock() -> float:
+        nonlocal now_s
+        now_s += 1.0
+        return now_s
+
+    counts = 0
+
+    def counted() -> int:
+        nonlocal counts
+        counts += 1
+        return sys.getallocatedblocks()
+
+    monkeypatch.setattr(streaming, "thread_time", clock)
+    monkeypatch.setattr(streaming, "sys", SimpleNamespace(getallocatedblocks=counted))
+    arguments = METHODS["get_partitions_by_names"].args_class(
+        db_name="d", tbl_name="t", names=[f"ds=2024-01-01/hr={number}" for number in range(20_000)]
+    )
+    reader = MessageReader()
+    reader.feed(request(BINARY, "get_partitions_by_names", arguments, 1))
+    message = reader.next_message()
+    assert message is not None and message.args == arguments
+    assert counts > 10

@@ -46,8 +46,8 @@ class GoogleKeys(KeyStore):
     def begins_anywhere(self, bucket: str) -> bool:
         return True
 
-    def page_from(self, bucket: str, prefix: str, start: str) -> tuple[list[StoredObject], bool]:
-        for page in self._pages(bucket, prefix, _PAGE_OBJECTS, startOffset=start):
+    def page_from(self, bucket: str, prefix: str, start: str, page_objects: int) -> tuple[list[StoredObject], bool]:
+        for page in self._pages(bucket, prefix, min(page_objects, _PAGE_OBJECTS), startOffset=start):
             if page.get("items"):  # there are pages of nothing
                 return [_described(each, "") for each in page["items"]], bool(page.get("nextPageToken"))
         return [], False

@@ -76,9 +76,9 @@ class KeyStore(ABC):
         """Whether a listing of the bucket may begin at any key (`page_from`)."""
         return False
 
-    def page_from(self, bucket: str, prefix: str, start: str) -> tuple[list[StoredObject], bool]:
-        """Objects whose keys begin with the prefix, from the key `start` on, each with its whole key as `suffix`, as
-        many as the store gives, and whether there are more. Stores answer in the order of the keys' UTF-8."""
+    def page_from(self, bucket: str, prefix: str, start: str, page_objects: int) -> tuple[list[StoredObject], bool]:
+        """Objects whose keys begin with the prefix, from the key `start` on, or after it: so many at most, each with
+        its whole key as `suffix`, and whether there are more. Stores answer in the order of the keys' UTF-8."""
         raise NotImplementedError
 
     @abstractmethod

@@ -12,12 +12,15 @@ from itertools import pairwise
 
 from hms_cache.store.warehouse.keys import KeyStore, StoredObject
 
-_WORTH_DIRECTORIES = 8
-"""A page is as much work as the listings of so many directories with a file: most of it is taking a thousand keys
-apart."""
+_LISTING_OBJECTS = 100
+"""To take so many keys of a page apart is as much work as the listing of a directory by itself."""
 
 _ALONE_DIRECTORIES = 64
-"""So many are listed by themselves after a page of fewer, which lie far apart: then a page is tried again."""
+"""So many are listed by themselves after a page that had too little of them, which lie far apart: then a page is tried
+again."""
+
+_MORE_OBJECTS = 8
+"""Of a page, beside one for each directory that is wanted and a quarter more."""
 
 
 Listed = tuple[str, list[StoredObject] | Exception]
@@ -72,14 +75,15 @@ class _Scan:
             if not is_more:
                 while self._number < len(self._wanted):
                     yield self._done()
-            if self._number - before < _WORTH_DIRECTORIES:
+            if self._number - before < len(page) // _LISTING_OBJECTS:
                 self._alone = _ALONE_DIRECTORIES
         for key in self._within:
             yield self._by_itself(key)
 
     def _page(self, prefix: str) -> tuple[list[StoredObject], bool]:
         start = self._start or self._wanted[self._number]
-        page, is_more = self._store.page_from(self._bucket, prefix, start)
+        left = len(self._wanted) - self._number
+        page, is_more = self._store.page_from(self._bucket, prefix, start, left + left // 4 + _MORE_OBJECTS)
         keys = [start.encode(), *(each.suffix.encode() for each in page)]
         if any(one > other for one, other in pairwise(keys)) or (is_more and not page):
             raise OSError("The store does not list its keys in their order")

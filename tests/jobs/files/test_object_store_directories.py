@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from hms_cache.jobs.files import directories
-from hms_cache.jobs.files.directories import DirectoryFiles
+from hms_cache.jobs.files.directories import DirectoryFiles, DirectoryLister
 from hms_cache.jobs.files.trees import TreeLister
 from hms_cache.jobs.repair import directories as repair
 from hms_cache.jobs.repair.directories import Directories, PartitionTree
@@ -52,6 +52,24 @@ def test_the_files_of_a_directory(lake: Lake) -> None:
     assert lister.files(f"{lake.root}/e") == DirectoryFiles(True)
     assert lister.files(f"{lake.root}/none") == DirectoryFiles(False)
     assert not lister.files(f"{lake.url_of('misspelt')}/t").exists
+
+
+def test_the_files_of_many_directories(lake: Lake) -> None:
+    """By pages of a listing, where the store can begin one anywhere; each as by itself."""
+    names = [f"t/day={number:02d}" for number in range(30)]
+    lake.put(*(f"{name}/{file}" for name in names for file in ("", "a", "_hidden", ".hidden/b")))
+    lake.put("t/day=03-late/x", "t/day=030/x", "t/day=05/deep/c", "u/day=1/x", "t/day=07//x")
+    names += ["t/day=03-late", "t/day=030", "u/day=1", "t/none", "t/day=31", "t"]
+    locations = [Location.parse(f"{lake.root}/{name}") for name in names]
+    lister = DirectoryLister()
+    found = dict(lister.data_files_of(locations))
+    assert set(found) in (set(), set(locations)) and bool(found) is (lake.scheme != "abfss")
+    for location, files in found.items():
+        assert not isinstance(files, Exception)
+        alone = [(path, info) for path, info in lister.data_files(location) if info["type"] == "file"]
+        assert sorted(files, key=str) == sorted(alone, key=str)
+    there = found.get(locations[5], [])
+    assert not found or sorted(path.rpartition("/")[2] for path, _ in there) == ["a", "c"]
 
 
 def test_a_tree_of_partitions(lake: Lake) -> None:

@@ -58,7 +58,7 @@ def test_they_are_those_of_each(files: set[tuple[str, str, int]], asked: list[st
         store.pipe_file(f"{ROOT}/{name}/{file}", b"x" * size)
     locations = [f"memory:{ROOT}/{name}" for name in asked]
     lister = FigureLister()
-    for location, found in lister.of_neighbours(locations).items():
+    for location, found in lister.of_many(locations, len(locations)).items():
         assert (found, None) == lister.figures(location)
 
 
@@ -72,7 +72,7 @@ def test_files_below_a_units_own_directory_are_told(memory: Any, tmp_path: Path)
     for root in (f"memory:{ROOT}", f"file:{tmp_path}"):
         assert [lister.figures(f"{root}/a={number}")[1] for number in range(4)] == [None, NESTED_FILES, None, None]
     places = [f"memory:{ROOT}/a={number}" for number in range(4)]
-    assert set(lister.of_neighbours(places)) == {places[0], places[2], places[3]}
+    assert set(lister.of_many(places, 4)) == {places[0], places[2], places[3]}
 
 
 def test_one_listing_for_neighbours(memory: Any) -> None:
@@ -81,7 +81,8 @@ def test_one_listing_for_neighbours(memory: Any) -> None:
     memory.pipe_file("/elsewhere/day=7/x", b"1")
     near = [f"memory:{ROOT}/day={number % 2}/hour={number}" for number in range(20)]
     lister = Counting()
-    found = lister.of_neighbours([*near, "memory:/elsewhere/day=7", "file:/lake/a/b", "file:/lake/a/c", "no location"])
+    others = ["memory:/elsewhere/day=7", "file:/lake/a/b", "file:/lake/a/c", "no location"]
+    found = lister.of_many([*near, *others], 24)
     # The one without neighbours, and directories, are asked for one by one.
     assert set(found) == set(near) and {(one.files, one.bytes) for one in found.values()} == {(1, 5)}
     assert sorted(lister.listed) == [f"memory:{ROOT}/day=0", f"memory:{ROOT}/day=1"]
@@ -97,7 +98,7 @@ def test_what_cannot_be_listed_is_not_answered() -> None:
             raise OSError("it is away")
 
     fsspec.register_implementation("away", Away, clobber=True)
-    assert FigureLister().of_neighbours(["away://b/t/a=1", "away://b/t/a=2"]) == {}
+    assert FigureLister().of_many(["away://b/t/a=1", "away://b/t/a=2"], 2) == {}
 
 
 def test_a_file_that_changed_is_seen_among_neighbours(memory: Any) -> None:

@@ -43,6 +43,11 @@ class ObjectContents:
         except Exception:
             self._arrow, self._may_be_arrow = None, False  # the driver tells what it is
 
+    @property
+    def is_through_arrow(self) -> bool:
+        """Whether the next one is read so."""
+        return self._arrow is not None
+
     def read(self, name: str) -> bytes:
         """Of an object, by its name in the driver. Raises FileNotFoundError, OSError."""
         arrow = self._arrow
