@@ -23,3 +23,5 @@ class LaneLoad:
     begun: int
     mean_wait_s: float
     """Of all that have begun."""
+    held_back: int = 0
+    """Of those that wait: calls with large replies that let others pass (`server.large_reply_threads`)."""

@@ -177,6 +177,11 @@ class ServerMetrics(_Subsystem):
         )
         self.lane_waiting = self._gauge("lane_calls_waiting", "Calls that wait for a thread now.", "lane")
         self.lane_running = self._gauge("lane_calls_running", "Calls that run now, stuck ones not counted.", "lane")
+        self.lane_held_back = self._gauge(
+            "lane_calls_held_back",
+            "Of the calls that wait: those with large replies beyond server.large_reply_threads.",
+            "lane",
+        )
         self.lane_stuck = self._gauge(
             "lane_calls_stuck", "Calls past server.request_timeout_s whose thread has not come back.", "lane"
         )
@@ -192,6 +197,7 @@ class ServerMetrics(_Subsystem):
         """From now on the lane's gauges tell its load."""
         self.lane_waiting.labels(lane).set_function(lambda: load().waiting)
         self.lane_running.labels(lane).set_function(lambda: load().running)
+        self.lane_held_back.labels(lane).set_function(lambda: load().held_back)
         self.lane_stuck.labels(lane).set_function(lambda: load().stuck)
 
     def observe_wait(self, lane: str, seconds: float) -> None:

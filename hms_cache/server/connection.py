@@ -427,7 +427,8 @@ class Connection(asyncio.Protocol):
 
         combined = dispatcher.combination(message)
         group = self._listener.group_of(combined) if combined is not None else None
-        if not pool.submit(work, message, group, Member(self, session, message)):
+        is_large = group is None and dispatcher.expects_large_reply(message)
+        if not pool.submit(work, message, group, Member(self, session, message), is_large=is_large):
             self._end_unbegun(message)
             self._listener.refused_calls += 1
             self._tell_refusal(message, pool.refusal())

@@ -30,6 +30,7 @@ from hms_cache.server.faults import (
     unknown_method,
 )
 from hms_cache.server.hot_path import METHODS as HOT_METHODS
+from hms_cache.server.loads.large_replies import LargeReplies
 from hms_cache.server.loads.requested_tables import requested_table
 from hms_cache.server.request_sizes import check_request_size
 from hms_cache.server.session import Session
@@ -82,10 +83,12 @@ class Dispatcher:
         operations: Operations | None = None,
         guard: Guard | None = None,
         loads: CallLoads | None = None,
+        large_reply_bytes: int = 0,
     ) -> None:
         """`keep`: where encoded replies are kept for the hot path; None keeps none. `operations` is told of changes.
 
         `guard`: without one everybody may do everything. `loads`: counts by user, address and table.
+        `large_reply_bytes`: from that size on replies are noted (`expects_large_reply`); 0: none is.
         """
         self._loads = loads
         self._guard = guard
@@ -97,6 +100,7 @@ class Dispatcher:
         self._keep = keep
         self._operations = operations
         self._long_replies = LongReplies()
+        self._large_replies = LargeReplies(large_reply_bytes)
 
     def runs_on_loop(self, message: Message) -> bool:
         """Whether the call needs no thread: it answers from memory, or there is no such method."""
@@ -109,6 +113,15 @@ class Dispatcher:
         """Whether the call leaves nothing behind but its answer."""
         handler = self._handlers.get(message.name)
         return handler is not None and handler.kind is Kind.READ and message.expects_reply
+
+    def expects_large_reply(self, message: Message) -> bool:
+        """Whether calls like this one have had large replies lately."""
+        known = self._large_replies
+        return bool(known) and known.expects(message.name, requested_table(message.args), message.memory_bytes)
+
+    def _note_size(self, message: Message, size_bytes: int) -> None:
+        if self._large_replies.is_of_interest(size_bytes):
+            self._large_replies.note(message.name, requested_table(message.args), message.memory_bytes, size_bytes)
 
     def execute(self, session: Session, message: Message) -> bytes | None:
         """Runs the call and returns the reply's bytes, None for a one-way call. Never raises."""
@@ -299,11 +312,13 @@ class Dispatcher:
         try:
             pieces = encode_in_pieces(message.encoding, method, result.success) if method.has_value else None
             if pieces is not None and outcome == "ok":
+                self._note_size(message, sum(map(len, pieces)))
                 if not keeps or not self._keeps_pieces(message, pieces, decisions):
                     return outcome, join_reply(message, pieces)
                 payload = b"".join(pieces)
             else:
                 payload = self._encode(message, method, result)
+                self._note_size(message, len(payload))
             if keeps and outcome == "ok":
                 self._keep_answer(message, payload, decisions)
             return outcome, encode_reply_from_payload(message, payload)

@@ -80,6 +80,7 @@ class MetastoreServer:
                     connections=connections,
                     observe_wait=observe_wait,
                     takes_turns=lane in BY_TURNS,
+                    most_large=settings.large_reply_threads if lane is Lane.READS else None,
                 )
                 for lane, count in threads.items()
             }
@@ -94,6 +95,7 @@ class MetastoreServer:
             operations=operations,
             guard=self._guard,
             loads=loads,
+            large_reply_bytes=settings.large_reply_bytes,
         )
         self.listener = Listener(self.dispatcher, self.lanes, settings, max_connections)
 

@@ -24,8 +24,8 @@ than a microsecond each: a message of them would hold the loop for a second."""
 
 SHORT_TURN_S = 0.00005
 """In place of `TURN_S` while calls are on their way: their threads, and who waits for a position check, need the
-interpreter several times each, and each time wait for a turn. Not always: a slice costs some 40 microseconds beside
-what it decodes, for objects are counted at both ends of it (`wire.streaming`)."""
+interpreter several times each, and each time wait for a turn. Not always: a slice costs some microseconds beside
+what it decodes."""
 
 SHORT_SLICE_S = 0.00004
 

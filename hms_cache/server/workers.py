@@ -59,6 +59,9 @@ class _Waiting(NamedTuple):
     member: Any = None
     """What a group is given."""
 
+    is_large: bool = False
+    """Whether its reply will take much memory, and its thread for long."""
+
 
 class WorkerPool:
     """`threads` daemon threads that run submitted work in order of arrival; at most `most_waiting` wait for them.
@@ -69,6 +72,9 @@ class WorkerPool:
 
     ``_lock`` guards all state. A call that is given up is cut off from its database connection, which ends most of
     them; another thread takes its place meanwhile, and whichever is one too many at the end stops.
+
+    Of calls with large replies some run at a time: those beyond them let others pass, and have the next thread that one
+    of their kind leaves.
     """
 
     def __init__(
@@ -81,10 +87,12 @@ class WorkerPool:
         connections: Connections | None = None,
         observe_wait: Callable[[str, float], None] | None = None,
         takes_turns: bool = False,
+        most_large: int | None = None,
     ) -> None:
         """`on_thread_start` runs first on each thread. `connections`: those that calls use.
         `observe_wait` is told the lane and the seconds that a call waited for its thread.
         `takes_turns`: the threads compute by turns (`hms_cache.computing`).
+        `most_large`: as many calls with large replies run at a time; None: as many as there are threads.
         """
         self.name = name
         self._size = threads
@@ -96,6 +104,11 @@ class WorkerPool:
         self._lock = threading.Lock()
         self._waiting: deque[_Waiting | Group] = deque()
         """Single calls, and groups of which calls wait and that no thread is carrying out."""
+        self._most_large = threads if most_large is None else most_large
+        self._large: set[object] = set()
+        """Tokens of those that run and are not stuck."""
+        self._held_back: deque[_Waiting] = deque()
+        """Calls with large replies that had their turn when as many ran as may."""
         self._postponed: deque[_Waiting] = deque()
         """Calls that have a thread when no other waits for one. They take no places of others, and have as many."""
         self._gathering: dict[Group, deque[_Waiting]] = {}
@@ -122,12 +135,21 @@ class WorkerPool:
             for _ in range(self._size):
                 self._start_one()
 
-    def submit(self, work: Callable[[], None], token: object, group: Group | None = None, member: Any = None) -> bool:
+    def submit(
+        self,
+        work: Callable[[], None],
+        token: object,
+        group: Group | None = None,
+        member: Any = None,
+        *,
+        is_large: bool = False,
+    ) -> bool:
         """Queues `work`, which must not raise; it runs on one of the threads. False: too many wait.
 
-        With a `group` it is run only if the call is alone: else the group carries `member` out.
+        With a `group` it is run only if the call is alone: else the group carries `member` out. `is_large`: its reply
+        is; such a call has no group.
         """
-        one = _Waiting(work, token, time.monotonic(), member)
+        one = _Waiting(work, token, time.monotonic(), member, is_large)
         woken: threading.Lock | None = None
         with self._lock:
             if self._count_waiting() >= self._most_waiting:
@@ -153,10 +175,11 @@ class WorkerPool:
             self._idle.pop().release()
 
     def _count_waiting(self) -> int:
+        single = len(self._waiting) + len(self._held_back)
         if not self._gathering:
-            return len(self._waiting)
+            return single
         groups = len(self._gathering) - len(self._carried_out)
-        return len(self._waiting) - groups + sum(map(len, self._gathering.values()))
+        return single - groups + sum(map(len, self._gathering.values()))
 
     def refusal(self) -> str:
         """What a client is told when `submit` said no."""
@@ -175,6 +198,8 @@ class WorkerPool:
                 return False
             self._stuck.add(token)
             self._stuck_threads.add(thread)
+            self._large_ended(token)
+            self._wake()
             for group in [one for one, by in self._carried_out.items() if by == thread]:
                 self._carried_out_no_more(group)
             # Under the lock: the thread cannot go on to another call meanwhile, whose connection would be cut.
@@ -219,7 +244,7 @@ class WorkerPool:
         return None
 
     def _queues(self) -> list[deque[_Waiting | Group]]:
-        queues = [self._waiting, self._postponed, *self._gathering.values()]
+        queues = [self._waiting, self._held_back, self._postponed, *self._gathering.values()]
         return cast("list[deque[_Waiting | Group]]", queues)
 
     def _calls_waiting(self) -> list[_Waiting]:
@@ -241,6 +266,7 @@ class WorkerPool:
                 self._refused,
                 self._begun,
                 self._waited_s / max(self._begun, 1),
+                len(self._held_back),
             )
 
     def close(self) -> None:
@@ -266,6 +292,13 @@ class WorkerPool:
         self._started += 1
         self._threads.add(thread)
 
+    def _large_ended(self, token: object) -> None:
+        """Under the lock: the next one that was held back is the next of all, if this call's reply was large."""
+        if token in self._large:
+            self._large.remove(token)
+            if self._held_back:
+                self._waiting.appendleft(self._held_back.popleft())
+
     def _carried_out_no_more(self, group: Group, takers: int = 0) -> None:
         """Under the lock: those that gathered meanwhile are next, at the end of the queue.
 
@@ -285,6 +318,7 @@ class WorkerPool:
         for one in done:
             self._running.pop(one.token, None)
             self._stuck.discard(one.token)
+            self._large_ended(one.token)
         done.clear()  # the requests of calls, not to be kept while this waits
         if group is not None and self._carried_out.get(group) == me:
             self._carried_out_no_more(group, takers=1)
@@ -294,6 +328,7 @@ class WorkerPool:
                 self._connections.call_ended(me)
             if self._free_threads() > self._size:
                 self._threads.discard(threading.current_thread())
+                self._wake()  # for what it would have taken
                 return False
         return True
 
@@ -318,6 +353,11 @@ class WorkerPool:
                         self._lock.acquire()
                 first = self._waiting.popleft() if self._waiting else self._postponed.popleft()
                 if isinstance(first, _Waiting):
+                    if first.is_large and len(self._large) >= self._most_large:
+                        self._held_back.append(first)
+                        continue
+                    if first.is_large:
+                        self._large.add(first.token)
                     taken, group = [first], None
                     break
                 group, gathering = first, self._gathering[first]

@@ -93,6 +93,20 @@ class ServerSettings(Section):
         le=1024,
     )
     """Number of threads for reads that need the database."""
+    large_reply_threads: int = setting(
+        4,
+        reason="A reply of 40 MB takes its thread for a second and several times its size in memory. Threads compute"
+        " one at a time, so more of them give no more replies.",
+        ge=1,
+        le=1024,
+    )
+    """Number of those threads that carry out calls with large replies at a time. More such calls wait, and let other
+    reads pass."""
+    large_reply_bytes: SizeBytes = setting(
+        4 << 20, reason="Some thousand partitions; it takes some 100 ms of processor time.", ge=0
+    )
+    """Size from which a reply is large. Calls of the same method, table and size of the request are taken to have large
+    replies, too, until eight in a row had none. 0: none is large."""
     transaction_threads: int = setting(
         16, reason="Such a call takes milliseconds; as many as wait at once can be made one transaction.", ge=1, le=256
     )
