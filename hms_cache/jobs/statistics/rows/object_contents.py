@@ -86,7 +86,8 @@ def _arrow(file_system: Any, credentials: tuple[str, str, str | None]) -> S3File
     host = place.hostname or ""
     if place.scheme in getproxies() and not proxy_bypass(host):
         return None
-    is_amazon = host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
+    # Any other place is named to Arrow, such as one for FIPS.
+    usual = {f"s3.{client.region_name}.amazonaws.com{end}" for end in ("", ".cn")} | {"s3.amazonaws.com"}
     access_key, secret_key, token = credentials
     authorities = file_system.session.get_config_variable("ca_bundle") if place.scheme == "https" else None
     return S3FileSystem(
@@ -95,6 +96,7 @@ def _arrow(file_system: Any, credentials: tuple[str, str, str | None]) -> S3File
         session_token=token,
         region=client.region_name,
         scheme=place.scheme,
-        endpoint_override=None if is_amazon else place.netloc,
-        tls_ca_file_path=authorities,
+        endpoint_override=None if host in usual else place.netloc,
+        # Older releases of Arrow do not know it, and then the driver reads.
+        **({} if authorities is None else {"tls_ca_file_path": authorities}),
     )
