@@ -15,7 +15,7 @@ from contextlib import suppress
 from io import BytesIO
 from statistics import mode
 from time import perf_counter, thread_time
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from greenlet import GreenletExit, getcurrent, greenlet
 from thrift.Thrift import TType
@@ -43,13 +43,15 @@ _BYTES_PER_OBJECT: Final = 2
 #: beside two million. The first bytes of a message are not worth that: empty structs of 8 KiB take a megabyte, no more
 #: than a row of `_MOST_EMPTY_OBJECTS` may.
 _UNCOUNTED_BYTES: Final = 8 * 1024
-#: How long bytes of ordinary requests take at most, in seconds of the processor: lists of names take some 7 ns a byte,
-#: partitions 30. A struct of one byte takes 700. The objects of what takes no longer are not counted: beside a cache of
-#: gigabytes a count takes milliseconds, and a message of statistics would be counted hundreds of times.
-_ORDINARY_S_PER_BYTE: Final = 150e-9
-#: Beside that, for each piece: to leave the decoder and enter it again.
-_PIECE_S: Final = 20e-6
-#: Beyond the first bytes, what takes longer is counted after this many bytes each, while the decoder runs.
+#: A count takes milliseconds beside gigabytes, and was most of what a request with statistics of many partitions took.
+#: So what cannot have made many objects is not counted: bytes that the processor decodes in less time than if there
+#: were an object for each so many of them (`MessageStream.object_s`).
+_ORDINARY_BYTES_PER_OBJECT: Final = 4
+#: Other bytes are counted when decoding them has taken so many times as long as a count.
+_TIMES_A_COUNT: Final = 4
+#: Or so long. It is 100,000 objects at most, which are let go of in 8 ms.
+_MOST_UNCOUNTED_S: Final = 0.01
+#: Beyond the first bytes, objects are counted after this many bytes each, while the decoder runs, or not.
 _COUNTED_BYTES: Final = 16 * 1024
 #: A message that comes in small portions stops the decoder after each, and what others allocate meanwhile is not its
 #: own: a count at both ends of each portion would cost a hundred times what decoding it does. So of small portions a
@@ -78,6 +80,9 @@ class MessageStream:
 
     Use from one thread. Not to be entered from within itself.
     """
+
+    object_s: ClassVar[float] = 1e-7
+    """How long the decoder takes for an object, at least; measured when this module is loaded."""
 
     def __init__(
         self,
@@ -113,12 +118,17 @@ class MessageStream:
         """From this byte of the message on the next sample is counted."""
 
         self._sample_bytes = self._sample_blocks = self._sample_began_bytes = 0
+        self._sample_s = 0.0
         self._empty_objects = 0
         self._piece_bytes = _FIRST_PIECE_BYTES
         self._piece_began_s = 0.0
         self._taken_at_once_bytes = 0
         self._is_slow = False
         """Whether what came since the last count took longer than ordinary requests do: it will be counted."""
+
+        self._uncounted_s = 0.0
+        self._counting_s = 0.0
+        """What the last sample took, beside decoding."""
 
         self.slice_s = slice_s
         self._slice_end_s = 0.0
@@ -183,7 +193,10 @@ class MessageStream:
         first_bytes = min(self._taken_bytes, _UNCOUNTED_BYTES)
         # Nobody knows yet what came since the last sample.
         unknown_bytes = self._taken_bytes - self._counted_bytes if self._counts else 0
-        unknown = unknown_bytes // (_BYTES_PER_OBJECT if self._is_slow else _USUAL_BYTES_PER_OBJECT)
+        if self._is_slow:  # more it cannot be
+            unknown = min(unknown_bytes // _BYTES_PER_OBJECT, int(self._uncounted_s / self.object_s))
+        else:
+            unknown = unknown_bytes // _USUAL_BYTES_PER_OBJECT
         return self._blocks + first_bytes // _USUAL_BYTES_PER_OBJECT + unknown
 
     def close(self) -> None:
@@ -204,7 +217,8 @@ class MessageStream:
     def refill(self, partial: bytes, needed: int) -> BytesIO:
         """A buffer that starts with `partial` and holds at least `needed` bytes; waits in the parent for them."""
         took_s = thread_time() - self._piece_began_s
-        if took_s > _PIECE_S + _ORDINARY_S_PER_BYTE * self._taken_at_once_bytes:
+        self._uncounted_s += took_s
+        if took_s * _ORDINARY_BYTES_PER_OBJECT > self.object_s * self._taken_at_once_bytes:
             self._is_slow = True
         stops = self._waiting_bytes < needed - len(partial)
         if stops or not self._counts or self._taken_bytes - self._counted_bytes >= _COUNTED_BYTES:
@@ -226,8 +240,15 @@ class MessageStream:
             # In a portion of a few bytes each block counts: the decoder lets go of its buffer after this.
             self._released = before
             self._is_count_due = False
-            self._blocks_at_entry = sys.getallocatedblocks()
+            self._blocks_at_entry = self._allocated()
         return self._buffer
+
+    def _allocated(self) -> int:
+        """Blocks of all the process."""
+        began_s = thread_time()
+        blocks = sys.getallocatedblocks()
+        self._sample_s += thread_time() - began_s
+        return blocks
 
     def _take(self, partial: bytes, needed: int) -> BytesIO:
         missing = needed - len(partial)
@@ -264,8 +285,12 @@ class MessageStream:
 
     def _begin_count(self) -> None:
         """What others have made meanwhile is not the message's."""
-        is_due = self._is_slow and self._taken_bytes + self._waiting_bytes > self._sample_at
-        self._is_counting = self._counts and is_due
+        self._is_counting = (
+            self._counts
+            and self._is_slow
+            and self._taken_bytes + self._waiting_bytes > self._sample_at
+            and self._uncounted_s >= min(_MOST_UNCOUNTED_S, _TIMES_A_COUNT * self._counting_s)
+        )
         self._is_count_due = self._is_counting
         self._sample_began_bytes = self._taken_bytes
 
@@ -278,14 +303,14 @@ class MessageStream:
             return
         if not self._is_slow:
             self._blocks += (self._taken_bytes - self._counted_bytes) // _USUAL_BYTES_PER_OBJECT
-            self._counted_bytes = self._taken_bytes
+            self._counted_bytes, self._uncounted_s = self._taken_bytes, 0.0
             return
         if not self._is_counting:
             self._begin_count()
             return
         if self._is_count_due or self._taken_bytes == self._sample_began_bytes:
             return
-        now = sys.getallocatedblocks()
+        now = self._allocated()
         self._sample_blocks += max(0, now - self._blocks_at_entry - made_besides + _BLOCKS_LET_GO)
         self._sample_bytes += self._taken_bytes - self._sample_began_bytes
         self._blocks_at_entry, self._sample_began_bytes = now, self._taken_bytes
@@ -294,11 +319,12 @@ class MessageStream:
             return
         sample_blocks, sample_bytes = self._sample_blocks, self._sample_bytes
         self._sample_blocks = self._sample_bytes = 0
+        self._counting_s, self._sample_s = self._sample_s, 0.0
         if size_bytes > sample_bytes and sample_blocks > _MOST_BLOCKS_PER_BYTE * sample_bytes:
             return  # other threads': they shall not be multiplied; the next portion is another sample
         made = sample_blocks * size_bytes // sample_bytes
         self._blocks += made
-        self._counted_bytes = self._taken_bytes
+        self._counted_bytes, self._uncounted_s = self._taken_bytes, 0.0
         self._is_slow = self._is_counting = False
         self._sample_at = self._taken_bytes + _RANDOM.randrange(_SAMPLED_FROM_BYTES)
         self._empty_objects = self._empty_objects + made if 3 * made > 2 * size_bytes else 0
@@ -345,7 +371,7 @@ class _OneAtATime(MessageStream):
 
     def __init__(self, portions: int) -> None:
         super().__init__(BINARY, [_Nothings, _Nothings.thrift_spec], 1 << 20, 1 << 20)
-        self._counts = True
+        self._counts = self._is_slow = True
         self.blocks = [0] * portions
         self.counted = 0
 
@@ -372,3 +398,26 @@ def _blocks_let_go() -> int:
 
 
 _BLOCKS_LET_GO: Final = _blocks_let_go()
+
+
+def _object_s() -> float:
+    """How long the decoder takes on this machine for an object, at least: for a struct without a field."""
+    many = 200
+    least_s = _MOST_UNCOUNTED_S
+    for _ in range(5):  # the first one finds nothing in the processor's caches
+        stream = MessageStream(BINARY, [_Nothings, _Nothings.thrift_spec], 1 << 20, 1 << 20)
+        stream.push(bytes([TType.LIST, 0, 1, TType.STRUCT]) + many.to_bytes(4, "big"))
+        stream.resume()
+        stream._piece_bytes = many
+        stream.push(bytes(many))
+        began_s = thread_time()
+        stream.resume()
+        least_s = min(least_s, thread_time() - began_s)
+        stream.close()
+    return max(least_s / many, _LEAST_OBJECT_S)
+
+
+_LEAST_OBJECT_S: Final = 20e-9
+"""Where the clock of a thread goes in steps, nothing may seem to take no time."""
+
+MessageStream.object_s = _object_s()

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import random
 import sys
+import time
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from thrift.Thrift import TType
 
+from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS, MessageReader, streaming
 from hms_cache.wire.encodings import BINARY, ENCODINGS, Encoding
 from hms_cache.wire.errors import MessageTooLarge
@@ -157,3 +161,61 @@ def test_a_message_of_slow_bytes_is_counted(monkeypatch: pytest.MonkeyPatch) -> 
     message = reader.next_message()
     assert message is not None and message.args == arguments
     assert counts > 10
+
+
+UNCOUNTED_BYTES = streaming._UNCOUNTED_BYTES
+
+
+class Holder:
+    """A struct with a list of others."""
+
+    thrift_spec: Any = ()
+
+
+def _list_of(struct: Any, elements: int) -> tuple[list[Any], bytes]:
+    """The table of a message whose only field is a list of these structs, and how it begins."""
+
+    class OfThese(Holder):
+        thrift_spec = (None, (1, TType.LIST, "all", (TType.STRUCT, [struct, struct.thrift_spec], False), None))
+
+    head = bytes([TType.LIST, 0, 1, TType.STRUCT]) + elements.to_bytes(4, "big")
+    return [OfThese, OfThese.thrift_spec], head
+
+
+_EMPTY = b"\0"
+_WITH_LIST = bytes([TType.LIST, 0, 99, TType.STRING]) + bytes(4) + b"\0"  # of a field that nobody knows
+_WITH_TEXT = bytes([TType.STRING, 0, 1]) + (3).to_bytes(4, "big") + b"abc" + b"\0"
+
+
+@pytest.mark.parametrize("portion_bytes", [7, 80, 500, 4096, 1 << 30])
+@pytest.mark.parametrize("content", [_EMPTY, _WITH_LIST, _WITH_TEXT], ids=["empty", "list", "text"])
+@pytest.mark.parametrize("struct", [ttypes.FieldSchema, ttypes.Partition, ttypes.Table, ttypes.Date])
+def test_what_structs_take_is_refused_or_charged_for(
+    struct: Any, content: bytes, portion_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where counts are rare, since each takes long: beside a large cache."""
+
+    def counted() -> int:
+        end_s = time.thread_time() + 0.0005
+        while time.thread_time() < end_s:
+            pass
+        return sys.getallocatedblocks()
+
+    monkeypatch.setattr(streaming, "sys", SimpleNamespace(getallocatedblocks=counted))
+    elements = 300_000 // len(content)
+    table, head = _list_of(struct, elements)
+    data = head + elements * content + b"\0"
+    stream = streaming.MessageStream(BINARY, table, len(data), 1 << 30)
+    # A struct, and what a text of three letters takes. The charge for an object is less than that of a table, and of
+    # what was not counted yet it is for every second byte.
+    size_bytes = sys.getsizeof(struct()) + (52 if content is _WITH_TEXT else 0)
+    try:
+        for start in range(0, len(data), portion_bytes):
+            stream.push(data[start : start + portion_bytes])
+            stream.resume()
+            made_bytes = (start + portion_bytes - UNCOUNTED_BYTES) // len(content) * size_bytes
+            if made_bytes > 4 << 20 and portion_bytes < len(data):
+                assert stream.decoded_objects * OBJECT_BYTES >= made_bytes / 5
+    except MessageTooLarge:
+        return
+    assert stream.decoded_objects * OBJECT_BYTES >= elements * size_bytes / 5
