@@ -36,6 +36,8 @@ from benchmarks.java_metastore import (
 )
 from benchmarks.jobs.command import jobs
 from benchmarks.jobs.repair import repair
+from benchmarks.large_replies import measure as measure_large_replies
+from benchmarks.large_replies import render as render_large_replies
 from benchmarks.load import load
 from benchmarks.measure import measure_reads
 from benchmarks.names import fill as fill_names
@@ -363,6 +365,30 @@ def crowd(partitions: int, readers: int, rounds: int, seconds: float, beside: Pa
         finally:
             server.stop()
     click.echo(render_crowd(found))
+
+
+@main.command("large-replies")
+@click.option("--partitions", default=60_000, show_default=True)
+@click.option("--clients", default=48, show_default=True)
+@click.option("--seconds", default=20.0, show_default=True)
+@click.option("--cached", is_flag=True, help="the table is held in memory; else it is excluded from the cache")
+def large_replies(partitions: int, clients: int, seconds: float, cached: bool) -> None:
+    """A small read beside clients that ask for a whole large table, on a MariaDB of its own."""
+    from tests.databases import start_mariadb
+
+    with tempfile.TemporaryDirectory() as temporary:
+        server = start_mariadb()
+        try:
+            url = server.initialized_database()
+            fill(url, Path(temporary), partitions, click.echo)
+            found = list(
+                measure_large_replies(
+                    url, Path(temporary), clients=clients, seconds=seconds, is_cached=cached, report=click.echo
+                )
+            )
+        finally:
+            server.stop()
+    click.echo(render_large_replies(found))
 
 
 @main.command()
