@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+from thrift.Thrift import TMessageType
 from thrift.transport.TTransport import TMemoryBuffer
 
 from benchmarks.client import connect
@@ -77,8 +78,10 @@ def _round(name: str, address: str, server: OwnMetastore, clients: int, seconds:
 
 def _request() -> bytes:
     buffer = TMemoryBuffer()
-    client = ThriftHiveMetastore.Client(TBinaryProtocol(buffer))
-    client.send_get_partitions(DATABASE, TABLE, -1)
+    protocol = TBinaryProtocol(buffer)
+    protocol.writeMessageBegin("get_partitions", TMessageType.CALL, 1)
+    ThriftHiveMetastore.get_partitions_args(db_name=DATABASE, tbl_name=TABLE, max_parts=-1).write(protocol)
+    protocol.writeMessageEnd()
     content: bytes = buffer.getvalue()
     return content
 
