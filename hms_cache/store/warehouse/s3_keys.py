@@ -5,7 +5,8 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from hms_cache.store.warehouse.keys import MARKER_TAG, KeyStore, StoredObject, bucket_and_key
@@ -96,11 +97,9 @@ def _read_times_quickly(session: Any) -> None:
 
 
 def _time(value: Any) -> datetime:
-    with suppress(TypeError, ValueError):
-        found = datetime.fromisoformat(value)
-        if found.tzinfo is not None:
-            return found
-    from botocore.utils import parse_timestamp  # it comes with s3fs
-
-    parsed: datetime = parse_timestamp(value)
-    return parsed
+    """Of a time in any form that S3 and what is like it answer. Raises ValueError."""
+    text = str(value)
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        with suppress(ValueError, TypeError):
+            return read(text)
+    return datetime.fromtimestamp(float(text), UTC)
