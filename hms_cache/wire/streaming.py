@@ -49,7 +49,7 @@ _UNCOUNTED_BYTES: Final = 8 * 1024
 _ORDINARY_BYTES_PER_OBJECT: Final = 4
 #: Other bytes are counted when decoding them has taken so many times as long as a count.
 _TIMES_A_COUNT: Final = 4
-#: Or so long. It is 100,000 objects at most, which are let go of in 8 ms.
+#: Or so long: some 100,000 objects at most, which are let go of in 8 ms.
 _MOST_UNCOUNTED_S: Final = 0.01
 #: Beyond the first bytes, objects are counted after this many bytes each, while the decoder runs, or not.
 _COUNTED_BYTES: Final = 16 * 1024

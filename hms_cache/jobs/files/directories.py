@@ -15,7 +15,7 @@ from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors, path_in
 from hms_cache.store.warehouse.key_stores import key_store_of, store_listed_by_keys
-from hms_cache.store.warehouse.keys import KeyStore, StoredObject
+from hms_cache.store.warehouse.keys import KeyStore, OrderedKeyStore, StoredObject
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.many_directories import objects_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -143,8 +143,8 @@ class DirectoryLister:
         self, locations: Sequence[Location]
     ) -> Iterator[tuple[Location, list[tuple[str, Mapping[str, Any]]] | Exception]]:
         """The same of many directories, as `data_files` tells them, or why a directory could not be listed; by as few
-        requests as that takes. Only of directories in stores whose listings may begin anywhere; of the others nothing
-        is told."""
+        requests as that takes. Only of directories in stores that list in order (`OrderedKeyStore`); of the others
+        nothing is told."""
         for some in _by_store(locations):
             try:
                 file_system, _ = self.open(some[0])
@@ -156,7 +156,7 @@ class DirectoryLister:
                 continue
             store = key_store_of(file_system)
             bucket = some[0].authority
-            if store is None or not store.begins_anywhere(bucket):
+            if not isinstance(store, OrderedKeyStore) or not store.is_in_order(bucket):
                 continue
             keys = {path.removeprefix(f"{bucket}/"): path for path in paths if path.startswith(f"{bucket}/")}
             for key, objects in objects_of(store, bucket, list(keys)):

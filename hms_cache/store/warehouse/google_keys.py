@@ -10,7 +10,7 @@ from fsspec.asyn import sync
 
 from hms_cache.store.warehouse.keys import (
     MARKER_TAG,
-    KeyStore,
+    OrderedKeyStore,
     StoredObject,
     bucket_and_key,
     bucket_and_prefix,
@@ -21,7 +21,7 @@ _PAGE_OBJECTS = 1000
 """Objects in one answer to a listing: the most that Google gives."""
 
 
-class GoogleKeys(KeyStore):
+class GoogleKeys(OrderedKeyStore):
     """Through the requests of gcsfs."""
 
     marker_suffix = "/"
@@ -42,9 +42,6 @@ class GoogleKeys(KeyStore):
                 found[prefix[len(above) :].rstrip("/")] = True
         found.pop("", None)  # the marker of the directory itself
         return list(found.items())
-
-    def begins_anywhere(self, bucket: str) -> bool:
-        return True
 
     def page_from(self, bucket: str, prefix: str, start: str, page_objects: int) -> tuple[list[StoredObject], bool]:
         for page in self._pages(bucket, prefix, min(page_objects, _PAGE_OBJECTS), startOffset=start):

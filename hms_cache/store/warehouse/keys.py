@@ -72,15 +72,6 @@ class KeyStore(ABC):
     def children(self, path: str) -> list[tuple[str, bool]]:
         """Names directly in a directory, and whether each is a directory; empty where nothing is."""
 
-    def begins_anywhere(self, bucket: str) -> bool:
-        """Whether a listing of the bucket may begin at any key (`page_from`)."""
-        return False
-
-    def page_from(self, bucket: str, prefix: str, start: str, page_objects: int) -> tuple[list[StoredObject], bool]:
-        """Objects whose keys begin with the prefix, from the key `start` on, or after it: so many at most, each with
-        its whole key as `suffix`, and whether there are more. Stores answer in the order of the keys' UTF-8."""
-        raise NotImplementedError
-
     @abstractmethod
     def make_marker(self, path: str) -> None:
         """Makes the marker of a directory. Raises FileExistsError if its key is taken, where the store can tell."""
@@ -92,6 +83,19 @@ class KeyStore(ABC):
     @abstractmethod
     def delete(self, bucket: str, keys: Sequence[str]) -> dict[str, Exception]:
         """Deletes objects, at most a thousand; one that is not there is fine. The errors, by key."""
+
+
+class OrderedKeyStore(KeyStore):
+    """An object store that lists keys in the order of their UTF-8, and begins at any of them."""
+
+    def is_in_order(self, bucket: str) -> bool:
+        """Whether this bucket is listed so."""
+        return True
+
+    @abstractmethod
+    def page_from(self, bucket: str, prefix: str, start: str, page_objects: int) -> tuple[list[StoredObject], bool]:
+        """Objects whose keys begin with the prefix, from the key `start` on, or after it: so many at most, each with
+        its whole key as `suffix`, and whether there are more."""
 
 
 def bucket_and_key(path: str) -> tuple[str, str]:

@@ -2,7 +2,8 @@
 
 Partitions of a table lie beside each other: one page of a listing, a thousand keys, has the files of hundreds of them.
 A listing begins at the first directory that is wanted, and what it passes is done; the next begins at the next one that
-is wanted. So each request is of one directory at least, and there are never more than with a listing of each.
+is wanted. So each request tells of one directory at least. One in which nothing was found is listed once more by
+itself: there are twice as many requests as with a listing of each at most, and with neighbours a hundredth.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from hms_cache.store.warehouse.keys import KeyStore, StoredObject
+from hms_cache.store.warehouse.keys import OrderedKeyStore, StoredObject
 
 _LISTING_OBJECTS = 100
 """To take so many keys of a page apart is as much work as the listing of a directory by itself."""
@@ -27,11 +28,11 @@ Listed = tuple[str, list[StoredObject] | Exception]
 """A directory by its key, and its objects; or why it could not be listed."""
 
 
-def objects_of(store: KeyStore, bucket: str, directories: Sequence[str]) -> Iterator[Listed]:
+def objects_of(store: OrderedKeyStore, bucket: str, directories: Sequence[str]) -> Iterator[Listed]:
     """The objects of each directory, given by its key without a slash at the end. Each object's `suffix` is what its
     key has after that; the directory's own marker may be left out.
 
-    The store has to be one that `begins_anywhere`. One that then does not list in order is asked for each directory.
+    The bucket has to be one that `is_in_order`. A store that then does not list it so is asked for each directory.
     """
     scan = _Scan(store, bucket, sorted({f"{key}/" for key in directories}, key=str.encode))
     yield from scan.run()
@@ -40,7 +41,7 @@ def objects_of(store: KeyStore, bucket: str, directories: Sequence[str]) -> Iter
 class _Scan:
     """Of directories in the order of their keys."""
 
-    def __init__(self, store: KeyStore, bucket: str, wanted: Sequence[str]) -> None:
+    def __init__(self, store: OrderedKeyStore, bucket: str, wanted: Sequence[str]) -> None:
         self._store = store
         self._bucket = bucket
         self._wanted, self._within = _apart(wanted)

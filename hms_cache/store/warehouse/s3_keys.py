@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from hms_cache.store.warehouse.keys import MARKER_TAG, KeyStore, StoredObject, bucket_and_key
+from hms_cache.store.warehouse.keys import MARKER_TAG, OrderedKeyStore, StoredObject, bucket_and_key
 
 _PAGE_OBJECTS = 1000
 """Objects in one answer to a listing: the most that S3 gives."""
@@ -18,14 +18,14 @@ _OF_DIRECTORY_BUCKETS = "--x-s3"
 """End of the names of S3's directory buckets (S3 Express One Zone), which are listed in no order."""
 
 
-class S3Keys(KeyStore):
+class S3Keys(OrderedKeyStore):
     """Through s3fs."""
 
     marker_suffix = "/"
 
     def __init__(self, file_system: Any) -> None:
         super().__init__(file_system)
-        _read_times_quickly(file_system.session)
+        _read_times_quickly(getattr(file_system, "session", None))
 
     def below(self, path: str, page_objects: int | None = None) -> Iterator[list[StoredObject]]:
         bucket, key = bucket_and_key(path)
@@ -38,7 +38,7 @@ class S3Keys(KeyStore):
                 return
             options["ContinuationToken"] = page["NextContinuationToken"]
 
-    def begins_anywhere(self, bucket: str) -> bool:
+    def is_in_order(self, bucket: str) -> bool:
         return not bucket.endswith(_OF_DIRECTORY_BUCKETS)
 
     def page_from(self, bucket: str, prefix: str, start: str, page_objects: int) -> tuple[list[StoredObject], bool]:

@@ -1,4 +1,4 @@
-"""The objects of many directories: those that a listing of each gives, by no more requests."""
+"""The objects of many directories: those that a listing of each gives, by fewer requests."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.store.warehouse.keys import KeyStore, StoredObject
+from hms_cache.store.warehouse.keys import OrderedKeyStore, StoredObject
 from hms_cache.store.warehouse.many_directories import Listed, objects_of
 
 BUCKET = "lake"
 _PARTS = ["a", "a-b", "a=1", "a=10", "b", "é", "\U0001f600", "\uffff"]
 
 
-class Keys(KeyStore):
+class Keys(OrderedKeyStore):
     """Some keys in the order of their UTF-8, in pages of `most` at the most."""
 
     marker_suffix = "/"
