@@ -13,6 +13,7 @@ from typing import Any
 from hms_cache.cache.answers import Answers
 from hms_cache.cache.entries import CatalogKey, Entry, Facet, Key
 from hms_cache.cache.segmented_tables import SegmentedTables
+from hms_cache.cache.table_indexes import TableIndexes
 from hms_cache.metadata.object_names import DatabaseName, TableName
 
 REFILL_KEYS = 10_000
@@ -33,9 +34,7 @@ class HeldEntries:
         self.tables: OrderedDict[TableName, Entry] = OrderedDict()
         self.names_by_id: dict[int, TableName] = {}
         self.segmented = SegmentedTables()
-        self.with_constraints: set[TableName] = set()
-        self.with_commit_parameters: set[TableName] = set()
-        """Indexes of the tables that events concern without naming them."""
+        self.indexes = TableIndexes()
         self.answers = answers
         self.unshared: set[TableName] | None = None
         """Tables of whose partitions some may lie in memory that is not shared yet; None: none is (`BlockSharing`)."""
@@ -74,10 +73,7 @@ class HeldEntries:
         self.segmented.note(entry)
         if entry.table_id is not None:
             self.names_by_id[entry.table_id] = table
-        if entry.has_commit_parameters and Facet.TABLE in entry.facets:
-            self.with_commit_parameters.add(table)
-        if Facet.CONSTRAINTS in entry.facets:
-            self.with_constraints.add(table)
+        self.indexes.note(table, entry)
 
     def _changed(self, entry: Entry) -> None:
         entry.version += 1
@@ -99,14 +95,12 @@ class HeldEntries:
         if isinstance(entry.key, TableName):
             if facet is Facet.TABLE:
                 entry.tag = entry.encoded_table = None
-                self.with_commit_parameters.discard(entry.key)
                 if entry.table_id is not None:
                     self.names_by_id.pop(entry.table_id, None)
                     entry.table_id = None
-            elif facet is Facet.CONSTRAINTS:
-                self.with_constraints.discard(entry.key)
             elif facet is Facet.PARTITIONS:
                 self.segmented.note(entry)
+            self.indexes.note(entry.key, entry)
             self._remember_invalidated(entry, facet)
         if not entry.facets:
             self._entries(entry.key).pop(entry.key, None)
@@ -141,7 +135,6 @@ class HeldEntries:
         self.segmented.clear()
         if self.unshared is not None:
             self.unshared.clear()
-        self.with_constraints.clear()
-        self.with_commit_parameters.clear()
+        self.indexes.clear()
         self.invalidated.clear()
         self.weight = 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from hms_cache.cache.budget import BudgetedEntries
 from hms_cache.cache.creation_watch import CreationWatch
@@ -174,15 +174,17 @@ class FollowingEntries(BudgetedEntries):
             self._apply_transaction(event, resolved)
         for catalog in scope.whole_catalogs:
             self._drop_catalog(event.event_id, catalog)
-        for database in scope.whole_databases:
-            self._drop_database(event.event_id, database)
+        if scope.whole_databases:
+            self._drop_databases(event.event_id, scope.whole_databases)
         for database in scope.databases:
             self._alter_database(event, database)
         self._apply_to_tables(event, scope, stays)
         for function in scope.functions:
             self._drop(event.event_id, DatabaseName(function.catalog, function.database), Facet.FUNCTIONS)
-        if scope.foreign_keys:
-            self._drop_all_constraints(event.event_id)
+        if scope.constraints:
+            self._drop_constraints(event.event_id, Action.DROP, self.indexes.with_constraints)
+        elif scope.foreign_keys:
+            self._drop_constraints(event.event_id, Action.DROP_IF_FOREIGN_KEYS, self.indexes.with_foreign_keys)
 
     def _as_held(self, event_id: int, table: TableName, stays: Stays) -> Stays:
         """What stays after the alter of a table, if the writer may have read what it was before without a lock (P1).
@@ -210,7 +212,7 @@ class FollowingEntries(BudgetedEntries):
         rule = PARAMETERS_ALTERED if stays.partitions else table_rule(event)
         changes_names = type(event) in CHANGES_TABLE_NAMES
         if changes_names and not (isinstance(event, ev.TableAltered) and not event.is_rename):
-            self._transactions.forget_tables(scope.tables.__contains__)
+            self._transactions.forget_tables(scope.tables)
         if changes_names:
             self.creations.named(scope.tables, event.event_id)
         columns = changed_columns(event) if self._has_statistics((*scope.tables, *scope.partitions)) else None
@@ -299,8 +301,10 @@ class FollowingEntries(BudgetedEntries):
     def _apply_transaction(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> None:
         change = self._transactions.apply(event, resolved)
         if change.void_all:
-            for entry in [e for e in self.tables.values() if e.is_transactional]:
-                self._remove_facet(entry, Facet.TABLE)  # the next read takes its tag from the database
+            for table in tuple(self.indexes.maybe_transactional):
+                entry = self.tables[table]
+                if entry.is_transactional:
+                    self._remove_facet(entry, Facet.TABLE)  # the next read takes its tag from the database
             for load in self.loads.with_facet(Facet.TABLE):
                 load.note(event.event_id, Facet.TABLE, Action.DROP_IF_TRANSACTIONAL)
         for table in change.unknown:
@@ -314,7 +318,7 @@ class FollowingEntries(BudgetedEntries):
             self._take_claims_back(event.event_id, change)
         if change.is_commit:
             # A commit may carry a key and value into TABLE_PARAMS of a table that it does not name.
-            for table in tuple(self.with_commit_parameters):
+            for table in tuple(self.indexes.with_commit_parameters):
                 self._remove_facet(self.tables[table], Facet.TABLE)
             for load in self.loads.with_facet(Facet.TABLE):
                 load.note(event.event_id, Facet.TABLE, Action.DROP_IF_COMMIT_PARAMETERS)
@@ -322,11 +326,7 @@ class FollowingEntries(BudgetedEntries):
     def _take_claims_back(self, event_id: int, change: TagChange) -> None:
         tables = {*change.raised, *change.unknown}
         if change.void_all:
-            # Of a table that is not held itself nobody knows.
-            tables = {
-                name for name, entry in self.tables.items() if entry.is_transactional or Facet.TABLE not in entry.facets
-            }
-            tables.update(key for key in self.loads.subjects() if isinstance(key, TableName))
+            tables = {*self.indexes.maybe_transactional, *self._tables_being_loaded()}
         for table in tables:
             self._apply_rule(event_id, table, CLAIMS_TAKEN_BACK, None)
 
@@ -349,34 +349,39 @@ class FollowingEntries(BudgetedEntries):
             self._drop(event_id, database.catalog, Facet.DATABASE_NAMES)
         self._drop(event_id, database, Facet.TABLE_NAMES)
         self._drop(event_id, database, Facet.FUNCTIONS)
-        self._drop_tables(event_id, lambda table: table.in_database == database)
+        self._drop_tables(event_id, {database})
 
-    def _drop_database(self, event_id: int, database: DatabaseName) -> None:
-        for facet in DATABASE_FACETS:
-            self._drop(event_id, database, facet)
-        self._drop(event_id, database.catalog, Facet.DATABASE_NAMES)
-        self._drop_tables(event_id, lambda table: table.in_database == database)
+    def _drop_databases(self, event_id: int, databases: Collection[DatabaseName]) -> None:
+        for database in databases:
+            for facet in DATABASE_FACETS:
+                self._drop(event_id, database, facet)
+            self._drop(event_id, database.catalog, Facet.DATABASE_NAMES)
+        self._drop_tables(event_id, databases)
 
     def _drop_catalog(self, event_id: int, catalog: str) -> None:
         self._drop(event_id, catalog, Facet.DATABASE_NAMES)
-        named = {key for key in self.databases if key.catalog == catalog}
-        named.update(key for key in self.loads.subjects() if isinstance(key, DatabaseName))
-        for database in named:
-            if database.catalog == catalog:
-                self._drop_database(event_id, database)
-        self._drop_tables(event_id, lambda table: table.catalog == catalog)
+        databases = {*self.databases, *self.indexes.by_database, *self._transactions.databases}
+        databases.update(key for key in self.loads.subjects() if isinstance(key, DatabaseName))
+        databases.update(table.in_database for table in self._tables_being_loaded())
+        self._drop_databases(event_id, {database for database in databases if database.catalog == catalog})
 
-    def _drop_tables(self, event_id: int, concerned: Callable[[TableName], bool]) -> None:
-        self._transactions.forget_tables(concerned)
-        named = {key for key in self.tables if concerned(key)}
-        named.update(key for key in self.loads.subjects() if isinstance(key, TableName) and concerned(key))
+    def _drop_tables(self, event_id: int, databases: Collection[DatabaseName]) -> None:
+        """All that are held of these, whatever their number, and no look at any other's."""
+        self._transactions.forget_databases(databases)
+        named = {table for database in databases for table in self.indexes.by_database.get(database, ())}
+        named.update(table for table in self._tables_being_loaded() if table.in_database in databases)
         for table in named:
             self._apply_rule(event_id, table, WHOLE_TABLE, None)
 
-    def _drop_all_constraints(self, event_id: int) -> None:
+    def _tables_being_loaded(self) -> Iterator[TableName]:
+        return (key for key in self.loads.subjects() if isinstance(key, TableName))
+
+    def _drop_constraints(self, event_id: int, action: Action, tables: Collection[TableName]) -> None:
+        """Those of these tables, whose names the event does not tell. Most are of no such kind: an alter, of which a
+        table format makes one with each commit, changes foreign keys of other tables, and no other constraint."""
         for load in self.loads.with_facet(Facet.CONSTRAINTS):
-            load.note(event_id, Facet.CONSTRAINTS, Action.DROP)
-        for table in tuple(self.with_constraints):
+            load.note(event_id, Facet.CONSTRAINTS, action)
+        for table in tuple(tables):
             self._remove_facet(self.tables[table], Facet.CONSTRAINTS)
 
     def _drop_everything(self, event_id: int) -> None:

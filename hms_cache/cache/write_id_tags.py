@@ -10,10 +10,10 @@ commit and knows tables under the names they have then, so what it names is not 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
@@ -39,27 +39,41 @@ class TransactionTracker:
 
     def __init__(self) -> None:
         self._open: OrderedDict[int, list[tuple[TableName, int]]] = OrderedDict()
-        self._by_table: dict[TableName, set[int]] = {}
+        self._writers: dict[DatabaseName, dict[TableName, set[int]]] = {}
+        """Those with write ids of a table."""
+
+    @property
+    def databases(self) -> Collection[DatabaseName]:
+        """Those with tables that open transactions have write ids of."""
+        return self._writers.keys()
 
     def forget(self) -> None:
         """Events were missed: nothing is known about any transaction."""
         self._open.clear()
-        self._by_table.clear()
+        self._writers.clear()
 
-    def forget_tables(self, concerned: Callable[[TableName], bool]) -> None:
-        """These tables were created, dropped or renamed: what transactions wrote to them is told by the database."""
-        for table in [table for table in self._by_table if concerned(table)]:
-            for transaction in tuple(self._by_table.get(table, ())):
+    def forget_tables(self, tables: Iterable[TableName]) -> None:
+        """These were created, dropped or renamed: what transactions wrote to them is told by the database."""
+        for table in tables:
+            for transaction in tuple(self._writers.get(table.in_database, {}).get(table, ())):
                 self._take(transaction)
+
+    def forget_databases(self, databases: Iterable[DatabaseName]) -> None:
+        """The same of all tables in these."""
+        for database in databases:
+            self.forget_tables(tuple(self._writers.get(database, ())))
 
     def _take(self, transaction: int) -> list[tuple[TableName, int]] | None:
         written = self._open.pop(transaction, None)
         for table, _ in written or ():
-            transactions = self._by_table.get(table)
+            tables = self._writers.get(table.in_database, {})
+            transactions = tables.get(table)
             if transactions is not None:
                 transactions.discard(transaction)
                 if not transactions:
-                    del self._by_table[table]
+                    del tables[table]
+                    if not tables:
+                        del self._writers[table.in_database]
         return written
 
     def unresolved_commits(self, events: Iterable[ev.Event]) -> list[int]:
@@ -105,7 +119,7 @@ class TransactionTracker:
         for transaction, write_id in event.write_ids:
             if transaction in self._open:
                 self._open[transaction].append((table, write_id))
-                self._by_table.setdefault(table, set()).add(transaction)
+                self._writers.setdefault(table.in_database, {}).setdefault(table, set()).add(transaction)
         write_ids = [write_id for _, write_id in event.write_ids]
 
         def raised(tag: ValidWriteIdList) -> ValidWriteIdList:

@@ -128,8 +128,14 @@ def excluded(shared: SharedCache) -> None:
     entry.facets, entry.weights = {Facet.EXCLUDED: True}, {Facet.EXCLUDED: entry.weight()}
     entry.table_id = entry.encoded_table = None
     shared.answers.drop(entry)
-    shared.with_constraints.clear()
+    shared.indexes.note(PLAIN, entry)
     shared.names_by_id = {number: name for number, name in shared.names_by_id.items() if name != PLAIN}
+
+
+def read_as_transactional(shared: SharedCache) -> None:
+    entry = shared.tables[PLAIN]
+    entry.is_transactional = True
+    shared.indexes.note(PLAIN, entry)
 
 
 PLANTED: dict[str, tuple[Callable[[SharedCache], object], str]] = {
@@ -141,7 +147,7 @@ PLANTED: dict[str, tuple[Callable[[SharedCache], object], str]] = {
         "shop.accounts: the write-id tag says too much",
     ),
     "transactional": (
-        lambda shared: setattr(shared.tables[PLAIN], "is_transactional", True),
+        read_as_transactional,
         "shop.plain: it is read as transactional",
     ),
     "excluded": (excluded, "shop.plain: it is kept out of the cache"),

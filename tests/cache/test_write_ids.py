@@ -460,7 +460,7 @@ def test_the_tracker_remembers_a_bounded_number_of_transactions() -> None:
     assert tracker.unresolved_commits(commits) == [5], "the oldest ones were forgotten"
     assert tracker.apply(commits[0], {}).void_all
     assert set(tracker.apply(commits[1], {}).raised) == {TableName(CATALOG, "d", "t")}
-    assert not tracker._by_table
+    assert not tracker.databases
 
 
 def test_a_transaction_with_several_write_ids_raises_all_of_them() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, TABLE_FACETS, Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.table_indexes import TableIndexes
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.wire.codec import encode_struct
 
@@ -62,18 +63,21 @@ def violations(cache: SharedCache) -> Iterator[str]:
                 yield f"P1: an answer of {entry.key} is held and is not current"
     if held_answers != len(cache.answers):
         yield f"P1: {len(cache.answers)} answers are held, {held_answers} of them by entries"
-    constrained = {table for table, entry in cache.tables.items() if Facet.CONSTRAINTS in entry.facets}
-    if constrained != cache.with_constraints:
-        yield f"P1: constraints are held of {constrained} and indexed for {cache.with_constraints}"
-    committed = {
-        table for table, entry in cache.tables.items() if Facet.TABLE in entry.facets and entry.has_commit_parameters
-    }
-    if committed != cache.with_commit_parameters:
-        yield f"P5: commits may change {committed} and are indexed for {cache.with_commit_parameters}"
+    yield from _indexes(cache)
     for load in cache.loads:
         for event_id in load.effects.values():
             if event_id > cache.position and not load.abandoned:
                 yield f"P1: a load of {load.key} saw event {event_id}, above the position {cache.position}"
+
+
+def _indexes(cache: SharedCache) -> Iterator[str]:
+    expected = TableIndexes()
+    for table, entry in cache.tables.items():
+        expected.note(table, entry)
+    for name, right in vars(expected).items():
+        found = getattr(cache.indexes, name)
+        if found != right:
+            yield f"P1: {name} has {found}, and what is held makes it {right}"
 
 
 def _weights(cache: SharedCache) -> Iterator[str]:
