@@ -80,6 +80,31 @@ class Rights(NamedTuple):
     """Those that exist, if a single one was asked for."""
 
 
+class _KnownRights:
+    """The same, found by the object: who owns thousands of tables is asked about each of them when he lists them."""
+
+    __slots__ = ("_around", "by_object", "roles", "tables")
+
+    def __init__(self, found: Rights) -> None:
+        self.roles = found.roles
+        self.tables = found.tables
+        self.by_object: dict[SecuredObject, tuple[Right, ...]] = {}
+        self._around: set[tuple[str | None, ...]] = set()
+        """The catalogs and databases that there are rights in, and nothing, if there are any."""
+        for right in found.rights:
+            self.by_object[right.of] = (*self.by_object.get(right.of, ()), right)
+            self._around.update(right.of[:place] for place in range(len(right.of)))
+
+    def on(self, of: SecuredObject) -> tuple[Right, ...]:
+        """Those on the object itself."""
+        return self.by_object.get(of, ())
+
+    def reach_into(self, what: SecuredObject) -> bool:
+        """Whether there is one on the object, on something in it, or a global one."""
+        place = len([name for name in what if name is not None])
+        return METASTORE in self.by_object or what in self.by_object or what[:place] in self._around
+
+
 class GrantSource(Protocol):
     """Where grants are kept."""
 
@@ -104,7 +129,7 @@ class StandardJudge:
         self._source = source
         self._user = user
         self._is_service = is_service
-        self._read: dict[SecuredObject, Rights] = {}
+        self._read: dict[SecuredObject, _KnownRights] = {}
         self.held = 0
         """See `Judge`: what is remembered, in parts of the size of one decision of a policy."""
 
@@ -139,19 +164,19 @@ class StandardJudge:
             return action is Action.DROP and self._may_drop(of, found)
         if action in (Action.CREATE, Action.ALTER) and of not in found.tables:
             # Of a new table, or a name to which one is renamed.
-            return not found.rights.isdisjoint(Right(word, database, True) for word in (OWNER, SHARED))
-        words, wider = _WORDS[action], (database, METASTORE)
-        return any(
-            right.word in words and (right.of == of or (right.word not in _OF_ITSELF and right.of in wider))
-            for right in found.rights
-        )
+            return any(Right(word, database, True) in found.on(database) for word in (OWNER, SHARED))
+        words = _WORDS[action]
+        if any(right.word in words for right in found.on(of)):
+            return True
+        wider = (*found.on(database), *found.on(METASTORE))
+        return any(right.word in words and right.word not in _OF_ITSELF for right in wider)
 
-    def _may_drop(self, database: SecuredObject, found: Rights) -> bool:
+    def _may_drop(self, database: SecuredObject, found: _KnownRights) -> bool:
         """With all in it: whoever owns a database and not each of its tables drops neither.
 
         Databases are changed by administrators alone, and functions, which are code that everybody's queries run.
         """
-        if Right(OWNER, database, True) not in found.rights:
+        if Right(OWNER, database, True) not in found.on(database):
             return False
         return not self._source.has_tables_of_others(self._user.name, database, self._groups())
 
@@ -160,10 +185,7 @@ class StandardJudge:
         if what.database == DEFAULT_DATABASE or (what.database is None and what.catalog == DEFAULT_CATALOG):
             return True
         found = self._rights(METASTORE) if what.database is None else self._around(what)
-        if ADMIN in found.roles:
-            return True
-        place = len([name for name in what if name is not None])
-        return any(right.of == METASTORE or right.of[:place] == what[:place] for right in found.rights)
+        return ADMIN in found.roles or found.reach_into(what)
 
     def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
         """Administrators and owners of tables may; others grant what they have with the grant option.
@@ -178,9 +200,9 @@ class StandardJudge:
         words = set() if of.table is None else {OWNER}
         if privilege is not None and privilege.upper() not in FACTS:
             words.add(privilege.upper())
-        return any(right.word in words and right.grantable and right.of == of for right in found.rights)
+        return any(right.word in words and right.grantable for right in found.on(of))
 
-    def _around(self, of: SecuredObject, *, existing: bool = False) -> Rights:
+    def _around(self, of: SecuredObject, *, existing: bool = False) -> _KnownRights:
         """The rights that matter to an object."""
         if not existing or of.table is None:
             read = self._read
@@ -189,16 +211,16 @@ class StandardJudge:
                 return found
         return self._rights(of if of.database is not None else GLOBAL_ONLY)
 
-    def _rights(self, within: SecuredObject) -> Rights:
-        found = self._read.get(within)
-        if found is None:
+    def _rights(self, within: SecuredObject) -> _KnownRights:
+        known = self._read.get(within)
+        if known is None:
             found = self._source.rights(self._user.name, within, self._groups())
             if len(self._read) >= MOST_PLACES:
                 self._read = {}
                 self.held = 0
-            self._read[within] = found
+            known = self._read[within] = _KnownRights(found)
             self.held += _PARTS_OF_A_PLACE + len(found.rights) + len(found.tables)
-        return found
+        return known
 
     def _groups(self) -> frozenset[str]:
         """Raises UndecidedError."""
