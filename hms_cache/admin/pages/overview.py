@@ -20,7 +20,8 @@ MEANINGS = {
     Reason.BEHIND_EVENTS: "events could not be applied in time: paused, in error, or too slow",
     Reason.STALE_WRITE_IDS: "the request's write ids are newer than what is held",
     Reason.WRONG_TABLE_ID: "the request names another table id than the one held",
-    Reason.NOT_HELD: "partitions of a large table that is not held, or of a client that fills no memory",
+    Reason.NOT_HELD: "partitions of a large table that is not held, names of a large database that change all the time,"
+    " or a client that fills no memory",
     Reason.INCOMPLETE: "what is needed changed while it was loaded, or is too large",
     Reason.EXCLUDED: "kept out of the cache by settings, properties or kind",
     Reason.UNSUPPORTED_FIELD: "the request asks for something that is not cached",

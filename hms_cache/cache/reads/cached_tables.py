@@ -56,15 +56,13 @@ class CachedTables(CachedEntity[TableReads], TableReads):
         def look(cache: SharedCache) -> list[Table] | Need | Bypass:
             if version.valid_write_ids is not None or not all(policy.names_table(key) for key in keys):
                 return Bypass(Reason.UNSUPPORTED_FIELD if version.valid_write_ids is not None else Reason.EXCLUDED)
-            held_names = of_database(cache, database, Facet.TABLE_NAMES)
-            if isinstance(held_names, Need):
-                return held_names
+            held_names: TableNames | Need = of_database(cache, database, Facet.TABLE_NAMES)
             if not held_names:
                 return Bypass(Reason.INCOMPLETE)  # perhaps there is no such database: the store knows the exception
             found: list[Entry] = []
             missing: list[Wanted] = []
             for key in keys:
-                if key.table not in held_names:
+                if not isinstance(held_names, Need) and key.table not in held_names:
                     continue
                 entry = self._reading.table_entry(cache, key, version)
                 if isinstance(entry, Bypass):
@@ -73,6 +71,9 @@ class CachedTables(CachedEntity[TableReads], TableReads):
                     missing.extend(entry.wanted)
                 else:
                     found.append(entry)
+            # Tables that are held are there, whatever else is in the database: of others their names tell.
+            if isinstance(held_names, Need) and (missing or not found):
+                return held_names
             if len(missing) > MOST_LOADED_TOGETHER:
                 return Bypass(Reason.INCOMPLETE)
             if missing:

@@ -22,7 +22,7 @@ from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.expressions import FilterLimits
 from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.names import is_valid_name, qualified
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
 from hms_cache.txn.id_lists import IdListFormatError
@@ -311,7 +311,7 @@ class Reading:
 
     def _way_of(self, table: TableName | None, facet: Facet, need: Need, asks_for_all: bool) -> Way:
         """How to come by what is missing, which may be more than the read asked for (P12)."""
-        if not call_context.fills_cache:
+        if not call_context.fills_cache or any(map(self._rests, need.wanted)):
             return Way.PASS_THROUGH
         if table is None or asks_for_all or facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
             return Way.LOAD
@@ -322,6 +322,11 @@ class Reading:
         except Exception:
             _log.exception("how large a table is could not be found out")
             return Way.PASS_THROUGH
+
+    def _rests(self, wanted: Wanted) -> bool:
+        """Whether these are names that change faster than it is worth to load them."""
+        is_of_names = wanted.facet is Facet.TABLE_NAMES and isinstance(wanted.key, DatabaseName)
+        return is_of_names and not self.loader.name_rests.is_over(cast(DatabaseName, wanted.key))
 
     def _load(self, need: Need, facet: Facet, way: Way) -> bool:
         wanted = need.wanted

@@ -19,7 +19,8 @@ class Reason(enum.StrEnum):
     """The answer needs something that could not be kept: it changed while it was loaded, or is too large."""
     NOT_HELD = "not_held"
     """Partitions of a large table that is not held: the store answered exactly what was asked, rather than the read
-    wait for the whole table, which is loaded in the background if it is asked for again (P12)."""
+    wait for the whole table, which is loaded in the background if it is asked for again (P12). Or the names of a
+    database with thousands of tables that are created and dropped all the time (`NameRests`)."""
     EXCLUDED = "excluded"
     UNSUPPORTED_FIELD = "unsupported_field"
     """The request asks for something that the cache does not model."""

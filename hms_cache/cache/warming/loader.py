@@ -18,6 +18,7 @@ from hms_cache.cache.loads import Load
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.load_shares import LoadShares
 from hms_cache.cache.warming.loaded_parts import add_part
+from hms_cache.cache.warming.name_rests import NameRests
 from hms_cache.cache.warming.process_memory import SharedParts
 from hms_cache.cache.warming.snapshot_reads import (
     Loaded,
@@ -54,7 +55,10 @@ class Loader:
         """`apply` brings the position up; `report` is told of what following the log cannot repair. `may_hold`: whether
         every writer logs changes of this kind; a load of a table reads its database, too, and does not keep it then."""
         self._cache = cache
-        self._reads = SnapshotReads(store, cache.budget_bytes, self._held_database, self._wants_highest_id)
+        self.name_rests = NameRests(freshness.now_s)
+        self._reads = SnapshotReads(
+            store, cache.budget_bytes, self._held_database, self._wants_highest_id, self.name_rests
+        )
         self._freshness = freshness
         self._apply = apply
         self._report = report
@@ -131,7 +135,7 @@ class Loader:
                 self.discarded += 1
             for key in slots:
                 self._renew_block(key)
-            return kept
+            return kept and not found.leaves_out
         finally:
             for slot in slots.values():
                 self._cache.end_load(slot)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import Final, NamedTuple
 
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 
 MOST_REMEMBERED: Final = 10_000
 """Tables that rest or have rested, some 2 MB: the oldest begin anew."""
@@ -20,6 +20,9 @@ LENGTHENING: Final = 4
 
 SOON_TIMES: Final = 16
 """Soon: before so many times as long as the last load took. Loads further apart take a sixteenth of the time."""
+
+
+Subject = DatabaseName | TableName
 
 
 class _Rest(NamedTuple):
@@ -38,23 +41,23 @@ class Rests:
         """A rest is at least, and at most, so many times as long as the load before it."""
         self._shortest_times = shortest_times
         self._longest_times = longest_times
-        self._rests: OrderedDict[TableName, _Rest] = OrderedDict()
+        self._rests: OrderedDict[Subject, _Rest] = OrderedDict()
 
     def begin(
-        self, table: TableName, began_s: float, now_s: float, *, evictions_before: int = 0, evictions: int = 0
+        self, subject: Subject, began_s: float, now_s: float, *, evictions_before: int = 0, evictions: int = 0
     ) -> None:
-        """A load of the table has ended (monotonic seconds). `evictions`: of the cache, when it began and now."""
-        before = self._rests.pop(table, None)
+        """A load of it has ended (monotonic seconds). `evictions`: of the cache, when it began and now."""
+        before = self._rests.pop(subject, None)
         times = self._shortest_times
         is_soon = before is not None and began_s - before.until_s < SOON_TIMES * before.took_s
         if before is not None and is_soon and before.evictions == evictions_before:
             times = min(before.times * LENGTHENING, self._longest_times)
         took_s = now_s - began_s
-        self._rests[table] = _Rest(now_s + times * took_s, took_s, times, evictions)
+        self._rests[subject] = _Rest(now_s + times * took_s, took_s, times, evictions)
         if len(self._rests) > MOST_REMEMBERED:
             self._rests.popitem(last=False)
 
-    def is_over(self, table: TableName, now_s: float, evictions: int = 0) -> bool:
-        """Whether the table may be loaded."""
-        rest = self._rests.get(table)
+    def is_over(self, subject: Subject, now_s: float, evictions: int = 0) -> bool:
+        """Whether it may be loaded."""
+        rest = self._rests.get(subject)
         return rest is None or now_s >= rest.until_s or rest.evictions != evictions

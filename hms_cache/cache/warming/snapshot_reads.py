@@ -17,6 +17,7 @@ from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeEr
 from hms_cache.cache.partitions.segment import Segment, Values
 from hms_cache.cache.policy import properties_allow
 from hms_cache.cache.statistics_by_column import partitions_of
+from hms_cache.cache.warming.name_rests import NameRests
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.computing import turns
 from hms_cache.metadata.name_ranges import NameRange
@@ -121,6 +122,8 @@ class SnapshotRead:
     loaded: list[Loaded]
     highest_id: int | None
     server_identity: str = ""
+    leaves_out: bool = False
+    """Whether names that an answer needs were not read, since they rest (`NameRests`)."""
 
 
 Reader = Callable[[Sequence[Wanted]], SnapshotRead]
@@ -140,7 +143,10 @@ class SnapshotReads:
         budget_bytes: int,
         held_database: HeldDatabase = lambda key, fence: None,
         wants_highest_id: Callable[[int], bool] = lambda fence: True,
+        name_rests: NameRests | None = None,
     ) -> None:
+        """`name_rests`: of a server that answers reads; None: all that is wanted is read."""
+        self._name_rests = name_rests
         self._store = store
         self._budget_bytes = budget_bytes
         self._held_database = held_database
@@ -166,11 +172,12 @@ class SnapshotReads:
                 lambda key: self._held_database(key, snapshot().event_id),
                 rests=rests,
                 is_few=is_few,
+                name_rests=self._name_rests,
             )
             loaded = moment.read(wanted)
             fence, server_identity = snapshot()
             highest_id = self._store.get_highest_table_id() if self._wants_highest_id(fence) else None
-            return SnapshotRead(fence, loaded, highest_id, server_identity)
+            return SnapshotRead(fence, loaded, highest_id, server_identity, moment.leaves_out)
 
 
 def _with_rests(pages: Iterator[Page]) -> Iterator[Page]:
@@ -199,7 +206,11 @@ class Moment:
         *,
         rests: bool = False,
         is_few: bool = False,
+        name_rests: NameRests | None = None,
     ) -> None:
+        self.leaves_out = False
+        """See `SnapshotRead`."""
+        self._name_rests = name_rests
         self._store = store
         self._rests = rests
         self._is_few = is_few
@@ -251,11 +262,19 @@ class Moment:
                 return self._read_partitions(one)
             case Facet.TABLE_STATISTICS | Facet.PARTITION_STATISTICS:
                 return self._read_statistics(one)
+            case Facet.TABLE_NAMES if self._name_rests is not None and isinstance(one.key, DatabaseName):
+                began_s = self._name_rests.now_s()
+                loaded = self._read_whole(one)
+                self._name_rests.loaded(one.key, began_s, sum(len(item.value) for item in loaded))
+                return loaded
             case _:
-                value = self._read_plain(one)
-                # The name counts, too: that there are no tables in a database whose name has megabytes is remembered.
-                weight = OVERHEAD_BYTES + len(str(one.key)) + weight_of(value)
-                return [] if value is None else [Loaded(one, one.facet, value, weight)]
+                return self._read_whole(one)
+
+    def _read_whole(self, one: Wanted) -> list[Loaded]:
+        value = self._read_plain(one)
+        # The name counts, too: that there are no tables in a database whose name has megabytes is remembered.
+        weight = OVERHEAD_BYTES + len(str(one.key)) + weight_of(value)
+        return [] if value is None else [Loaded(one, one.facet, value, weight)]
 
     def _read_plain(self, one: Wanted) -> Any:
         key = one.key
@@ -273,6 +292,13 @@ class Moment:
         except NoSuchObjectException:
             return None
 
+    def _names_for_absence(self, key: DatabaseName) -> list[Loaded]:
+        """Absence is answered from complete names only (P6); by the database while these rest."""
+        if self._name_rests is not None and not self._name_rests.is_over(key):
+            self.leaves_out = True
+            return []
+        return self._read(Wanted(key, Facet.TABLE_NAMES))
+
     def _table(self, one: Wanted) -> tuple[TableName, Table | None]:
         """The table that something of is wanted: its name, and itself if there is one."""
         key = one.key
@@ -287,8 +313,7 @@ class Moment:
     def _read_table(self, one: Wanted) -> list[Loaded]:
         key, table = self._table(one)
         if table is None:
-            # Absence is answered from complete names only (P6).
-            return self._read(Wanted(key.in_database, Facet.TABLE_NAMES))
+            return self._names_for_absence(key.in_database)
         loaded, database = self._read_database(key.in_database)
         allowed = properties_allow(table.parameters, database.parameters if database is not None else None)
         # The tables that a materialized view reads may get other names, and no event names the view.
@@ -318,7 +343,7 @@ class Moment:
     def _read_partitions(self, one: Wanted) -> list[Loaded]:
         key, table = self._table(one)
         if table is None:
-            return self._read(Wanted(key.in_database, Facet.TABLE_NAMES))
+            return self._names_for_absence(key.in_database)
         if key in self._excluded:
             return []
         keys = tuple((field.name, field.type) for field in table.partitionKeys or ())
