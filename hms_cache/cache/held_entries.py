@@ -41,6 +41,8 @@ class HeldEntries:
         self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
         """Facets that events, or a reset, dropped from tables that had been read, and when that was; for the refill;
         bounded."""
+        self.change_notes: list[set[Key]] = []
+        """Where subjects that change are noted, for those who copy what is held a few at a time (`dump.capture`)."""
         self.reads_before: OrderedDict[TableName, int] = OrderedDict()
         """How often tables of which nothing is held now were read from memory, so that one that changes often does not
         look cold; bounded."""
@@ -77,6 +79,8 @@ class HeldEntries:
 
     def _changed(self, entry: Entry) -> None:
         entry.version += 1
+        for changed in self.change_notes:
+            changed.add(entry.key)
         if entry.answers:
             self.answers.drop(entry)
 
@@ -125,6 +129,8 @@ class HeldEntries:
     def _drop_all(self) -> None:
         self.answers.clear()
         for entries in (self.catalogs, self.databases, self.tables):
+            for changed in self.change_notes:
+                changed.update(entries)
             for entry in entries.values():
                 entry.version += 1
                 self._remember_reads(entry)

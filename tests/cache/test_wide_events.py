@@ -32,14 +32,18 @@ def with_others(fact: Fact, count: int) -> SharedCache:
     """What the facts are about, and so many tables of other databases, each of them written by an open transaction."""
     cache = new_cache(has_peers=fact.has_peers)
     finish(cache, begin(cache), FENCE)
-    for number in range(count):
-        _hold(cache, number)
+    hold_others(cache, count)
     txn_ids = range(1000, 1000 + count)
     cache._transactions.apply(ev.TransactionsOpened(header("OPEN_TXN", None), txn_ids), {})
     for number in range(count):
         given = (TransactionWriteId(txn_ids[number], 1),)
         cache._transactions.apply(ev.WriteIdsAllocated(header("ALLOC_WRITE_ID_EVENT", other(number)), given), {})
     return cache
+
+
+def hold_others(cache: SharedCache, count: int) -> None:
+    for number in range(count):
+        _hold(cache, number)
 
 
 def _hold(cache: SharedCache, number: int) -> None:

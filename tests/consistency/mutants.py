@@ -271,7 +271,7 @@ def dump_overtaken_kept(patch: Patch) -> None:
 
 def dump_of_two_moments(patch: Patch) -> None:
     """What changed while a dump was taken is written as it was before."""
-    patch(capturing, "_is_unchanged", lambda cache, one: True)
+    patch(capturing, "_without", lambda captured, changed: captured)
 
 
 def segment_overtaken_kept(patch: Patch) -> None:

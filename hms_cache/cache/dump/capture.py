@@ -1,18 +1,18 @@
 """What is held at one position, taken while events go on: `capture`.
 
 To copy everything under the lock at once would stop all reads for as long as that takes. So entries are copied a few at
-a time, each as it is then. At the end, under the lock once more, those that have changed since are left out: an entry
-that no event has touched in the meantime is true at the position that was reached, too.
+a time, each as it is then, and those that change from then on are noted and left out at the end: an entry that no event
+has touched in the meantime is true at the position that was reached, too.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Any, Final
 
 from hms_cache.batches import batches
-from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.entries import Facet, Key
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.statistics_by_column import StatisticsHeld
@@ -45,8 +45,6 @@ class CapturedEntry:
     has_commit_parameters: bool
     encoded_table: bytes | None
     reads: int
-    source: Entry
-    version: int
 
 
 @frozen
@@ -64,28 +62,34 @@ def capture(cache: SharedCache, place: Callable[[], LogPosition], wait: threadin
     None: there is nothing that could be proven later, the cache was reset meanwhile, or `wait` (the end of the server)
     is set.
     """
+    changed: set[Key] = set()
     with cache.view():
         generation = cache.generation
         keys: list[Key] = [*cache.catalogs, *cache.databases, *cache.tables]
-    captured: list[CapturedEntry] = []
-    for some in batches(keys, AT_ONCE):
-        with cache.view():
-            captured.extend(_copies(cache, some))
-        if wait.is_set():
-            return None
-    for _ in range(CONFIRM_TRIES):
-        with cache.view():
-            if cache.generation != generation:
+        cache.change_notes.append(changed)
+    try:
+        captured: list[CapturedEntry] = []
+        for some in batches(keys, AT_ONCE):
+            with cache.view():
+                changed.difference_update(some)
+                captured.extend(_copies(cache, some))
+            if wait.is_set():
                 return None
-            position = cache.position
-            captured = [one for one in captured if _is_unchanged(cache, one)]
-        reached = place()
-        if reached.event_id == position:
-            # Without a row nothing would prove that the log is the same.
-            return Capture(reached, generation, captured) if reached.row_digest is not None else None
-        if wait.wait(CONFIRM_PAUSE_S):
-            return None
-    return None
+        for _ in range(CONFIRM_TRIES):
+            with cache.view():
+                if cache.generation != generation:
+                    return None
+                position, gone = cache.position, frozenset(changed)
+            reached = place()
+            if reached.event_id == position:
+                # Without a row nothing would prove that the log is the same.
+                return Capture(reached, generation, _without(captured, gone)) if reached.row_digest else None
+            if wait.wait(CONFIRM_PAUSE_S):
+                return None
+        return None
+    finally:
+        with cache.view():
+            cache.change_notes[:] = [one for one in cache.change_notes if one is not changed]
 
 
 def _copies(cache: SharedCache, keys: Sequence[Key]) -> Iterator[CapturedEntry]:
@@ -105,13 +109,11 @@ def _copies(cache: SharedCache, keys: Sequence[Key]) -> Iterator[CapturedEntry]:
             entry.has_commit_parameters,
             entry.encoded_table,
             cache.reads_of(entry),
-            entry,
-            entry.version,
         )
 
 
-def _is_unchanged(cache: SharedCache, one: CapturedEntry) -> bool:
-    return cache.entry(one.key) is one.source and one.source.version == one.version
+def _without(captured: Sequence[CapturedEntry], changed: Set[Key]) -> list[CapturedEntry]:
+    return [one for one in captured if one.key not in changed]
 
 
 def _is_left_out(value: Any) -> bool:

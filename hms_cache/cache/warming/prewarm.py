@@ -7,6 +7,7 @@ evicts anything for its own sake: it stops when the memory budget is nearly full
 
 from __future__ import annotations
 
+import heapq
 import json
 import logging
 import os
@@ -267,10 +268,10 @@ def most_used(cache: SharedCache) -> list[TableName]:
     """Tables that were read from memory, the most read first; those that a reset or an event took out, too."""
     with cache.view():
         counts = dict(cache.reads_before)
-        counts.update((key, reads) for key, entry in cache.tables.items() if (reads := cache.reads_of(entry)))
-        read = [(reads, key) for key, reads in counts.items()]
-    read.sort(key=lambda one: (-one[0], one[1]))
-    return [key for _, key in read[:REMEMBERED_TABLES]]
+        held = list(cache.tables.items())
+    # Without the lock: reads would wait for as long as it takes to count those of 50,000 tables.
+    counts.update((key, reads) for key, entry in held if (reads := cache.reads_of(entry)))
+    return [key for key, _ in heapq.nsmallest(REMEMBERED_TABLES, counts.items(), key=lambda one: (-one[1], one[0]))]
 
 
 def write_most_used(path: Path, tables: Sequence[TableName]) -> None:

@@ -63,20 +63,37 @@ class Refill:
         return len(wanted)
 
     def _take(self, now_s: float) -> list[Wanted]:
-        oldest_s = now_s - RECENT_S
+        ready, old = self._ready(now_s)
         wanted: list[Wanted] = []
-        taken = 0
         with self._cache.view():
             invalidated = self._cache.invalidated
-            for key in [key for key in reversed(invalidated) if self._rests.is_over(key, now_s)]:
-                if taken == BATCH_TABLES:
-                    break
-                facets, last_read_s = invalidated.pop(key)
-                if last_read_s < oldest_s:
-                    continue
-                taken += 1
-                wanted.extend(self._missing(key, facets))
+            for key in old:
+                invalidated.pop(key, None)
+            for key in ready:
+                found = invalidated.pop(key, None)
+                if found is not None:
+                    wanted.extend(self._missing(key, found[0]))
         return wanted
+
+    def _ready(self, now_s: float) -> tuple[list[TableName], list[TableName]]:
+        """A batch of tables to be loaded, those that were taken out last; and some that nobody has read for long.
+
+        Looked for without the lock: most of those that wait may be at rest.
+        """
+        with self._cache.view():
+            waiting = list(reversed(self._cache.invalidated.items()))
+        ready: list[TableName] = []
+        old: list[TableName] = []
+        for key, (_, last_read_s) in waiting:
+            if not self._rests.is_over(key, now_s):
+                continue
+            if last_read_s < now_s - RECENT_S:
+                old.append(key)
+                continue
+            ready.append(key)
+            if len(ready) == BATCH_TABLES:
+                break
+        return ready, old
 
     def _missing(self, key: TableName, facets: frozenset[Facet]) -> list[Wanted]:
         entry = self._cache.tables.get(key)
