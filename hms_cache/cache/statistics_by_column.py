@@ -55,6 +55,27 @@ def partitions_of(names: Iterable[str]) -> frozenset[Values] | None:
         return None
 
 
+class LoadedColumns(NamedTuple):
+    """What a load found for the columns that it asked for, weighed: with hundreds of thousands of structs that takes
+    longer than the cache may be locked."""
+
+    columns: ColumnsHeld
+    weights: dict[str, int]
+    """Bytes charged for each column."""
+
+    @classmethod
+    def of(cls, asked: Sequence[str], found: Iterable[StatisticsOfColumn]) -> LoadedColumns:
+        """By column; those without any, too. Raises UnencodableReply: what cannot be weighed is not held."""
+        columns: ColumnsHeld = {}
+        add_columns(columns, asked, found)
+        return cls(columns, {column: _weight_of_column(column, some) for column, some in columns.items()})
+
+
+def weight_of_question(question: Question, partitions: Iterable[Values] | None) -> int:
+    """Bytes charged for it whatever its answer is."""
+    return weight_of(question) + sum(_VALUES_BYTES + sum(map(len, values)) for values in partitions or ())
+
+
 class StatisticsParts(NamedTuple):
     """What is held of a table's statistics, or of its partitions', as of one moment."""
 
@@ -68,36 +89,43 @@ class StatisticsHeld(dict[Question, Any]):
     Guarded by the lock of the cache that it is in.
     """
 
-    __slots__ = ("_partitions", "_weights", "weight")
+    __slots__ = ("_columns", "_partitions", "_questions", "_weights", "weight")
 
     def __init__(self) -> None:
         super().__init__()
         self._partitions: dict[Question, frozenset[Values] | None] = {}
+        self._questions: dict[Question, int] = {}
+        """What each question itself is charged with."""
+        self._columns: dict[Question, dict[str, int]] = {}
+        """What each column of an answer is, so that a change of one weighs that one alone."""
         self._weights: dict[Question, int] = {}
         self.weight = 0
         """Bytes charged."""
 
-    def add_aggregate(self, question: Question, value: Any, partitions: frozenset[Values] | None) -> None:
-        """Takes in an answer that is held as a whole. What cannot be weighed is not held."""
-        weight = weight_of(value)
+    def add_aggregate(
+        self, question: Question, value: Any, weight: int, question_weight: int, partitions: frozenset[Values] | None
+    ) -> None:
+        """Takes in an answer that is held as a whole."""
         self._make_room(question)
         self[question] = value
-        self._weigh(question, weight, partitions)
+        self._partitions[question], self._questions[question] = partitions, question_weight
+        self._charge(question, weight)
 
     def add(
-        self,
-        question: Question,
-        asked: Sequence[str],
-        found: Iterable[StatisticsOfColumn],
-        partitions: frozenset[Values] | None,
+        self, question: Question, loaded: LoadedColumns, question_weight: int, partitions: frozenset[Values] | None
     ) -> None:
-        """Takes in what a load found for the columns it asked for. What cannot be weighed is not held."""
-        held: ColumnsHeld = dict(self.get(question, {}))
-        add_columns(held, asked, found)
-        weight = weight_of_columns(held)
+        """Takes in what a load found for the columns it asked for."""
         self._make_room(question)
+        held: ColumnsHeld = dict(self.get(question, {}))
+        weights = self._columns.setdefault(question, {})
+        if len(held) + len(loaded.columns) > MOST_COLUMNS:
+            held.clear()
+            weights.clear()
+        held.update(loaded.columns)
+        weights.update(loaded.weights)
         self[question] = held
-        self._weigh(question, weight, partitions)
+        self._partitions[question], self._questions[question] = partitions, question_weight
+        self._charge(question, sum(weights.values()))
 
     def parts(self) -> StatisticsParts:
         """All that is held now: a copy of what may change. Under the cache's lock."""
@@ -113,11 +141,12 @@ class StatisticsHeld(dict[Question, Any]):
         """What `parts` was asked of."""
         made = cls()
         for question, held, partitions in parts.answers:
+            question_weight = weight_of_question(question, partitions)
             if isinstance(held, dict):
-                made[question] = held
-                made._weigh(question, weight_of_columns(held), partitions)
+                loaded = LoadedColumns(held, {column: _weight_of_column(column, some) for column, some in held.items()})
+                made.add(question, loaded, question_weight, partitions)
             else:
-                made.add_aggregate(question, held, partitions)
+                made.add_aggregate(question, held, weight_of(held), question_weight, partitions)
         return made
 
     def drop_changed(self, partitions: Collection[Values] | None, columns: frozenset[str] | None) -> bool:
@@ -146,12 +175,13 @@ class StatisticsHeld(dict[Question, Any]):
             return True
         # Statistics are kept by the column's name as it is, which may begin or end with blanks; events lack these.
         gone = [column for column in held if normalize_identifier(column) in columns]
+        weights = self._columns[question]
         for column in gone:
-            del held[column]
+            del held[column], weights[column]
         if not held:
             self._remove(question)
         elif gone:
-            self._weigh(question, weight_of_columns(held), self._partitions[question])
+            self._charge(question, sum(weights.values()))
         return bool(gone)
 
     def _make_room(self, question: Question) -> None:
@@ -159,15 +189,16 @@ class StatisticsHeld(dict[Question, Any]):
             for one in list(self):
                 self._remove(one)
 
-    def _weigh(self, question: Question, weight: int, partitions: frozenset[Values] | None) -> None:
-        self._partitions[question] = partitions
-        weight += weight_of(question) + sum(_VALUES_BYTES + sum(map(len, values)) for values in partitions or ())
+    def _charge(self, question: Question, weight: int) -> None:
+        weight += self._questions[question]
         self.weight += weight - self._weights.get(question, 0)
         self._weights[question] = weight
 
     def _remove(self, question: Question) -> None:
         del self[question]
         self._partitions.pop(question)
+        self._questions.pop(question)
+        self._columns.pop(question, None)
         self.weight -= self._weights.pop(question)
 
 
@@ -189,17 +220,13 @@ def add_columns(held: ColumnsHeld, asked: Sequence[str], found: Iterable[Statist
     held.update((column, tuple(some)) for column, some in by_column.items())
 
 
-def weight_of_columns(held: ColumnsHeld) -> int:
-    """Bytes charged."""
-    return sum(
-        weight_of(column) + sum(_POSITION_BYTES + weight_of(one.statistics) for one in some)
-        for column, some in held.items()
-    )
+def _weight_of_column(column: str, found: Iterable[StatisticsOfColumn]) -> int:
+    return weight_of(column) + sum(_POSITION_BYTES + weight_of(one.statistics) for one in found)
 
 
 def statistics_of_table(held: ColumnsHeld, table: Table, columns: Iterable[str], engine: str) -> ColumnStatistics:
     """As the store answers: columns by name; made when the youngest of them was."""
-    found = _chosen(held, columns)
+    found = [one for some in chosen_columns(held, columns) for one in some]
     found.sort(key=lambda one: one.statistics.colName)
     description = ColumnStatisticsDesc(
         isTblLevel=True,
@@ -214,13 +241,15 @@ def statistics_of_table(held: ColumnsHeld, table: Table, columns: Iterable[str],
 
 
 def statistics_of_table_partitions(
-    held: ColumnsHeld, table: Table, columns: Iterable[str], engine: str
+    chosen: Sequence[tuple[StatisticsOfColumn, ...]], table: Table, engine: str
 ) -> list[ColumnStatistics]:
-    """As the store answers: a struct for each partition that has any, by name."""
+    """As the store answers: a struct for each partition that has any, by name. `chosen`: see `chosen_columns`; without
+    the cache's lock, as there may be hundreds of thousands."""
+    found = ((one.partition, one.statistics, one.last_analyzed_s) for some in chosen for one in some)
     named = TableName(table.catName, table.dbName, table.tableName)
-    found = ((one.partition, one.statistics, one.last_analyzed_s) for one in _chosen(held, columns))
     return statistics_of_partitions(found, named, engine or DEFAULT_ENGINE)
 
 
-def _chosen(held: ColumnsHeld, columns: Iterable[str]) -> list[StatisticsOfColumn]:
-    return [one for column in dict.fromkeys(column.lower() for column in columns) for one in held[column]]
+def chosen_columns(held: ColumnsHeld, columns: Iterable[str]) -> list[tuple[StatisticsOfColumn, ...]]:
+    """What is held of these columns, each once. Nobody changes it."""
+    return [held[column] for column in dict.fromkeys(column.lower() for column in columns)]

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.cached_validity import (
-    invalid_partitions,
+    invalid_among,
     is_no_list,
     judged_aggregate,
     judged_partition_statistics,
     judged_table_statistics,
+    partitions_asked_about,
 )
 from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.statistics_by_column import (
     ColumnsHeld,
+    chosen_columns,
     missing_columns,
     statistics_of_table,
     statistics_of_table_partitions,
@@ -70,11 +73,12 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
 
         asked = (query.engine, tuple(partition_names), tuple(query.columns))
 
-        def find(entry: Entry, key: TableName) -> list[ColumnStatistics] | Need:
+        def find(entry: Entry, key: TableName) -> Callable[[], list[ColumnStatistics]] | Need:
             held = _columns_held(entry, key, Facet.PARTITION_STATISTICS, asked)
             if isinstance(held, Need):
                 return held
-            return statistics_of_table_partitions(held, frozen_table(entry), query.columns, query.engine)
+            chosen = chosen_columns(held, query.columns)
+            return partial(statistics_of_table_partitions, chosen, frozen_table(entry), query.engine)
 
         return self._about_partitions("partition_statistics", query, asked[1], find, ask, judged_partition_statistics)
 
@@ -84,9 +88,9 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
 
         asked = (query.engine, tuple(partition_names), tuple(query.columns), AGGREGATE)
 
-        def find(entry: Entry, key: TableName) -> AggrStats | Need:
+        def find(entry: Entry, key: TableName) -> Callable[[], AggrStats] | Need:
             found: AggrStats | Need = _held(entry, key, Facet.PARTITION_STATISTICS, asked)
-            return found
+            return found if isinstance(found, Need) else lambda: found
 
         return self._about_partitions("aggregate_statistics", query, asked[1], find, ask, judged_aggregate)
 
@@ -95,29 +99,37 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         kind: str,
         query: StatisticsQuery,
         partition_names: Sequence[str],
-        find: Callable[[Entry, TableName], T | Need],
+        find: Callable[[Entry, TableName], Callable[[], T] | Need],
         ask: Callable[[], T],
         judged: Callable[[T, frozenset[str]], T],
     ) -> T:
         """What `find` finds in the entry, if no partition of the table has changed since it was loaded.
 
         `judged` makes of it what a reader with a list gets, given the partitions whose statistics it must not use.
+        What is found is chosen under the cache's lock, and made into an answer without it.
         """
         key, version = query.table, query.version
 
-        def look(cache: SharedCache) -> T | Need | Bypass:
+        def look(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
             entry = self._entry(cache, query)
             if not isinstance(entry, Entry):
                 return entry
-            invalid: frozenset[str] | Need = frozenset()
-            if version.valid_write_ids is not None:
-                invalid = invalid_partitions(entry, key, partition_names, version.valid_write_ids)
             found = find(entry, key)
-            if isinstance(found, Need) or isinstance(invalid, Need):
-                return Need(tuple(wanted for one in (invalid, found) if isinstance(one, Need) for wanted in one.wanted))
-            return found if version.valid_write_ids is None else judged(found, invalid)
+            valid_write_ids = version.valid_write_ids
+            if valid_write_ids is None:
+                return found
+            selected = partitions_asked_about(entry, key, partition_names)
+            if isinstance(found, Need) or isinstance(selected, Need):
+                parts = (selected, found)
+                return Need(tuple(wanted for one in parts if isinstance(one, Need) for wanted in one.wanted))
+            return lambda: judged(found(), invalid_among(selected, valid_write_ids))
 
-        return self._reading.answer(kind, look, ask, facet=Facet.PARTITION_STATISTICS, table=key, version=version)
+        def ask_store() -> Callable[[], T]:
+            answered = ask()
+            return lambda: answered
+
+        make = self._reading.answer(kind, look, ask_store, facet=Facet.PARTITION_STATISTICS, table=key, version=version)
+        return make()
 
 
 def _columns_held(entry: Entry, key: TableName, facet: Facet, asked: tuple[Any, ...]) -> ColumnsHeld | Need:

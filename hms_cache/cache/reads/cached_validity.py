@@ -10,6 +10,7 @@ import copy
 from collections.abc import Sequence
 
 from hms_cache.cache.entries import Entry, Facet
+from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
 from hms_cache.cache.partitions.selection import gaps_of, missing_of, narrowed
 from hms_cache.cache.reads.reading import Need, frozen_table
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -55,10 +56,8 @@ def judged_aggregate(found: AggrStats, invalid: frozenset[str]) -> AggrStats:
     return AggrStats(colStats=[], partsFound=0, isStatsCompliant=False) if invalid else found
 
 
-def invalid_partitions(
-    entry: Entry, key: TableName, names: Sequence[str], valid_write_ids: str
-) -> frozenset[str] | Need:
-    """Those of the named partitions that exist and whose statistics a reader with this list must not use.
+def partitions_asked_about(entry: Entry, key: TableName, names: Sequence[str]) -> SelectedPartitions | Need:
+    """Those of the named partitions that exist.
 
     Decided on complete segments: only these tell which of the names exist (P6).
     """
@@ -73,7 +72,11 @@ def invalid_partitions(
     missing = missing_of(touched, asked)
     if missing:
         return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),))
-    selected = touched.select_names(asked.names)
+    return touched.select_names(asked.names)
+
+
+def invalid_among(selected: SelectedPartitions, valid_write_ids: str) -> frozenset[str]:
+    """The names of those whose statistics a reader with this list must not use. Needs no lock: each is decoded."""
     return frozenset(
         name
         for name, partition in zip(selected.names(), selected.structs(), strict=True)

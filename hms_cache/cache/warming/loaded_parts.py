@@ -25,13 +25,13 @@ def add_part(entry: Entry, item: Loaded, named: Set[Values] = frozenset()) -> in
         return _place_segments(entry, item.value, named)
     if isinstance(item.value, SomePartitions):
         return _add_partitions(entry, item.value)
-    engine, names, columns, *kind = item.wanted.detail
+    engine, names, _, *kind = item.wanted.detail
     found = entry.facets.get(item.facet)
     held: StatisticsHeld = found if found is not None else StatisticsHeld()
     if kind:
-        held.add_aggregate(item.wanted.detail, item.value, item.partitions)
+        held.add_aggregate(item.wanted.detail, item.value, item.weight, item.question_weight, item.partitions)
     else:
-        held.add((engine, names), columns, item.value, item.partitions)
+        held.add((engine, names), item.value, item.question_weight, item.partitions)
     entry.facets[item.facet] = held
     return held.weight
 

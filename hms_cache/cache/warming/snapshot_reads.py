@@ -16,7 +16,7 @@ from hms_cache.cache.partitions.block_builder import ForeignNameError
 from hms_cache.cache.partitions.partition_set import PartitionSet, SetTooLargeError, builder_of_pages, segments_of
 from hms_cache.cache.partitions.segment import Segment, Values
 from hms_cache.cache.policy import properties_allow
-from hms_cache.cache.statistics_by_column import partitions_of
+from hms_cache.cache.statistics_by_column import LoadedColumns, partitions_of, weight_of_question
 from hms_cache.cache.warming.name_rests import NameRests
 from hms_cache.cache.weights import OVERHEAD_BYTES, weight_of, weight_of_table
 from hms_cache.computing import turns
@@ -98,7 +98,8 @@ class SomeSegments:
 
 @frozen
 class Loaded:
-    """A value for one facet, read for `wanted`; `weight` counts only where it stands for the whole facet."""
+    """A value for one facet, read for `wanted`; `weight` counts where it stands for the whole facet, or is an aggregate
+    of statistics."""
 
     wanted: Wanted
     facet: Facet
@@ -107,6 +108,8 @@ class Loaded:
     facts: TableFacts | None = None
     partitions: frozenset[Values] | None = None
     """Of statistics: the partitions that the question names; None: it is not known."""
+    question_weight: int = 0
+    """Of statistics: what the question itself weighs."""
 
     @property
     def is_part(self) -> bool:
@@ -383,14 +386,15 @@ class Moment:
         engine, names, columns, *kind = one.detail
         key = one.key
         assert isinstance(key, TableName)
-        found: Any
-        partitions = partitions_of(names)  # here, as the cache's lock is not held
+        # All of this here, as the cache's lock is not held.
+        partitions = partitions_of(names)
         if kind:
             query = StatisticsQuery(TableName(*key), columns, engine)
-            found = self._store.statistics.get_aggregate_statistics(query, names)
-        else:
-            of_partitions = one.facet is Facet.PARTITION_STATISTICS
-            found = self._store.read_column_statistics(
-                TableName(*key), names if of_partitions else None, columns, engine=engine
-            )
-        return [Loaded(one, one.facet, found, partitions=partitions)]
+            merged = self._store.statistics.get_aggregate_statistics(query, names)
+            weight = weight_of_question(one.detail, partitions)
+            return [Loaded(one, one.facet, merged, weight_of(merged), partitions=partitions, question_weight=weight)]
+        asked = names if one.facet is Facet.PARTITION_STATISTICS else None
+        found = self._store.read_column_statistics(TableName(*key), asked, columns, engine=engine)
+        weight = weight_of_question((engine, names), partitions)
+        loaded = LoadedColumns.of(columns, found)
+        return [Loaded(one, one.facet, loaded, partitions=partitions, question_weight=weight)]

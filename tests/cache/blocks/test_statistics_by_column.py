@@ -7,14 +7,23 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.cache.statistics_by_column import MOST_COLUMNS, add_columns, missing_columns
+from hms_cache.cache.statistics_by_column import (
+    MOST_COLUMNS,
+    LoadedColumns,
+    StatisticsHeld,
+    add_columns,
+    missing_columns,
+    weight_of_question,
+)
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.statistics import StatisticsQuery
+from hms_cache.store.snapshots import StatisticsOfColumn
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, create_database, encoded_value, partition, table
 from tests.databases import count_statements
+from tests.work import CountedLock, instructions
 
 T = (CATALOG, "d", "t")
 NAMES = ["p=0", "p=1", "p=2"]
@@ -111,3 +120,68 @@ def test_columns_without_end_do_not_take_memory_without_end() -> None:
         add_columns(held, [f"column_{number}"], [])  # type: ignore[arg-type]
     assert len(held) <= MOST_COLUMNS
     assert missing_columns(held, [f"COLUMN_{MOST_COLUMNS + 9}"]) is None  # type: ignore[arg-type]
+
+
+def _loaded(column: str, names: Sequence[str]) -> LoadedColumns:
+    [struct] = _statistics(column, 7, 100, None).statsObj
+    return LoadedColumns.of([column], [StatisticsOfColumn(name, struct, 100) for name in names])
+
+
+def test_a_column_more_or_less_weighs_that_one_alone() -> None:
+    """While memory is locked: not the structs of all other columns, for which each is encoded."""
+    names = tuple(f"p={number}" for number in range(30))
+    question = ("hive", names)
+    partitions = frozenset((str(number),) for number in range(30))
+    took = {}
+    for columns in (2, 30):
+        held = StatisticsHeld()
+        for number in range(columns):
+            held.add(question, _loaded(f"c{number}", names), weight_of_question(question, partitions), partitions)
+        one_more = _loaded("more", names)
+        added = instructions(lambda held=held, more=one_more: held.add(question, more, 500, partitions))
+        assert StatisticsHeld.from_parts(held.parts()).weight > held.weight - 500 > 0
+        held.add(question, one_more, weight_of_question(question, partitions), partitions)
+        assert held.weight == StatisticsHeld.from_parts(held.parts()).weight
+        dropped = instructions(lambda held=held: held.drop_changed([("3",)], frozenset({"more"})))
+        assert held.weight == StatisticsHeld.from_parts(held.parts()).weight
+        assert set(held[question]) == {f"c{number}" for number in range(columns)}
+        took[columns] = added, dropped
+        assert held.drop_changed(None, frozenset(held[question]))
+        assert held.weight == 0 and not held
+    a_column = 60
+    """To look at its name."""
+    assert took[30][0] <= took[2][0]
+    assert took[30][1] <= took[2][1] + 28 * a_column, took
+
+
+@pytest.mark.parametrize("merged", [False, True])
+def test_memory_is_locked_no_longer_for_the_statistics_of_many_partitions(merged: bool, servers: MakeServer) -> None:
+    """Neither when they are loaded, nor when they are answered from memory."""
+    server = servers()
+    create_database(server.store, "d")
+    made = table("d", "t", (("p", "string"),))
+    made.sd.cols = [ttypes.FieldSchema(name, "bigint", None) for name in "ab"]
+    server.store.writes.tables.create_table(made)
+    names = [f"p={number}" for number in range(120)]
+    server.store.writes.partitions.add_partitions(
+        TableName(*T), [partition(made, (str(number),)) for number in range(120)]
+    )
+    of_partitions = [_statistics(column, 7, 100, name) for column in "ab" for name in names]
+    server.objects.writes.statistics.update_partition_column_statistics(of_partitions)
+    query = StatisticsQuery(TableName(*T), ["a", "b"])
+    most = {}
+    for count in (4, 120):
+        statistics = server.store.reads.statistics
+        ask = statistics.get_aggregate_statistics if merged else statistics.get_partition_column_statistics
+        server.store.reads.tables.get_table(TableName(*T))
+        shared, reading = server.cache.shared, server.cache.reading
+        lock, own = CountedLock(), shared._lock
+        shared._lock = reading._view = lock  # type: ignore[assignment]
+        try:
+            server.reads.clear()
+            assert ask(query, names[:count]) and ask(query, names[:count])
+        finally:
+            shared._lock = reading._view = own
+        assert server.reasons() == [Reason.MISS, Reason.HIT]
+        most[count] = lock.most
+    assert most[120] < 1.2 * most[4], most
