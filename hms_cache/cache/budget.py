@@ -115,8 +115,8 @@ class BudgetedEntries(HeldEntries):
 
     def _evict_segment(self, before_s: float) -> bool:
         """Evicts the segment that was read the longest ago, if that was no later than at this time."""
-        found = self.segmented.oldest()
-        if found is None or found.segment.last_read > before_s:
+        found = self.segmented.oldest(before_s)
+        if found is None:
             return False
         found.held.evict(found.segment)
         self.evictions += 1

@@ -5,6 +5,7 @@ Guarded by the lock of the cache. There are few of them: each takes some megabyt
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from hms_cache.cache.entries import Entry, Facet, Key
@@ -25,6 +26,9 @@ class SegmentedTables:
 
     def __init__(self) -> None:
         self._entries: dict[Key, Entry] = {}
+        self._none_read_before = math.inf
+        """No segment was read before this time: reads only move them further. So that evictions of many tables, or of
+        one for each load, do not look at all segments each."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -34,6 +38,7 @@ class SegmentedTables:
         held = entry.facets.get(Facet.PARTITIONS)
         if held is not None and held.is_segmented:
             self._entries[entry.key] = entry
+            self._none_read_before = -math.inf
         else:
             self._entries.pop(entry.key, None)
 
@@ -41,12 +46,15 @@ class SegmentedTables:
         """Nothing is held any more."""
         self._entries.clear()
 
-    def oldest(self) -> HeldSegment | None:
-        """The segment that was read the longest ago."""
+    def oldest(self, before_s: float) -> HeldSegment | None:
+        """The segment that was read the longest ago, if that was no later than at this time."""
+        if self._none_read_before > before_s:
+            return None
         found: HeldSegment | None = None
         for entry in self._entries.values():
             held: PartitionSet = entry.facets[Facet.PARTITIONS]
             segment = held.oldest
             if segment is not None and (found is None or segment.last_read < found.segment.last_read):
                 found = HeldSegment(entry, held, segment)
-        return found
+        self._none_read_before = math.inf if found is None else found.segment.last_read
+        return found if self._none_read_before <= before_s else None

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from hms_cache.cache.dump import capture as capturing
-from hms_cache.cache.entries import Facet
+from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.partitions import segment as segments
+from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming import prewarm
 from hms_cache.cache.warming.prewarm import most_used
 from hms_cache.cache.warming.refill import BATCH_TABLES
+from hms_cache.cache.weights import weight_of
+from hms_cache.metadata.names import matching_names
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.notifications.event_log import LogPosition
+from hms_cache.thrift_gen.hive_metastore.ttypes import Database, Function, NoSuchObjectException
+from tests.cache.blocks.partitions import KEYS, ordinary
 from tests.cache.conftest import MakeServer
 from tests.cache.test_event_cells import FENCE, new_cache
 from tests.cache.test_wide_events import hold_others, other
+from tests.cache.world import CATALOG, Server
 from tests.manual_clock import ManualClock
 from tests.work import CountedLock
 
@@ -118,3 +129,124 @@ def test_a_refill_locks_no_longer_where_many_tables_wait(servers: MakeServer) ->
         assert len(cache.invalidated) == count - len(taken)
     # A batch is taken under it.
     assert most[MANY] < 4 * most[FEW], most
+
+
+def test_evictions_of_many_tables_do_not_look_at_all_segments_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nor does one for each load, which is how a cache works that is full."""
+    monkeypatch.setattr(segments, "SEGMENT_PARTITIONS", 3)
+    looks = 0
+
+    def looked(held: PartitionSet, oldest: Any = PartitionSet.oldest.fget) -> Any:  # type: ignore[attr-defined]
+        nonlocal looks
+        looks += 1
+        return oldest(held)
+
+    monkeypatch.setattr(PartitionSet, "oldest", property(looked))
+    cache = with_tables(FEW)
+    held = hold_segments(cache, 30, last_read=2.0)
+    for tables in (1, 20, 1, 1):
+        cache.budget_bytes = cache.weight - 200 * tables
+        cache._evict(keep=Entry(other(-1)))
+    assert len(cache.tables) == FEW + 1 - 23
+    assert sum(not one.is_bare for one in held.segments) == 10
+    assert looks == 1
+
+
+def test_what_was_read_the_longest_ago_is_evicted_first_whatever_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "SEGMENT_PARTITIONS", 3)
+    cache = with_tables(4)
+    held = hold_segments(cache, 12, last_read=2.0)
+    for number, last_read in enumerate((1.0, 2.5, 3.5, 4.5)):
+        cache.tables[other(number)].last_read = last_read
+
+    def evict_one() -> str:
+        before = set(cache.tables)
+        cache.budget_bytes = cache.weight - 1
+        cache._evict(keep=Entry(other(-1)))
+        gone = before - cache.tables.keys()
+        return gone.pop().table if gone else "segment"
+
+    assert [evict_one() for _ in range(2)] == ["t0", "segment"]
+    held.touch(3.0)
+    assert [evict_one() for _ in range(2)] == ["t1", "segment"]
+    # What an event adds was never read.
+    held.put(ordinary(1))
+    cache.recharge(cache.tables[SEGMENTED], Facet.PARTITIONS, weight_of(held))
+    assert [evict_one() for _ in range(3)] == ["segment", "segment", SEGMENTED.table], "with its last one"
+    assert [evict_one() for _ in range(2)] == ["t2", "t3"]
+
+
+@pytest.mark.parametrize("pattern", ["d1*|*7", None])
+def test_names_of_databases_are_matched_without_the_lock(pattern: str | None, servers: MakeServer) -> None:
+    """A pattern takes as long as there are names, and reads of anything else wait for the lock."""
+    most = {}
+    for count in (10, 200):
+        server = servers()
+        reads = server.store.reads
+        names = sorted(f"d{number}" for number in range(count))
+        hold(server.cache.shared, CATALOG, Facet.DATABASE_NAMES, names)
+        for name in names:
+            for facet, value in ((Facet.DATABASE, Database(name)), (Facet.TABLE_NAMES, {}), (Facet.FUNCTIONS, [])):
+                hold(server.cache.shared, DatabaseName(CATALOG, name), facet, value)
+        some = pattern and "d1|*no_such*"
+        with counted_lock(server) as lock:
+            assert reads.databases.get_database_names(CATALOG, pattern) == matching_names(names, pattern)
+            most["names", count] = lock.most
+            assert len(reads.databases.get_databases(CATALOG, some)) == (1 if pattern else count)
+            assert reads.tables.get_table_meta(CATALOG, some, "*") == []
+            most["some", count] = lock.most
+            with pytest.raises(NoSuchObjectException):
+                reads.databases.get_database(DatabaseName(CATALOG, "d"))
+        assert server.reasons() == [Reason.HIT] * 4
+    assert most["names", 200] == most["names", 10], most
+    if pattern:
+        assert most["some", 200] == most["some", 10], most
+
+
+def test_functions_of_a_database_are_matched_without_the_lock(servers: MakeServer) -> None:
+    most = {}
+    for count in (10, 200):
+        server = servers()
+        functions = [Function(f"f{number:03d}", "d") for number in range(count)]
+        hold(server.cache.shared, DatabaseName(CATALOG, "d"), Facet.FUNCTIONS, functions)
+        reads = server.store.reads.functions
+        with counted_lock(server) as lock:
+            assert reads.get_function_names(DatabaseName(CATALOG, "d"), "f00*|f") == [f"f00{n}" for n in range(10)]
+            assert len(reads.get_functions(CATALOG, "d", "f00*|f")) == 10
+        assert server.reasons() == [Reason.HIT] * 2
+        most[count] = lock.most
+    assert most[200] == most[10], most
+
+
+SEGMENTED = other(100_000)
+
+
+def hold_segments(cache: SharedCache, partitions: int, *, last_read: float) -> PartitionSet:
+    """In the place of a table's partitions; three in each segment."""
+    held = PartitionSet(KEYS, ordinary(partitions), complete=True)
+    load = cache.begin_load(SEGMENTED, [Facet.PARTITIONS])
+    assert cache.install(load, FENCE, Facet.PARTITIONS, held, weight_of(held))
+    cache.end_load(load)
+    cache.tables[SEGMENTED].last_read = 9.0
+    held.touch(last_read)
+    return held
+
+
+def hold(cache: SharedCache, key: Key, facet: Facet, value: object) -> None:
+    load = cache.begin_load(key, [facet])
+    assert cache.install(load, cache.position, facet, value, 100)
+    cache.end_load(load)
+
+
+@contextlib.contextmanager
+def counted_lock(server: Server) -> Iterator[CountedLock]:
+    """Afterwards nothing is held: what a test put there is not in the database."""
+    reading, lock = server.cache.reading, CountedLock()
+    server.reads.clear()
+    own = reading._view
+    reading._view = reading.cache._lock = lock  # type: ignore[assignment]
+    try:
+        yield lock
+    finally:
+        reading._view = reading.cache._lock = own
+        server.cache.shared.forget_all()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.cached_entity import CachedEntity
-from hms_cache.cache.reads.database_facets import database_names, of_each_database
+from hms_cache.cache.reads.database_facets import MatchingDatabases, database_names, is_among, of_each_database
 from hms_cache.cache.reads.reading import Bypass, Need
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
@@ -24,7 +27,7 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
             entry = cache.databases.get(database)
             if entry is None or Facet.DATABASE not in entry.facets:
                 held = names.facets.get(Facet.DATABASE_NAMES) if names is not None else None
-                if held is not None and database.database not in held:
+                if held is not None and not is_among(held, database.database):
                     # Complete names prove that there is none (P6).
                     raise NoSuchObjectException(f"database {qualified(*database)}")
                 wanted = [Wanted(database, Facet.DATABASE)]
@@ -41,26 +44,26 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
     def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
         key = normalize_identifier(catalog)
 
-        def look(cache: SharedCache) -> list[str] | Need:
+        def look(cache: SharedCache) -> Callable[[], list[str]] | Need:
             names = database_names(cache, key)
-            return names if isinstance(names, Need) else matching_names(names, pattern)
+            return names if isinstance(names, Need) else partial(matching_names, names, pattern)
 
-        return self._reading.answer(
-            "database_names",
-            look,
-            lambda: self._store.get_database_names(catalog, pattern),
-            facet=Facet.DATABASE_NAMES,
-            subject=key,
-        )
+        def ask() -> Callable[[], list[str]]:
+            names = self._store.get_database_names(catalog, pattern)
+            return lambda: names
+
+        make = self._reading.answer("database_names", look, ask, facet=Facet.DATABASE_NAMES, subject=key)
+        return make()
 
     def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
         key = normalize_identifier(catalog)
+        matching = MatchingDatabases(self._reading, key, pattern)
 
         def look(cache: SharedCache) -> list[Database] | Need | Bypass:
             names = database_names(cache, key)
             if isinstance(names, Need):
                 return names
-            return of_each_database(cache, key, matching_names(names, pattern), Facet.DATABASE)
+            return of_each_database(cache, key, matching.among(names), Facet.DATABASE)
 
         return self._reading.answer(
             "databases", look, lambda: self._store.get_databases(catalog, pattern), facet=Facet.DATABASE

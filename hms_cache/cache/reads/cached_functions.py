@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.database_facets import database_names, of_database, of_each_database
@@ -36,32 +39,41 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
 
     def get_function_names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
 
-        def look(cache: SharedCache) -> list[str] | Need:
+        def look(cache: SharedCache) -> Callable[[], list[str]] | Need:
             held: list[Function] | Need = of_database(cache, database, Facet.FUNCTIONS)
-            return held if isinstance(held, Need) else matching_names([one.functionName for one in held], pattern)
+            return held if isinstance(held, Need) else partial(_matching, held, pattern)
 
-        return self._reading.answer(
-            "function_names",
-            look,
-            lambda: self._store.get_function_names(database, pattern),
-            facet=Facet.FUNCTIONS,
-            subject=database,
-        )
+        def ask() -> Callable[[], list[str]]:
+            names = self._store.get_function_names(database, pattern)
+            return lambda: names
+
+        make = self._reading.answer("function_names", look, ask, facet=Facet.FUNCTIONS, subject=database)
+        return make()
 
     def get_functions(self, catalog: str, database: str | None = None, pattern: str | None = None) -> list[Function]:
         key = normalize_identifier(catalog)
 
-        def look(cache: SharedCache) -> list[Function] | Need | Bypass:
+        def look(cache: SharedCache) -> Callable[[], list[Function]] | Need | Bypass:
             names = database_names(cache, key) if database is None else [normalize_identifier(database)]
             if isinstance(names, Need):
                 return names
             found = of_each_database(cache, key, sorted(names), Facet.FUNCTIONS)
-            if not isinstance(found, list):
-                return found
-            every = [function for functions in found for function in functions]
-            matching = set(matching_names([one.functionName for one in every], pattern))
-            return [one for one in every if one.functionName in matching]
+            return partial(_of_each, found, pattern) if isinstance(found, list) else found
 
-        return self._reading.answer(
-            "functions", look, lambda: self._store.get_functions(catalog, database, pattern), facet=Facet.FUNCTIONS
-        )
+        def ask() -> Callable[[], list[Function]]:
+            functions = self._store.get_functions(catalog, database, pattern)
+            return lambda: functions
+
+        make = self._reading.answer("functions", look, ask, facet=Facet.FUNCTIONS)
+        return make()
+
+
+def _matching(functions: Sequence[Function], pattern: str | None) -> list[str]:
+    """Without the cache's lock: a pattern takes 2 µs for each name. Lists are replaced, never changed."""
+    return matching_names([one.functionName for one in functions], pattern)
+
+
+def _of_each(found: Sequence[Sequence[Function]], pattern: str | None) -> list[Function]:
+    every = [function for functions in found for function in functions]
+    matching = set(_matching(every, pattern))
+    return [one for one in every if one.functionName in matching]

@@ -9,7 +9,12 @@ from functools import partial
 from hms_cache.cache.encoded_tables import EncodedTables
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.reads.cached_entity import CachedEntity
-from hms_cache.cache.reads.database_facets import database_names, of_database, of_each_database
+from hms_cache.cache.reads.database_facets import (
+    MatchingDatabases,
+    database_names,
+    of_database,
+    of_each_database,
+)
 from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
@@ -112,12 +117,13 @@ class CachedTables(CachedEntity[TableReads], TableReads):
         self, catalog: str, database_pattern: str | None, table_pattern: str | None, table_types: Sequence[str] = ()
     ) -> list[TableMeta]:
         key = normalize_identifier(catalog)
+        databases = MatchingDatabases(self._reading, key, database_pattern)
 
         def look(cache: SharedCache) -> Callable[[], list[TableMeta]] | Need | Bypass:
             names = database_names(cache, key)
             if isinstance(names, Need):
                 return names
-            found = of_each_database(cache, key, matching_names(names, database_pattern), Facet.TABLE_NAMES)
+            found = of_each_database(cache, key, databases.among(names), Facet.TABLE_NAMES)
             if not isinstance(found, list):
                 return found
             return partial(_matching_meta, found, table_pattern, tuple(table_types))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
 from hms_cache.cache.entries import Facet
-from hms_cache.cache.reads.reading import Bypass, Need
+from hms_cache.cache.reads.reading import Bypass, Need, Reading
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.metadata.names import matching_names
 from hms_cache.metadata.object_names import DatabaseName
 
 MOST_LOADED_TOGETHER = 20
@@ -24,6 +26,40 @@ def database_names(cache: SharedCache, catalog: str) -> list[str] | Need:
         return Need((Wanted(catalog, Facet.DATABASE_NAMES),))
     names: list[str] = entry.facets[Facet.DATABASE_NAMES]
     return names
+
+
+def is_among(names: Sequence[str], database: str) -> bool:
+    """Whether names of databases, which ascend, have this one. There may be thousands of them."""
+    at = bisect_left(names, database)
+    return at < len(names) and names[at] == database
+
+
+class MatchingDatabases:
+    """Names of a catalog's databases that match a pattern.
+
+    What is held now is matched here, without the cache's lock: a pattern takes 2 µs for each name. A look, which is
+    under it, seldom finds other names by then. Lists of names are replaced, never changed.
+    """
+
+    def __init__(self, reading: Reading, catalog: str, pattern: str | None) -> None:
+        self._pattern = pattern
+        self._of: list[str] | None = None
+        self._matching: list[str] = []
+        try:
+            with reading.cache.view():
+                names = database_names(reading.cache, catalog)
+            if not isinstance(names, Need):
+                self.among(names)
+        except Exception:
+            # Whatever is wrong with the pattern or with memory: the look finds it, too, and it is known what follows.
+            self._of = None
+
+    def among(self, names: list[str]) -> list[str]:
+        """Those of all of the names. Raises MetaException as `matching_names`."""
+        if names is not self._of:
+            self._matching = matching_names(names, self._pattern)
+            self._of = names
+        return self._matching
 
 
 def of_database(cache: SharedCache, database: DatabaseName, facet: Facet) -> Any | Need:
