@@ -50,6 +50,9 @@ _REFUSED_IN_WORDS_BYTES = 256 * 1024
 _LOG_INTERVAL_S = 1.0
 """Between two lines about clients that are closed: each line is written while others wait."""
 
+IDLE_LOOKS_AT_ONCE = 200
+"""Connections whose silence the system is asked for before others have their turn: a millisecond."""
+
 
 class ListenError(OSError):
     """A port cannot be listened on: it is taken, or its address is none of this machine."""
@@ -277,12 +280,19 @@ class Listener:
 
     def _look_for_idle(self) -> None:
         """Asks the system since when each connection is silent: noting it here would be a part of each hot call."""
+        self._look_at_some(self._open_connections())
+
+    def _look_at_some(self, left: list[Connection]) -> None:
         timeout_s = self.settings.idle_timeout_s
-        for connection in self._open_connections():
+        for connection in left[-IDLE_LOOKS_AT_ONCE:]:
             if connection.idle_s() >= timeout_s:
                 self.timeouts["idle"] += 1
                 connection.close()
-        self._idle_look = self.loop.call_later(min(max(timeout_s / 10, 0.05), 60.0), self._look_for_idle)
+        del left[-IDLE_LOOKS_AT_ONCE:]
+        if left:
+            self._idle_look = self.loop.call_later(0.001, self._look_at_some, left)
+        else:
+            self._idle_look = self.loop.call_later(min(max(timeout_s / 10, 0.05), 60.0), self._look_for_idle)
 
 
 def _family(host: str) -> socket.AddressFamily:

@@ -8,7 +8,7 @@ from threading import Barrier
 from typing import Any
 
 import pytest
-from sqlalchemy import insert
+from sqlalchemy import event, insert
 
 from hms_cache.notifications import events as ev
 from hms_cache.notifications.event_log import MOST_RECOGNIZED, RECOGNIZED_END, History, LogHead, LogPage, digest_of
@@ -283,6 +283,31 @@ def test_events_count(writer: LogWriter) -> None:
     assert count(dbName="*", limit=300) == 4
     assert count(dbName="d", tableNames=["b"]) == 1
     assert count(99, dbName="*") == 0
+    assert count(dbName="*", limit=0) == 0
+    assert count(dbName="*", limit=-1) == -1
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_a_count_with_a_limit_ends_there(writer: LogWriter) -> None:
+    """A replication that asks whether there is anything new does not have all of a long log counted."""
+    log = NotificationLog(writer.database)
+    writer.create_tables(500)
+    steps = 0
+
+    def step() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    for engine in writer.database.engines:
+        event.listen(engine, "checkout", lambda driver, *_: driver.set_progress_handler(step, 1))
+    taken = {}
+    for limit in (1, 10, 400, None):
+        steps = 0
+        request = NotificationEventsCountRequest(fromEventId=0, dbName="d", limit=limit)
+        assert log.get_notification_events_count(request).eventsCount == (limit or 500)
+        taken[limit] = steps
+    assert taken[1] < taken[10] < taken[None] / 10, taken
 
 
 # ---- retention ------------------------------------------------------------------------------------------------------

@@ -12,7 +12,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from thrift.Thrift import TApplicationException
 
+from hms_cache.server import listener as listening
 from hms_cache.server.connection import Connection
+from hms_cache.server.listener import Listener
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from tests.server.conftest import PATIENCE_S, Serve, database, request_bytes, table
 
@@ -204,6 +206,32 @@ def test_half_a_message_does_not_stay_for_ever(serve: Serve) -> None:
     unnamed.sendall(b"\x80\x01\x00\x01\x00")
     assert unnamed.recv(1) == b""
     assert server.link().call("getStatus") == 2
+
+
+def test_many_silent_connections_are_looked_at_a_few_at_a_time(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others have their turn in between."""
+    monkeypatch.setattr(listening, "IDLE_LOOKS_AT_ONCE", 2)
+    look, idle_s, asked, at_once, closed = Listener._look_at_some, Connection.idle_s, 0, [], 0
+
+    def counted(connection: Connection) -> float:
+        nonlocal asked
+        asked += 1
+        return idle_s(connection)
+
+    def looked(listener: Listener, left: list[Connection]) -> None:
+        nonlocal closed
+        before = asked
+        look(listener, left)
+        at_once.append(asked - before)
+        closed = listener.timeouts["idle"]
+
+    monkeypatch.setattr(Connection, "idle_s", counted)
+    monkeypatch.setattr(Listener, "_look_at_some", looked)
+    server = serve(**{"server.idle_timeout_s": 0.5})
+    silent = [server.connect() for _ in range(7)]
+    for one in silent:
+        assert one.recv(1) == b""
+    assert (max(at_once), closed) == (2, 7)
 
 
 def test_the_time_of_a_message_is_its_clients(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
