@@ -19,6 +19,7 @@ from hms_cache.store.schema import (
     TXNS,
     WRITE_SET,
 )
+from hms_cache.store.transactions import housekeeping
 from hms_cache.store.transactions.mutexes import Mutex
 from hms_cache.store.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, LockState
@@ -80,6 +81,29 @@ def test_write_sets_stay_while_somebody_can_still_conflict(client: TxnClient) ->
     client.commit(older)
     client.store.clean()
     assert client.count(WRITE_SET) == 0
+
+
+def test_what_a_long_transaction_kept_goes_by_a_limited_number_of_rows(
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While one was open, the write ids of all later ones stayed: millions, which no database deletes in the time that
+    a statement has; and what it deleted until then would be there again."""
+    monkeypatch.setattr(housekeeping, "_BATCH_SIZE", 10)
+    older = client.open()
+    for _ in range(25):
+        client.commit(client.write(DataOperationType.UPDATE)[0])
+    client.age(2000)
+    client.store.clean()
+    assert client.count(TXN_TO_WRITE_ID) == client.count(WRITE_SET) == 25
+    client.commit(older)
+    client.age(2000)
+    steps = []
+    while not steps or not steps[-1].is_complete:
+        steps.append(client.store._write(housekeeping.clean, client.store.context))
+    assert len(steps) > 2
+    assert max(one.write_ids for one in steps) == max(one.write_sets for one in steps) == 10
+    client.store.clean()
+    assert client.count(TXN_TO_WRITE_ID) == client.count(WRITE_SET) == 0
 
 
 def test_completed_writes_are_thinned_out(client: TxnClient) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from sqlalchemy import delete
 
 from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
+from hms_cache.store.write_ids import valid_write_ids
 from hms_cache.store.write_ids.valid_write_ids import (
     WriteIdState,
     current_snapshot,
@@ -125,6 +128,39 @@ def test_compacted_writes_are_valid(client: TxnClient) -> None:
     client.commit(ids[2])
     client.change(delete(TXN_TO_WRITE_ID))
     assert text(client) == "d.t:3:M::"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_latest_write_ids_tell_as_much_as_all(
+    seed: int, client: TxnClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the latest are: aborted, open, above the mark, gone, or not there."""
+    chance = random.Random(seed)
+    monkeypatch.setattr(valid_write_ids, "_LATEST", 3)
+    valid_write_ids._latest_of.cache_clear()
+    snapshots, compared = [client.snapshot()], set()
+    tables = [("d", name) for name in "tuvwx"]
+    for _ in range(25):
+        ids = client.open_many(chance.randint(1, 4))
+        for _, table in tables[:-1]:
+            if some := chance.sample(ids, chance.randint(0, len(ids))):
+                client.allocate(some, table)
+        for one in chance.sample(ids, chance.randint(0, len(ids))):
+            chance.choice([client.commit, client.abort])(one)
+        if chance.random() < 0.2:
+            W = TXN_TO_WRITE_ID.c
+            client.change(delete(TXN_TO_WRITE_ID).where(W.T2W_WRITEID % 5 == chance.randrange(5), W.T2W_TABLE != "u"))
+        snapshots.append(client.snapshot())
+        for snapshot in chance.sample(snapshots, min(4, len(snapshots))):
+            lists = []
+            for most in (20, 0):
+                monkeypatch.setattr(valid_write_ids, "_MOST_TABLES_BY_LATEST", most)
+                with client.database.checking() as connection:
+                    lists.append(valid_write_ids_of(connection, tables, snapshot))
+            assert lists[0] == lists[1]
+            compared.update(found.to_text() for found in lists[0].values())
+    valid_write_ids._latest_of.cache_clear()
+    assert len(compared) > 50
 
 
 def test_many_tables_many_exceptions(client: TxnClient) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Connection, Table, bindparam, delete, insert
+from sqlalchemy import Column, ColumnElement, Connection, Table, bindparam, delete, insert, literal_column, select
 from sqlalchemy.dialects import mysql, postgresql, sqlite
 
 from hms_cache.batches import batches
@@ -50,6 +50,16 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
     _require_distinct_parameters(connection, table, rows)
     directly = _directly(_insert(table), tuple(rows[0])) if takes_direct_statements(connection) else None
     _execute_rows(connection, _insert(table), directly, rows)
+
+
+def delete_some(connection: Connection, table: Table, condition: ColumnElement[bool], limit: int) -> int:
+    """Deletes rows that meet the condition, any of them, at most `limit`; how many. For tables without a key."""
+    if connection.dialect.name in MYSQL_DIALECTS:
+        limited = delete(table).where(condition).with_dialect_options(mysql_limit=limit, mariadb_limit=limit)
+        return connection.execute(limited).rowcount
+    place: ColumnElement[Any] = literal_column("ctid" if connection.dialect.name == "postgresql" else "rowid")
+    some = select(place).select_from(table).where(condition).limit(limit).correlate(None)
+    return connection.execute(delete(table).where(place.in_(some))).rowcount
 
 
 def upsert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:

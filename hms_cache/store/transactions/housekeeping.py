@@ -15,6 +15,7 @@ from sqlalchemy import Connection, and_, case, delete, func, select
 from hms_cache.batches import batches
 from hms_cache.clock import stored_s
 from hms_cache.config.quantities import whole_seconds
+from hms_cache.store.engine.bulk_writes import delete_some
 from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
@@ -57,7 +58,7 @@ class Cleaned:
     @property
     def is_complete(self) -> bool:
         """Whether another step would find nothing."""
-        return max(self.txns, self.write_ids, self.completed_components, self.write_notifications) < _BATCH_SIZE
+        return all(rows < _BATCH_SIZE for rows in astuple(self))
 
 
 def clean(connection: Connection, context: TxnContext) -> Cleaned:
@@ -136,12 +137,12 @@ def _clean_write_ids(connection: Connection, context: TxnContext) -> int:
         marks.append(select(func.min(MIN_HISTORY_LEVEL.c.MHL_MIN_OPEN_TXNID)).scalar_subquery())
     found = [value for value in connection.execute(select(*marks)).one() if value is not None]
     found.append(min_open_txn_water_mark(connection, context))
-    return connection.execute(delete(TXN_TO_WRITE_ID).where(W.T2W_TXNID < min(found))).rowcount
+    return delete_some(connection, TXN_TO_WRITE_ID, W.T2W_TXNID < min(found), _BATCH_SIZE)
 
 
 def _clean_write_sets(connection: Connection, context: TxnContext) -> int:
     water_mark = min_open_txn_water_mark(connection, context)
-    return connection.execute(delete(WRITE_SET).where(WRITE_SET.c.WS_COMMIT_ID < water_mark)).rowcount
+    return delete_some(connection, WRITE_SET, WRITE_SET.c.WS_COMMIT_ID < water_mark, _BATCH_SIZE)
 
 
 def _clean_completed_components(connection: Connection, context: TxnContext) -> int:

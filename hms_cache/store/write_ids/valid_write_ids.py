@@ -11,8 +11,9 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from functools import lru_cache
 
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Executable, and_, bindparam, func, or_, select, union_all
 
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.schema import DBS, NEXT_WRITE_ID, TBLS, TXN_TO_WRITE_ID, TXNS
@@ -33,6 +34,12 @@ _MOST_TABLES_IN_SQL = 2_000
 
 _MOST_DATABASES_IN_SQL = 100
 """Of these tables: each has a condition of its own, which takes longer to be made and read than a name in a list."""
+
+_MOST_TABLES_BY_LATEST = 20
+"""Tables of a round whose latest write ids are read, each by a part of a statement of its own."""
+
+_LATEST = 16
+"""More than there are writers of one table at a time."""
 
 _MOST_TXNS_IN_SQL = 500
 """Invalid transactions that a statement lists by id; beyond, it takes all from the lowest one and they are sorted out
@@ -91,10 +98,11 @@ def current_snapshot(connection: Connection, context: TxnContext, current_txn_id
 def valid_write_ids_of(
     connection: Connection, tables: Sequence[TableKey], snapshot: ValidTxnList
 ) -> dict[TableKey, ValidWriteIdList]:
-    """The list of each table (database, table; lower-case) in a snapshot. Three statements for up to 2,000 tables."""
+    """The list of each table (database, table; lower-case) in a snapshot. Three statements for up to 2,000 tables,
+    four at times."""
     lists: dict[TableKey, ValidWriteIdList] = {}
     for batch in _batches(tables):
-        highest = _highest_seen(connection, batch, snapshot.high_watermark)
+        highest = _highest_seen(connection, batch, snapshot)
         allocated = _allocated(connection, [table for table in batch if table not in highest])
         owned = _invalid_owned(connection, batch, snapshot)
         for table in batch:
@@ -105,9 +113,10 @@ def valid_write_ids_of(
 
 
 def _list_of(
-    table: TableKey, high_watermark: int, seen: int, rows: Sequence[tuple[int, int]], snapshot: ValidTxnList
+    table: TableKey, high_watermark: int, seen: int | None, rows: Sequence[tuple[int, int]], snapshot: ValidTxnList
 ) -> ValidWriteIdList:
-    """`seen`: how many write ids have an owner up to the snapshot's mark; `rows`: invalid ones, owners, ascending."""
+    """`seen`: how many write ids have an owner up to the snapshot's mark, None: some of which are valid; `rows`:
+    invalid ones, owners, ascending."""
     name = f"{table[0]}.{table[1]}"
     # What compaction goes by: also above the mark, should that be lowered.
     min_open = next((write_id for write_id, txn_id in rows if not snapshot.is_aborted(txn_id)), None)
@@ -125,9 +134,61 @@ def _list_of(
 
 
 def _highest_seen(
+    connection: Connection, tables: Sequence[TableKey], snapshot: ValidTxnList
+) -> dict[TableKey, tuple[int, int | None]]:
+    """Highest write id of transactions up to the mark, and the number of these write ids, None: some of them are valid.
+
+    The latest write ids of a table tell it, mostly. While a transaction stays open the ids stay of all that were open
+    since: a table that is written all the time has a hundred thousand of them.
+    """
+    if len(tables) > _MOST_TABLES_BY_LATEST:
+        return _highest_of_all(connection, tables, snapshot.high_watermark)
+    found: dict[TableKey, tuple[int, int | None]] = {}
+    undecided: list[TableKey] = []
+    latest = _latest(connection, tables)
+    for table in tables:
+        rows = latest[table]
+        seen = [(write_id, txn_id) for write_id, txn_id in rows if txn_id <= snapshot.high_watermark]
+        if any(snapshot.is_valid(txn_id) for _, txn_id in seen):
+            found[table] = seen[0][0], None
+        elif len(rows) == _LATEST:
+            undecided.append(table)
+        elif seen:
+            found[table] = seen[0][0], len(seen)
+    if undecided:
+        found.update(_highest_of_all(connection, undecided, snapshot.high_watermark))
+    return found
+
+
+def _latest(connection: Connection, tables: Sequence[TableKey]) -> dict[TableKey, list[tuple[int, int]]]:
+    """The latest `_LATEST` write ids of each table, descending, with their owners."""
+    parameters: dict[str, str] = {}
+    for number, (database, table) in enumerate(tables):
+        parameters[f"database{number}"], parameters[f"table{number}"] = database, table
+    latest: dict[TableKey, list[tuple[int, int]]] = defaultdict(list)
+    for database, table, write_id, txn_id in connection.execute(_latest_of(len(tables)), parameters):
+        latest[database, table].append((write_id, txn_id))
+    for rows in latest.values():
+        rows.sort(reverse=True)
+    return latest
+
+
+@lru_cache(maxsize=_MOST_TABLES_BY_LATEST)
+def _latest_of(tables: int) -> Executable:
+    of_each = [
+        select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID, W.T2W_TXNID)
+        .where(W.T2W_DATABASE == bindparam(f"database{number}"), W.T2W_TABLE == bindparam(f"table{number}"))
+        .order_by(W.T2W_WRITEID.desc())
+        .limit(_LATEST)
+        .subquery(f"latest{number}")
+        for number in range(tables)
+    ]
+    return union_all(*map(select, of_each)) if tables > 1 else select(of_each[0])
+
+
+def _highest_of_all(
     connection: Connection, tables: Sequence[TableKey], txn_high_watermark: int
-) -> dict[TableKey, tuple[int, int]]:
-    """Highest write id of transactions up to the mark, and the number of these write ids."""
+) -> dict[TableKey, tuple[int, int | None]]:
     rows = connection.execute(
         select(W.T2W_DATABASE, W.T2W_TABLE, func.max(W.T2W_WRITEID), func.count())
         .where(W.T2W_TXNID <= txn_high_watermark, _are_named(W.T2W_DATABASE, W.T2W_TABLE, tables))
@@ -148,19 +209,20 @@ def _invalid_owned(
     connection: Connection, tables: Sequence[TableKey], snapshot: ValidTxnList
 ) -> dict[TableKey, list[tuple[int, int]]]:
     """Write ids of transactions that are invalid in the snapshot, ascending, with their owners."""
-    invalid = snapshot.invalid_ids
-    is_invalid: ColumnElement[bool] = W.T2W_TXNID > snapshot.high_watermark
-    if len(invalid) > _MOST_TXNS_IN_SQL:
-        is_invalid = or_(is_invalid, W.T2W_TXNID >= invalid[0])
-    elif invalid:
-        is_invalid = or_(is_invalid, W.T2W_TXNID.in_(sorted(set(invalid))))
-    rows = connection.execute(
-        select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID, W.T2W_TXNID)
-        .where(is_invalid, _are_named(W.T2W_DATABASE, W.T2W_TABLE, tables))
-        .order_by(W.T2W_WRITEID)
+    invalid = sorted(set(snapshot.invalid_ids))
+    of_named = select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID, W.T2W_TXNID).where(
+        _are_named(W.T2W_DATABASE, W.T2W_TABLE, tables)
     )
+    query: Executable
+    if len(invalid) > _MOST_TXNS_IN_SQL:
+        query = of_named.where(W.T2W_TXNID >= min(invalid[0], snapshot.high_watermark + 1))
+    else:
+        query = of_named.where(W.T2W_TXNID > snapshot.high_watermark)
+        if invalid:
+            # Not with OR: not every database looks for either by the tables' index.
+            query = union_all(query, of_named.where(W.T2W_TXNID.in_(invalid)))
     owned: dict[TableKey, list[tuple[int, int]]] = defaultdict(list)
-    for database, table, write_id, txn_id in rows:
+    for database, table, write_id, txn_id in sorted(set(connection.execute(query).tuples())):
         if not snapshot.is_valid(txn_id):
             owned[database, table].append((write_id, txn_id))
     return owned
