@@ -7,7 +7,8 @@ Facts: `MetaStoreUtils.validateName`, `MetaStoreUtils.encodeTableName`, `StringU
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from hms_cache.input_limits import exceeded, input_limits
@@ -155,6 +156,12 @@ def name_pattern(pattern: str) -> NamePattern:
 
 
 _LONGEST_KEPT_PATTERN = 1_024
+
+
+def is_among(names: Sequence[str], name: str) -> bool:
+    """Whether names that ascend by code point, of which there may be thousands, have this one."""
+    at = bisect_left(names, name)
+    return at < len(names) and names[at] == name
 
 
 def matching_names(names: Iterable[str], pattern: str | None) -> list[str]:

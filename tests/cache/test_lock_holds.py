@@ -9,27 +9,36 @@ from typing import Any
 
 import pytest
 
+from hms_cache.admin.commands.subject import Subject
 from hms_cache.cache.dump import capture as capturing
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.partitions import segment as segments
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.verification import invariants
+from hms_cache.cache.verification.invariants import InvariantViolation
 from hms_cache.cache.warming import prewarm
 from hms_cache.cache.warming.prewarm import most_used
 from hms_cache.cache.warming.refill import BATCH_TABLES
 from hms_cache.cache.weights import weight_of
 from hms_cache.metadata.names import matching_names
-from hms_cache.metadata.object_names import DatabaseName
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.event_log import LogPosition
-from hms_cache.thrift_gen.hive_metastore.ttypes import Database, Function, NoSuchObjectException
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    Database,
+    Function,
+    NoSuchObjectException,
+    SQLAllTableConstraints,
+)
+from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from tests.cache.blocks.partitions import KEYS, ordinary
 from tests.cache.conftest import MakeServer
 from tests.cache.test_event_cells import FENCE, new_cache
 from tests.cache.test_wide_events import hold_others, other
 from tests.cache.world import CATALOG, Server
 from tests.manual_clock import ManualClock
-from tests.work import CountedLock
+from tests.work import CountedLock, instructions
 
 FEW, MANY = 100, 1_000
 
@@ -216,6 +225,47 @@ def test_functions_of_a_database_are_matched_without_the_lock(servers: MakeServe
         assert server.reasons() == [Reason.HIT] * 2
         most[count] = lock.most
     assert most[200] == most[10], most
+
+
+def test_a_look_at_the_invariants_locks_for_some_tables_at_a_time() -> None:
+    """`verify` of one table began with all that is held, and reads waited for it."""
+    most = {}
+    for count in (FEW, MANY):
+        cache = with_tables(count)
+        most[count] = most_under_the_lock(cache, lambda cache=cache: invariants.check(cache))
+        # What is added up of all is a hundredth of it.
+        assert most_under_the_lock(cache, lambda cache=cache: invariants.check(cache, [other(1)])) < 50 * count
+        cache.tables[other(count - 1)].tag = ValidWriteIdList.parse(f"d.t:1:{2**63 - 1}::")
+        with pytest.raises(InvariantViolation, match=f"t{count - 1}.* has a tag"):
+            invariants.check(cache)
+        invariants.check(cache, [other(1)])
+    assert most[MANY] < 3 * most[FEW], most
+
+
+def test_a_look_at_the_invariants_locks_for_some_partitions_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(segments, "SEGMENT_PARTITIONS", 1_000)
+    most = {}
+    for count in (FEW, MANY):
+        cache = with_tables(1)
+        held = hold_segments(cache, count, last_read=1.0)
+        most[count] = most_under_the_lock(cache, lambda cache=cache: invariants.check(cache))
+        held.segments[0].missing.add(tuple(next(ordinary(1)).values))
+        with pytest.raises(InvariantViolation, match="which an event took out"):
+            invariants.check(cache)
+    assert most[MANY] < 1.5 * most[FEW], most
+
+
+@pytest.mark.parametrize("subject", [Subject(other(5).in_database, other(5)), Subject(DatabaseName(CATALOG, "one"))])
+def test_a_command_about_a_table_or_a_database_looks_at_no_others(subject: Subject) -> None:
+    work = {}
+    for count in (FEW, MANY):
+        cache = with_tables(count)
+        hold(cache, TableName(CATALOG, "one", "t"), Facet.CONSTRAINTS, SQLAllTableConstraints())
+        hold(cache, DatabaseName(CATALOG, "one"), Facet.DATABASE, Database("one"))
+        assert [name.table for name in subject.held_tables(cache)] == (["t5"] if subject.table else ["t"])
+        assert len(subject.held_databases(cache)) == (0 if subject.table else 1)
+        work[count] = instructions(lambda cache=cache: (subject.held_tables(cache), subject.held_databases(cache)))
+    assert work[MANY] == work[FEW]
 
 
 SEGMENTED = other(100_000)

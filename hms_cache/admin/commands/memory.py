@@ -105,7 +105,7 @@ def _drop(parts: CommandParts, subject: Subject) -> int:
     """How many tables were held."""
     shared = parts.cache.shared
     with shared.view():
-        tables = [key for key in shared.tables if subject.includes(key)]
+        tables = subject.held_tables(shared)
         loading = [key for key in shared.loads.subjects() if isinstance(key, TableName) and subject.includes(key)]
     if subject.database is None:
         shared.forget_all()
@@ -127,21 +127,19 @@ def _drop(parts: CommandParts, subject: Subject) -> int:
 def _held(parts: CommandParts, subject: Subject) -> list[Wanted]:
     """What is held of the subject and can be loaded as a whole; statistics come back as they are asked."""
     shared = parts.cache.shared
-    found: list[Wanted] = []
     with shared.view():
-        if subject.database is None:
-            found.extend(Wanted(key, Facet.DATABASE_NAMES) for key in shared.catalogs)
-        for database, entry in shared.databases.items():
-            if subject.includes_database(database):
-                found.extend(Wanted(database, facet) for facet in entry.facets)
-        for table, entry in shared.tables.items():
-            if subject.includes(table):
-                found.extend(
-                    Wanted(table, facet) for facet in (Facet.TABLE, Facet.CONSTRAINTS) if facet in entry.facets
-                )
-                held = entry.facets.get(Facet.PARTITIONS)
-                if held is not None and held.complete:
-                    found.append(Wanted(table, Facet.PARTITIONS))
+        catalogs = [*shared.catalogs] if subject.database is None else []
+        databases = [(key, shared.databases[key]) for key in subject.held_databases(shared)]
+        tables = [(key, shared.tables[key]) for key in subject.held_tables(shared)]
+    # Without the lock: what has changed since is loaded as it is by then.
+    found = [Wanted(key, Facet.DATABASE_NAMES) for key in catalogs]
+    for database, entry in databases:
+        found.extend(Wanted(database, facet) for facet in tuple(entry.facets))
+    for table, entry in tables:
+        found.extend(Wanted(table, facet) for facet in (Facet.TABLE, Facet.CONSTRAINTS) if facet in entry.facets)
+        held = entry.facets.get(Facet.PARTITIONS)
+        if held is not None and held.complete:
+            found.append(Wanted(table, Facet.PARTITIONS))
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hms_cache.cache.reads.assembly import Cache
+from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification.verify import KeptReplies
 from hms_cache.clock import Clock
 from hms_cache.errors import HmsCacheError
@@ -73,9 +74,21 @@ class Subject:
             return table == self.table
         return self.database is None or table.in_database == self.database
 
-    def includes_database(self, database: DatabaseName) -> bool:
-        """Whether the database as a whole is part of it."""
-        return self.table is None and self.database in (None, database)
+    def held_tables(self, shared: SharedCache) -> list[TableName]:
+        """Those of its tables of which anything is held. Under the lock: no others are gone through."""
+        if self.table is not None:
+            return [self.table] if self.table in shared.tables else []
+        if self.database is not None:
+            return [*shared.indexes.by_database.get(self.database, ())]
+        return [*shared.tables]
+
+    def held_databases(self, shared: SharedCache) -> list[DatabaseName]:
+        """Those of its databases of which anything is held. Under the lock."""
+        if self.table is not None:
+            return []
+        if self.database is not None:
+            return [self.database] if self.database in shared.databases else []
+        return [*shared.databases]
 
 
 def subject_of(parameters: Mapping[str, str]) -> Subject:

@@ -21,8 +21,8 @@ def verify(
     """
     shared = parts.cache.shared
     with shared.view():
-        keys = [key for key in shared.tables if subject.includes(key)]
-        databases = [key for key in shared.databases if subject.includes_database(key)]
+        keys = subject.held_tables(shared)
+        databases = subject.held_databases(shared)
         catalogs = list(shared.catalogs) if subject.database is None else []
 
     def note(done: int, total: int) -> bool:

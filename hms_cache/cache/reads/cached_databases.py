@@ -7,11 +7,11 @@ from functools import partial
 
 from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.cached_entity import CachedEntity
-from hms_cache.cache.reads.database_facets import MatchingDatabases, database_names, is_among, of_each_database
+from hms_cache.cache.reads.database_facets import MatchingDatabases, database_names, of_each_database
 from hms_cache.cache.reads.reading import Bypass, Need
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
-from hms_cache.metadata.names import matching_names, normalize_identifier, qualified
+from hms_cache.metadata.names import is_among, matching_names, normalize_identifier, qualified
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.store.contract.databases import DatabaseReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, NoSuchObjectException

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,12 +25,6 @@ def database_names(cache: SharedCache, catalog: str) -> list[str] | Need:
         return Need((Wanted(catalog, Facet.DATABASE_NAMES),))
     names: list[str] = entry.facets[Facet.DATABASE_NAMES]
     return names
-
-
-def is_among(names: Sequence[str], database: str) -> bool:
-    """Whether names of databases, which ascend, have this one. There may be thousands of them."""
-    at = bisect_left(names, database)
-    return at < len(names) and names[at] == database
 
 
 class MatchingDatabases:

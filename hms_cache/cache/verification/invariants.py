@@ -5,79 +5,134 @@ Runs after each cache test and inside `verify`. A text per violation; none is th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, TABLE_FACETS, Entry, Facet
+from hms_cache.batches import batches
+from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, TABLE_FACETS, Entry, Facet, Key
 from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.segment_rows import SegmentRows
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.table_indexes import TableIndexes
+from hms_cache.metadata.name_ranges import NameRange
+from hms_cache.metadata.names import is_among
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.wire.codec import encode_struct
 
 MOST_DECODED = 1_000
-"""Partitions of a table, and tables, that are looked at, evenly spread: each costs some 20 µs under the lock."""
+"""Partitions of a table, and tables, that are decoded, evenly spread."""
+
+SUBJECTS_AT_ONCE = 50
+PARTITIONS_AT_ONCE = 50
+MEMBERS_AT_ONCE = 2_000
+"""So many are looked at before others may have the lock: some milliseconds."""
 
 
 class InvariantViolation(AssertionError):
     """What is remembered contradicts itself; the text lists how."""
 
 
-def check(cache: SharedCache) -> None:
-    """Raises InvariantViolation with every contradiction found. Takes the cache's lock."""
+def check(cache: SharedCache, subjects: Sequence[Key] | None = None, go_on: Callable[[], bool] = lambda: True) -> None:
+    """Raises InvariantViolation with every contradiction found, until `go_on` says no.
+
+    `subjects`: looks at these, not at all that is held, and at what is added up of all. Takes the cache's lock for some
+    of them at a time: reads wait for it.
+    """
     with cache.view():
-        found = list(violations(cache))
+        found = [*_account(cache)]
+        if subjects is None:
+            subjects = [*cache.catalogs, *cache.databases, *cache.tables]
+        by_id = list(cache.names_by_id.items())
+        indexed = {name: _members(index) for name, index in vars(cache.indexes).items()}
+    encoded_every = len(subjects) // MOST_DECODED + 1
+    for first in range(0, len(subjects), SUBJECTS_AT_ONCE):
+        if not go_on():
+            break
+        looks = []
+        with cache.view():
+            for number, key in enumerate(subjects[first : first + SUBJECTS_AT_ONCE], first):
+                entry = cache.entry(key)
+                if entry is None:
+                    continue
+                found += _subject(cache, key, entry, is_decoded=number % encoded_every == 0)
+                held = entry.facets.get(Facet.PARTITIONS)
+                if isinstance(held, PartitionSet) and isinstance(key, TableName):
+                    looks.append((key, entry, held, entry.version, [*_segments(held)]))
+        for key, entry, held, version, segments in looks:
+            found += _partitions(cache, key, entry, held, version, segments)
+    for some in batches(by_id, MEMBERS_AT_ONCE):
+        with cache.view():
+            found += _ids(cache, some)
+    for name, members in indexed.items():
+        for tables in batches(members, MEMBERS_AT_ONCE):
+            with cache.view():
+                found += _indexed(cache, name, tables)
     if found:
         raise InvariantViolation("\n".join(found))
 
 
-def violations(cache: SharedCache) -> Iterator[str]:
-    """The contradictions, as texts. The caller holds the lock."""
+def _account(cache: SharedCache) -> Iterator[str]:
+    """What is true of all together. The caller holds the lock, as of all that follow but where they say so."""
     if cache.position < -1:
         yield f"the position is {cache.position}"
     yield from _weights(cache)
-    for catalog, entry in cache.catalogs.items():
-        yield from _facets(catalog, entry, CATALOG_FACETS)
-    for database, entry in cache.databases.items():
-        yield from _facets(database, entry, DATABASE_FACETS)
-        yield from _database(cache, database, entry)
-    for table, entry in cache.tables.items():
-        yield from _facets(table, entry, TABLE_FACETS)
-        yield from _table(cache, table, entry)
-    for table in [*cache.tables][:: len(cache.tables) // MOST_DECODED + 1]:
-        entry = cache.tables[table]
-        if Facet.TABLE in entry.facets and entry.encoded_table != encode_struct(entry.facets[Facet.TABLE]):
-            yield f"P1: the encoding of {table} is not that of its table"
-    for table_id, table in cache.names_by_id.items():
-        named = cache.tables.get(table)
-        if named is None or named.table_id != table_id:
-            yield f"P6: table id {table_id} points to {table}, which has another id"
-    held_answers = 0
-    for entry in (*cache.catalogs.values(), *cache.databases.values(), *cache.tables.values()):
-        held_answers += len(entry.answers)
-        for request in entry.answers:
-            answer = cache.answers.find(request)
-            if answer is None or not answer.current:
-                yield f"P1: an answer of {entry.key} is held and is not current"
+    if not all(cache.indexes.by_database.values()):
+        yield "P1: by_database has a database of which no table is held"
+    held_answers = sum(
+        len(one.answers) for of in (cache.catalogs, cache.databases, cache.tables) for one in of.values()
+    )
     if held_answers != len(cache.answers):
         yield f"P1: {len(cache.answers)} answers are held, {held_answers} of them by entries"
-    yield from _indexes(cache)
     for load in cache.loads:
         for event_id in load.effects.values():
             if event_id > cache.position and not load.abandoned:
                 yield f"P1: a load of {load.key} saw event {event_id}, above the position {cache.position}"
 
 
-def _indexes(cache: SharedCache) -> Iterator[str]:
-    expected = TableIndexes()
-    for table, entry in cache.tables.items():
-        expected.note(table, entry)
-    for name, right in vars(expected).items():
-        found = getattr(cache.indexes, name)
-        if found != right:
-            yield f"P1: {name} has {found}, and what is held makes it {right}"
+def _subject(cache: SharedCache, key: Key, entry: Entry, *, is_decoded: bool) -> Iterator[str]:
+    if isinstance(key, TableName):
+        yield from _facets(key, entry, TABLE_FACETS)
+        yield from _table(cache, key, entry)
+        table = entry.facets.get(Facet.TABLE) if is_decoded else None
+        if table is not None and entry.encoded_table != encode_struct(table):
+            yield f"P1: the encoding of {key} is not that of its table"
+        expected = TableIndexes()
+        expected.note(key, entry)
+        for name, index in vars(expected).items():
+            if (key in _members(index)) != _is_indexed(getattr(cache.indexes, name), key):
+                yield f"P1: {name} and {key} do not fit"
+    elif isinstance(key, DatabaseName):
+        yield from _facets(key, entry, DATABASE_FACETS)
+        yield from _database(cache, key, entry)
+    else:
+        yield from _facets(key, entry, CATALOG_FACETS)
+    for request in entry.answers:
+        answer = cache.answers.find(request)
+        if answer is None or not answer.current:
+            yield f"P1: an answer of {key} is held and is not current"
+
+
+def _members(index: set[TableName] | dict[DatabaseName, set[TableName]]) -> list[TableName]:
+    return [*chain.from_iterable(index.values())] if isinstance(index, dict) else [*index]
+
+
+def _is_indexed(index: set[TableName] | dict[DatabaseName, set[TableName]], table: TableName) -> bool:
+    return table in (index.get(table.in_database, ()) if isinstance(index, dict) else index)
+
+
+def _indexed(cache: SharedCache, name: str, tables: Iterable[TableName]) -> Iterator[str]:
+    index = getattr(cache.indexes, name)
+    for table in tables:
+        if table not in cache.tables and _is_indexed(index, table):
+            yield f"P1: {name} has {table}, of which nothing is held"
+
+
+def _ids(cache: SharedCache, some: Iterable[tuple[int, TableName]]) -> Iterator[str]:
+    for table_id, table in some:
+        named = cache.tables.get(table)
+        if cache.names_by_id.get(table_id) == table and (named is None or named.table_id != table_id):
+            yield f"P6: table id {table_id} points to {table}, which has another id"
 
 
 def _weights(cache: SharedCache) -> Iterator[str]:
@@ -106,7 +161,7 @@ def _database(cache: SharedCache, database: DatabaseName, entry: Entry) -> Itera
     names = catalog.facets.get(Facet.DATABASE_NAMES) if catalog is not None else None
     if held is not None and held.name != database.database:
         yield f"P1: {database} holds the database {held.name}"
-    if held is not None and names is not None and database.database not in names:
+    if held is not None and names is not None and not is_among(names, database.database):
         yield f"P6: {database} is held but is not in the complete list of names"
     for name, meta in (entry.facets.get(Facet.TABLE_NAMES) or {}).items():
         if meta.tableName != name or meta.dbName != database.database:
@@ -136,29 +191,64 @@ def _table(cache: SharedCache, key: TableName, entry: Entry) -> Iterator[str]:
         elif not entry.tag.is_for_table(f"{key.database}.{key.table}") or entry.tag.is_no_list:
             yield f"P2: the tag of {key} is {entry.tag}"
     partitions = entry.facets.get(Facet.PARTITIONS)
-    if isinstance(partitions, PartitionSet):
-        yield from _partitions(key, partitions, table)
+    if table is not None and isinstance(partitions, PartitionSet):
+        keys = [field.name for field in table.partitionKeys or ()]
+        if keys != [name for name, _ in partitions.keys]:
+            yield f"P1: the partitions of {key} have other keys than the table"
 
 
-def _partitions(key: TableName, partitions: PartitionSet, table: Any) -> Iterator[str]:
-    names = partitions.names()
-    if names != sorted(set(names)):
-        yield f"P1: the partition names of {key} are not ascending"
-    firsts = [segment.first for segment in partitions.segments]
+class _SegmentLook(NamedTuple):
+    """A segment as it was under the lock."""
+
+    covered: NameRange
+    rows: SegmentRows
+    misses_some: bool
+    """Of what it holds all of, or, which must not be, of what it does not."""
+    complete: bool
+
+
+def _segments(partitions: PartitionSet) -> Iterator[_SegmentLook]:
+    for one in partitions.segments:
+        yield _SegmentLook(partitions.range_of(one), one.all(), bool(one.missing), one.complete)
+
+
+def _partitions(
+    cache: SharedCache,
+    key: TableName,
+    entry: Entry,
+    partitions: PartitionSet,
+    version: int,
+    segments: Sequence[_SegmentLook],
+) -> Iterator[str]:
+    """Without the lock, but for some names at a time, as long as the entry has not changed."""
+    firsts = [one.covered.first for one in segments]
     if firsts[0] or firsts != sorted(set(firsts)):
         yield f"P6: the segments of {key} do not lie side by side"
-    for segment in partitions.segments:
-        if segment.missing and not segment.complete:
+    every = sum(len(one.rows) for one in segments) // MOST_DECODED + 1
+    last, chosen = "", []
+    for one in segments:
+        if one.misses_some and not one.complete:
             yield f"P6: {key} misses partitions of a segment that is not complete"
-        covered, own = partitions.range_of(segment), segment.all()
-        ends = own.subset(np.array([0, len(own) - 1])).names() if len(own) else []
-        if not all(covered.holds(name) for name in ends):
+        names = one.rows.names()
+        ascending = [last, *names] if last else names
+        if any(before >= after for before, after in pairwise(ascending)):
+            yield f"P1: the partition names of {key} are not ascending"
+        if not all(one.covered.holds(name) for name in (*names[:1], *names[-1:])):
             yield f"P6: a segment of {key} holds partitions of another's range"
-    if table is not None and [field.name for field in table.partitionKeys or ()] != [k for k, _ in partitions.keys]:
-        yield f"P1: the partitions of {key} have other keys than the table"
-    for name in names[:: len(names) // MOST_DECODED + 1]:
+        last = names[-1] if names else last
+        chosen += names[::every]
+    for some in batches(chosen, PARTITIONS_AT_ONCE):
+        with cache.view():
+            if cache.entry(key) is not entry or entry.version != version:
+                return
+            yield from [*_named(key, partitions, some)]
+
+
+def _named(key: TableName, partitions: PartitionSet, names: Iterable[str]) -> Iterator[str]:
+    missing = partitions.missing
+    for name in names:
         partition = partitions.find_name(name)
         if partition is None or partitions.name_of(partition.values) != name:
             yield f"P1: {key} holds another partition under {name}"
-        elif tuple(partition.values) in partitions.missing:
+        elif tuple(partition.values) in missing:
             yield f"P1: {key} holds the partition {name}, which an event took out"

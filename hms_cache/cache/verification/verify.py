@@ -69,7 +69,7 @@ def verify(
     replies: KeptReplies | None = None,
     progress: Callable[[int, int], bool] | None = None,
 ) -> Report:
-    """Compares all that is held, or these tables (`keys`), `databases` and `catalogs`, after the invariants.
+    """Compares all that is held, or these tables (`keys`), `databases` and `catalogs`, after their invariants.
 
     A table with its constraints, tag, partitions and statistics; a database with its tables' and functions' names; a
     catalog with its databases' names; each as far as it is held. `sample`: so many tables and databases, picked by
@@ -77,7 +77,6 @@ def verify(
 
     `progress` is told how many of how many are compared, and says whether to go on. Raises DatabaseUnavailable.
     """
-    invariants.check(cache)
     with cache.view():
         keys = list(cache.tables) if keys is None else keys
         databases = list(cache.databases) if databases is None else databases
@@ -87,6 +86,8 @@ def verify(
         keys = chosen.sample(keys, min(sample, len(keys)))
         databases = chosen.sample(databases, min(sample, len(databases)))
     comparison = _Comparison(cache, store, loader, replies)
+    chosen_keys: list[Key] = [*catalogs, *databases, *keys]
+    invariants.check(cache, chosen_keys, lambda: progress is None or progress(0, len(chosen_keys)))
     subjects: list[tuple[Callable[[Any], None], Key]] = [
         *((comparison.compare_table, key) for key in keys),
         *((comparison.compare_database, database) for database in databases),
