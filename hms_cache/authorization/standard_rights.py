@@ -41,8 +41,14 @@ MOST_PLACES = 5_000
 _PARTS_OF_A_PLACE = 5
 """A place takes as much memory as so many of its rights."""
 
+MOST_READ_AT_FIRST = 300
+"""Rights of one kind on a database's tables: more are read when tables are asked about."""
+
 MOST_SINGLE_TABLES = 2
-"""More tables of a database are looked up together, with all others of it."""
+"""More tables of a database are looked up together."""
+
+MOST_TABLES_TOGETHER = 1_000
+"""More are looked up with all others of it."""
 
 _DATA = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE"})
 _WORDS = {
@@ -79,6 +85,9 @@ class Rights(NamedTuple):
     tables: frozenset[SecuredObject]
     """Those that exist, if a single one was asked for."""
 
+    is_whole: bool = True
+    """Whether there are no more on tables than these."""
+
 
 class _KnownRights:
     """The same, found by the object: who owns thousands of tables is asked about each of them when he lists them."""
@@ -108,9 +117,20 @@ class _KnownRights:
 class GrantSource(Protocol):
     """Where grants are kept."""
 
-    def rights(self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> Rights:
+    def rights(
+        self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS, *, at_most: int | None = None
+    ) -> Rights:
         """Of the user and of these groups: global rights and, of a table, those on it and on its database; of a
-        database, on it and on all of its tables; of the metastore, everywhere. Raises what its database raises."""
+        database, on it and on all of its tables; of the metastore, everywhere. `at_most`: so many of each kind on
+        tables will do. Raises what its database raises."""
+
+    def rights_on_tables(
+        self, user: str, database: SecuredObject, names: frozenset[str], groups: frozenset[str] = NO_GROUPS
+    ) -> Rights:
+        """Of each of these tables of a database what `rights` tells of a single one."""
+
+    def rights_by_database(self, user: str, groups: frozenset[str] = NO_GROUPS) -> Rights:
+        """Those everywhere, but what there is on a database's tables is told of once, as of some table in it."""
 
     def has_tables_of_others(self, user: str, database: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> bool:
         """Whether a table in the database is owned by none of the user, its roles and these groups."""
@@ -130,6 +150,9 @@ class StandardJudge:
         self._user = user
         self._is_service = is_service
         self._read: dict[SecuredObject, _KnownRights] = {}
+        self._read_in_part: dict[SecuredObject, _KnownRights] = {}
+        """Of databases (METASTORE: of all) where the user has many rights on tables: all but these, of which there are
+        enough to tell that there are some."""
         self.held = 0
         """See `Judge`: what is remembered, in parts of the size of one decision of a policy."""
 
@@ -146,9 +169,15 @@ class StandardJudge:
                 tables.setdefault(of._replace(table=None), set()).add(of.table)
         many = [database for database, names in tables.items() if len(names) > MOST_SINGLE_TABLES]
         if len(many) + len(shown) > MOST_SINGLE_TABLES or len(tables) > MOST_SINGLE_TABLES:
+            if not tables:
+                self._by_database()
+                return
             many = [METASTORE]
         for database in many:
-            self._rights(database)
+            if database == METASTORE:
+                self._rights(METASTORE)
+            else:
+                self._on_tables(database, tables[database])
 
     def allow(self, action: Action, of: SecuredObject) -> bool:
         """One right that allows it is enough."""
@@ -184,7 +213,7 @@ class StandardJudge:
         """Something in it, or it itself, is owned or granted; the default database and catalog to everybody."""
         if what.database == DEFAULT_DATABASE or (what.database is None and what.catalog == DEFAULT_CATALOG):
             return True
-        found = self._rights(METASTORE) if what.database is None else self._around(what)
+        found = self._by_database() if what.database is None else self._around(what)
         return ADMIN in found.roles or found.reach_into(what)
 
     def may_grant(self, privilege: str | None, of: SecuredObject) -> bool:
@@ -209,17 +238,69 @@ class StandardJudge:
             found = read.get(METASTORE) or read.get(of._replace(table=None))
             if found is not None:
                 return found
-        return self._rights(of if of.database is not None else GLOBAL_ONLY)
+        if of.database is None:
+            return self._rights(GLOBAL_ONLY)
+        return self._on_database(of) if of.table is None else self._rights(of)
 
     def _rights(self, within: SecuredObject) -> _KnownRights:
         known = self._read.get(within)
         if known is None:
-            found = self._source.rights(self._user.name, within, self._groups())
-            if len(self._read) >= MOST_PLACES:
-                self._read = {}
-                self.held = 0
-            known = self._read[within] = _KnownRights(found)
-            self.held += _PARTS_OF_A_PLACE + len(found.rights) + len(found.tables)
+            known = self._remember(self._read, within, self._source.rights(self._user.name, within, self._groups()))
+        return known
+
+    def _on_database(self, database: SecuredObject) -> _KnownRights:
+        """Those on the database itself, and some on its tables if there are any: who owns thousands of these has them
+        read when he lists them, and not each time that he asks for the database."""
+        in_part = self._read_in_part
+        known = self._read.get(database) or in_part.get(METASTORE) or in_part.get(database)
+        if known is not None:
+            return known
+        found = self._source.rights(self._user.name, database, self._groups(), at_most=MOST_READ_AT_FIRST)
+        if found.is_whole:
+            return self._remember(self._read, database, found)
+        known = self._remember(self._read_in_part, database, found)
+        # What was read may be others' whose names some collation takes for the user's.
+        return known if known.reach_into(database) else self._rights(database)
+
+    def _on_tables(self, database: SecuredObject, names: set[str]) -> None:
+        """Has them read together; with all others of the database, unless the user has rights on far more."""
+        read = self._read
+        if METASTORE in read or self._on_database(database) is read.get(database):
+            return
+        wanted = {database._replace(table=name) for name in names} - read.keys()
+        if len(wanted) > MOST_TABLES_TOGETHER:
+            self._rights(database)
+        elif wanted:
+            self._read_together(database, wanted)
+
+    def _read_together(self, database: SecuredObject, wanted: set[SecuredObject]) -> None:
+        names = frozenset(one.table or "" for one in wanted)
+        found = self._source.rights_on_tables(self._user.name, database, names, self._groups())
+        of_all: list[Right] = []
+        of_each: dict[SecuredObject, list[Right]] = {one: [] for one in wanted}
+        for right in found.rights:
+            (of_all if right.of.table is None else of_each[right.of]).append(right)
+        for one, rights in of_each.items():
+            of_this = Rights(found.roles, frozenset((*of_all, *rights)), found.tables & {one})
+            self._remember(self._read, one, of_this)
+
+    def _by_database(self) -> _KnownRights:
+        """The same of all databases."""
+        known = self._read.get(METASTORE) or self._read_in_part.get(METASTORE)
+        if known is None:
+            found = self._source.rights_by_database(self._user.name, self._groups())
+            known = self._remember(self._read_in_part, METASTORE, found)
+        return known
+
+    def _remember(
+        self, places: dict[SecuredObject, _KnownRights], within: SecuredObject, found: Rights
+    ) -> _KnownRights:
+        if len(self._read) + len(self._read_in_part) >= MOST_PLACES:
+            self._read.clear()
+            self._read_in_part.clear()
+            self.held = 0
+        known = places[within] = _KnownRights(found)
+        self.held += _PARTS_OF_A_PLACE + len(found.rights) + len(found.tables)
         return known
 
     def _groups(self) -> frozenset[str]:

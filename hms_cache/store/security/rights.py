@@ -5,6 +5,7 @@ Grants have no events, and other metastores on the database make them, too: noth
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, String, cast, false, literal_column, select, union_all
@@ -22,15 +23,32 @@ from hms_cache.store.security.roles import PUBLIC
 
 _NAME = String(767)
 _NO_NAME: ColumnElement[str] = literal_column("''")
-_OF_TABLES = TBLS.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
+_SOME_TABLE: ColumnElement[str] = literal_column("'*'")
+"""In place of the names of tables: no table has it."""
+
+_TABLES = TBLS.join(DBS, DBS.c.DB_ID == TBLS.c.DB_ID)
 
 
 class GrantedRights(PartOfStore):
     """See `GrantSource`. Thread-safe; each method is one transaction of two statements."""
 
-    def rights(self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> Rights:
+    def rights(
+        self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS, *, at_most: int | None = None
+    ) -> Rights:
         """The user's rights; grants on partitions are none of SQL-standard authorization."""
-        return run_read(self._database, lambda connection: _rights(connection, user, within, groups))
+        return run_read(self._database, lambda connection: _rights(connection, user, within, groups, at_most))
+
+    def rights_on_tables(
+        self, user: str, database: SecuredObject, names: frozenset[str], groups: frozenset[str] = NO_GROUPS
+    ) -> Rights:
+        """What `rights` tells of each of these tables."""
+        return run_read(self._database, lambda connection: _rights(connection, user, database, groups, among=names))
+
+    def rights_by_database(self, user: str, groups: frozenset[str] = NO_GROUPS) -> Rights:
+        """Those on tables are told of once for each database."""
+        return run_read(
+            self._database, lambda connection: _rights(connection, user, METASTORE, groups, are_told_apart=False)
+        )
 
     def has_tables_of_others(self, user: str, database: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> bool:
         """Whether a table in the database is owned by none of the user, its roles and these groups."""
@@ -41,7 +59,7 @@ def _has_others(connection: Connection, user: str, database: SecuredObject, grou
     of_kind = _own_names(user, _roles(connection, user, groups), groups)
     owners = (
         select(TBLS.c.OWNER, TBLS.c.OWNER_TYPE)
-        .select_from(_OF_TABLES)
+        .select_from(_TABLES)
         .where(DBS.c.CTLG_NAME == database.catalog, DBS.c.NAME == database.database)
         .distinct()
     )
@@ -58,18 +76,35 @@ def _own_names(user: str, roles: frozenset[str], groups: frozenset[str]) -> dict
     return {None: own, "USER": own, "ROLE": roles, "GROUP": groups}
 
 
-def _rights(connection: Connection, user: str, within: SecuredObject, groups: frozenset[str]) -> Rights:
+def _rights(
+    connection: Connection,
+    user: str,
+    within: SecuredObject,
+    groups: frozenset[str],
+    at_most: int | None = None,
+    *,
+    among: frozenset[str] | None = None,
+    are_told_apart: bool = True,
+) -> Rights:
+    if within.table is not None:
+        among = frozenset((within.table,))
     roles = _roles(connection, user, groups)
     of_kind = _own_names(user, roles, groups)
     names = possible_names(connection, sorted({user} | roles | groups))
-    possible = possible_names(connection, [name for name in within if name is not None])
+    possible = possible_names(connection, [*filter(None, within[:2]), *sorted(among or ())])
     rights: set[Right] = set()
     tables: set[SecuredObject] = set()
-    parts = union_all(*_parts(names, within, possible))
-    for *place, word, is_said, grantable, principal, kind in connection.execute(parts):
+    rows = 0
+    table_name = TBLS.c.TBL_NAME if are_told_apart else _SOME_TABLE
+    only = None if among is None else [name for name in possible if name in among]
+    parts = [*_of_few(names, within, possible), *_of_tables(names, within, possible, only, table_name, at_most)]
+    for *place, word, is_said, grantable, principal, kind in connection.execute(union_all(*parts)):
         of = SecuredObject(*(name or None for name in place))
+        rows += of.table is not None
         # A collation may take other names for the same: only equal ones count.
         if any(name is not None and found != name for found, name in zip(of, within, strict=True) if found is not None):
+            continue
+        if among is not None and of.table is not None and of.table not in among:
             continue
         if of.table is not None:
             tables.add(of)
@@ -77,7 +112,7 @@ def _rights(connection: Connection, user: str, within: SecuredObject, groups: fr
             if word == OWNER and of.table is None and (principal, kind) == (PUBLIC, "ROLE"):
                 word = SHARED
             rights.update(Right(one, of, bool(grantable)) for one in (_words(word) if is_said else [word]))
-    return Rights(roles, frozenset(rights), frozenset(tables))
+    return Rights(roles, frozenset(rights), frozenset(tables), is_whole=at_most is None or rows < at_most)
 
 
 def _words(text: str | None) -> list[str]:
@@ -86,52 +121,60 @@ def _words(text: str | None) -> list[str]:
     return ["SELECT", "INSERT", "UPDATE", "DELETE"] if "ALL" in words else [one for one in words if one not in FACTS]
 
 
-def _parts(names: list[str], within: SecuredObject, possible: list[str]) -> list[Select[Any]]:
-    """`possible`: those of the names in `within` that can be in the database."""
-    catalog, database, table = within
-    parts = [_grants(GLOBAL, names, [])]
+def _of_few(names: list[str], within: SecuredObject, possible: list[str]) -> Iterator[Select[Any]]:
+    """Global rights and those on databases. `possible`: those of the names in `within` that can be in the database."""
+    yield _grants(GLOBAL, (_NO_NAME,) * 3, names, [])
     if within == GLOBAL_ONLY:
-        return parts
-    in_database: list[ColumnElement[bool]] = []
-    if within != METASTORE:
-        in_database = [DBS.c.CTLG_NAME == catalog, DBS.c.NAME == database]
-        if not {catalog, database}.issubset((None, *possible)):
-            in_database = [false()]
-    in_tables = in_database
-    if table is not None:
-        in_tables = [*in_database, TBLS.c.TBL_NAME == table if table in possible else false()]
-    owns_database, owns_table = DBS.c.OWNER_NAME.in_(names), TBLS.c.OWNER.in_(names)
-    parts.append(
-        _select(
-            (DBS.c.CTLG_NAME, DBS.c.NAME, _NO_NAME),
-            OWNER,
-            literal_column("1"),
-            (DBS.c.OWNER_NAME, DBS.c.OWNER_TYPE),
-        ).where(*in_database, owns_database)
+        return
+    place = (DBS.c.CTLG_NAME, DBS.c.NAME, _NO_NAME)
+    in_database = _in_database(within, possible)
+    yield _select(place, OWNER, literal_column("1"), (DBS.c.OWNER_NAME, DBS.c.OWNER_TYPE)).where(
+        *in_database, DBS.c.OWNER_NAME.in_(names)
     )
-    parts.append(
-        _select(
-            (DBS.c.CTLG_NAME, DBS.c.NAME, TBLS.c.TBL_NAME),
-            OWNER,
-            literal_column("1"),
-            (TBLS.c.OWNER, TBLS.c.OWNER_TYPE),
-        )
-        .select_from(_OF_TABLES)
-        # A single one is told of whoever owns it: whether it exists makes a difference.
-        .where(*in_tables, *([owns_table] if table is None else []))
-    )
-    parts.append(_grants(DATABASE, names, in_database))
-    parts.append(_grants(TABLE, names, in_tables))
-    parts.append(_grants(TABLE_COLUMN, names, in_tables))
-    return parts
+    yield _grants(DATABASE, place, names, in_database)
 
 
-def _grants(level: Level, names: list[str], conditions: list[ColumnElement[bool]]) -> Select[Any]:
-    places: dict[Level, tuple[Any, Any, Any]] = {
-        GLOBAL: (_NO_NAME,) * 3,
-        DATABASE: (DBS.c.CTLG_NAME, DBS.c.NAME, _NO_NAME),
-    }
-    place = places.get(level, (DBS.c.CTLG_NAME, DBS.c.NAME, TBLS.c.TBL_NAME))
+def _of_tables(
+    names: list[str],
+    within: SecuredObject,
+    possible: list[str],
+    only: list[str] | None,
+    table_name: ColumnElement[str],
+    at_most: int | None,
+) -> Iterator[Select[Any]]:
+    """Rights on tables, or on `only` those of these names. Each is told of as `table_name`; `at_most`: so many of each
+    kind will do."""
+    if within == GLOBAL_ONLY:
+        return
+    place = (DBS.c.CTLG_NAME, DBS.c.NAME, table_name)
+    conditions = _in_database(within, possible)
+    if only is not None:
+        conditions = [*conditions, TBLS.c.TBL_NAME.in_(only)]
+    # Those that are named are told of whoever owns them: whether they exist makes a difference.
+    owns = [TBLS.c.OWNER.in_(names)] if only is None else []
+    owned = _select(place, OWNER, literal_column("1"), (TBLS.c.OWNER, TBLS.c.OWNER_TYPE)).select_from(_TABLES)
+    for part in (
+        owned.where(*conditions, *owns),
+        _grants(TABLE, place, names, conditions),
+        _grants(TABLE_COLUMN, place, names, conditions),
+    ):
+        if table_name is _SOME_TABLE:
+            yield part.distinct()
+        else:
+            yield part if at_most is None else select(part.limit(at_most).subquery())
+
+
+def _in_database(within: SecuredObject, possible: list[str]) -> list[ColumnElement[bool]]:
+    if within == METASTORE:
+        return []
+    if not {within.catalog, within.database}.issubset((None, *possible)):
+        return [false()]
+    return [DBS.c.CTLG_NAME == within.catalog, DBS.c.NAME == within.database]
+
+
+def _grants(
+    level: Level, place: tuple[Any, Any, Any], names: list[str], conditions: list[ColumnElement[bool]]
+) -> Select[Any]:
     grants = level.table.c
     word = COLUMN if level is TABLE_COLUMN else level.privilege
     return (

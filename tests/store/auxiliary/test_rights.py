@@ -38,7 +38,7 @@ def reference(of: SecuredObject, column: bool) -> HiveObjectRef:
     return HiveObjectRef(kind, of.database, of.table, None, "a" if column else None, "hive")
 
 
-def test_rights_as_a_model_sees_them(world: World) -> None:
+def test_rights_as_a_model_sees_them(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(5)
     run_write(world.database, lambda transaction: ensure_default_roles(transaction.connection, now_s=5))
     roles, privileges = world.stores.roles, world.stores.privileges
@@ -120,15 +120,17 @@ def test_rights_as_a_model_sees_them(world: World) -> None:
         of_token, of_directory = (frozenset(chance.sample(GROUPS, chance.randint(0, 1))) for _ in range(2))
         groups = of_token | of_directory
         judge = StandardJudge(world.stores.rights, Principal(user, of_token, {user: of_directory}.__getitem__))
-        if chance.random() < 0.5:
-            judge.prepare([(Action.READ, one) for one in objects])
+        monkeypatch.setattr(standard_rights, "MOST_READ_AT_FIRST", chance.choice([1, 2, 300]))
+        monkeypatch.setattr(standard_rights, "MOST_SINGLE_TABLES", chance.choice([1, 2]))
+        if (way := chance.randrange(3)) < 2:
+            judge.prepare([(Action.READ if way else None, one) for one in objects])
         for of in (*objects[1:], *(SecuredObject("hive", d, NEW) for d in DATABASES)):
             for action in (*ACTIONS, Action.ALTER, Action.DROP, Action.CREATE):
                 allowed = judge.allow(action, of)
                 assert allowed == expected(user, groups, action, of), (user, groups, action, of, grants, members)
             seen = [one for one in objects[1:] if one[:2] == of[:2] and expected(user, groups, Action.READ, one)]
-            if of.table is None and seen:
-                assert judge.show(of)
+            if of.table is None:
+                assert judge.show(of) == bool(seen), (user, groups, of, grants, members)
 
 
 def test_names_that_a_collation_takes_for_others_have_no_rights(world: World) -> None:
@@ -154,15 +156,38 @@ def test_names_that_a_collation_takes_for_others_have_no_rights(world: World) ->
         )
 
 
+def test_no_more_rights_on_tables_are_read_than_asked_for(world: World) -> None:
+    for number in range(7):
+        world.create_table(f"t{number}")
+    on = ON._replace(table=None)
+    some = world.stores.rights.rights("o", on, at_most=3)
+    assert (len(some.rights), some.is_whole) == (4, False)
+    every = world.stores.rights.rights("o", on, at_most=8)
+    assert (len(every.rights), every.is_whole) == (8, True)
+    assert every.rights == world.stores.rights.rights("o", on).rights
+    assert {right.of[:2] for right in world.stores.rights.rights_by_database("o").rights} == {on[:2]}
+    assert len(world.stores.rights.rights_by_database("o").rights) == 2
+
+
 class CountingSource:
     """Nobody has any rights."""
 
     def __init__(self) -> None:
         self.asked = 0
 
-    def rights(self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> Rights:
+    def rights(
+        self, user: str, within: SecuredObject, groups: frozenset[str] = NO_GROUPS, *, at_most: int | None = None
+    ) -> Rights:
         self.asked += 1
         return Rights(frozenset({"public"}), frozenset(), frozenset())
+
+    def rights_on_tables(
+        self, user: str, database: SecuredObject, names: frozenset[str], groups: frozenset[str] = NO_GROUPS
+    ) -> Rights:
+        return self.rights(user, database, groups)
+
+    def rights_by_database(self, user: str, groups: frozenset[str] = NO_GROUPS) -> Rights:
+        return self.rights(user, METASTORE, groups)
 
     def has_tables_of_others(self, user: str, database: SecuredObject, groups: frozenset[str] = NO_GROUPS) -> bool:
         return False
