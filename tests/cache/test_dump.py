@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from sqlalchemy import delete, update
 
 from hms_cache.cache.dump import capture as capturing
+from hms_cache.cache.dump import file as dump_file
 from hms_cache.cache.dump import restore as restoring
 from hms_cache.cache.dump import writing
 from hms_cache.cache.dump.file import HEAD, DumpReader, DumpWriter
@@ -403,6 +404,35 @@ def test_a_dump_with_any_other_values_in_its_trees_raises_nothing(
                 pass
         restore.close()
         assert not len(cache.loads)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=9) | st.dictionaries(st.text(max_size=3), inner, max_size=4),
+    max_leaves=40,
+)
+
+
+@given(JSON)
+def test_a_tree_is_the_same_text_in_pieces(tree: Any) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dump_file, "_ELEMENTS_AT_ONCE", 2)
+        assert "".join(dump_file._json(tree)) == json.dumps(tree, separators=(",", ":"))
+
+
+def test_a_long_tree_is_made_in_short_pieces(tmp_path: Path) -> None:
+    """The interpreter does nothing else while it makes one."""
+    long = {
+        "statistics": [{"list": [{"column": [f"p={number}", {"struct": "x", "bytes": 1}]} for number in range(9_999)]}]
+    }
+    assert max(map(len, dump_file._json([{"facets": {"a": [7, long]}}]))) < 10_000
+    with DumpWriter(tmp_path / "dump") as writer:
+        writer.write(HEAD, [long])
+        writer.finish()
+        writer.take_name()
+    reader = DumpReader(tmp_path / "dump", 10**7)
+    assert reader.read(reader.sections[0])[0] == [long]
+    reader.close()
 
 
 def test_lengths_that_no_file_has_take_no_memory(tmp_path: Path) -> None:
