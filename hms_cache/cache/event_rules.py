@@ -30,8 +30,6 @@ class Action(enum.Enum):
     """Hive may store the write id of a partition's change with the table, too."""
     DROP_IF_COMMIT_PARAMETERS = "drop_if_commit_parameters"
     """A commit may carry a key and value into a table that it does not name. In no row: its event names no table."""
-    DROP_IF_FOREIGN_KEYS = "drop_if_foreign_keys"
-    """A table at which foreign keys end is gone, or called otherwise. In no row: its event names none of theirs."""
 
 
 KEEP, DROP, NAMED, ACID = Action.KEEP, Action.DROP, Action.DROP_NAMED, Action.DROP_IF_TRANSACTIONAL

@@ -181,10 +181,8 @@ class FollowingEntries(BudgetedEntries):
         self._apply_to_tables(event, scope, stays)
         for function in scope.functions:
             self._drop(event.event_id, DatabaseName(function.catalog, function.database), Facet.FUNCTIONS)
-        if scope.constraints:
-            self._drop_constraints(event.event_id, Action.DROP, self.indexes.with_constraints)
-        elif scope.foreign_keys:
-            self._drop_constraints(event.event_id, Action.DROP_IF_FOREIGN_KEYS, self.indexes.with_foreign_keys)
+        if scope.foreign_keys:
+            self._drop_all_constraints(event.event_id)
 
     def _as_held(self, event_id: int, table: TableName, stays: Stays) -> Stays:
         """What stays after the alter of a table, if the writer may have read what it was before without a lock (P1).
@@ -376,12 +374,12 @@ class FollowingEntries(BudgetedEntries):
     def _tables_being_loaded(self) -> Iterator[TableName]:
         return (key for key in self.loads.subjects() if isinstance(key, TableName))
 
-    def _drop_constraints(self, event_id: int, action: Action, tables: Collection[TableName]) -> None:
-        """Those of these tables, whose names the event does not tell. Most are of no such kind: an alter, of which a
-        table format makes one with each commit, changes foreign keys of other tables, and no other constraint."""
+    def _drop_all_constraints(self, event_id: int) -> None:
+        """Of tables without foreign keys, too: one that ends at a table without a key is not answered, and begins to be
+        when that has one."""
         for load in self.loads.with_facet(Facet.CONSTRAINTS):
-            load.note(event_id, Facet.CONSTRAINTS, action)
-        for table in tuple(tables):
+            load.note(event_id, Facet.CONSTRAINTS, Action.DROP)
+        for table in tuple(self.indexes.with_constraints):
             self._remove_facet(self.tables[table], Facet.CONSTRAINTS)
 
     def _drop_everything(self, event_id: int) -> None:

@@ -33,7 +33,7 @@ from hms_cache.cache.weights import weight_of
 from hms_cache.call_context import Moment
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.rows.table_kinds import is_transactional
-from hms_cache.thrift_gen.hive_metastore.ttypes import SQLAllTableConstraints, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 _log = logging.getLogger(__name__)
 
@@ -240,6 +240,4 @@ def _concerns(action: Action, value: Any) -> bool:
         return is_transactional(value)
     if action is Action.DROP_IF_COMMIT_PARAMETERS and isinstance(value, Table):
         return has_commit_parameters(value)
-    if action is Action.DROP_IF_FOREIGN_KEYS and isinstance(value, SQLAllTableConstraints):
-        return bool(value.foreignKeys)
     return action is not Action.KEEP

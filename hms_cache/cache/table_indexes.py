@@ -17,8 +17,6 @@ class TableIndexes:
         """Those of which anything is held."""
         self.with_constraints: set[TableName] = set()
         """Those whose constraints are held."""
-        self.with_foreign_keys: set[TableName] = set()
-        """Of these, those with some that end at other tables: an alter or a drop of such a table may change them."""
         self.with_commit_parameters: set[TableName] = set()
         """Those with parameters that any commit may change (keys `_meta…`)."""
         self.maybe_transactional: set[TableName] = set()
@@ -33,10 +31,8 @@ class TableIndexes:
             of_database.discard(table)
             if not of_database:
                 del self.by_database[table.in_database]
-        constraints = facets.get(Facet.CONSTRAINTS)
         is_held = Facet.TABLE in facets
-        _put(self.with_constraints, table, constraints is not None)
-        _put(self.with_foreign_keys, table, constraints is not None and bool(constraints.foreignKeys))
+        _put(self.with_constraints, table, Facet.CONSTRAINTS in facets)
         _put(self.with_commit_parameters, table, is_held and entry.has_commit_parameters)
         _put(self.maybe_transactional, table, bool(facets) and (entry.is_transactional or not is_held))
 
@@ -44,7 +40,6 @@ class TableIndexes:
         """Nothing is held any more."""
         self.by_database.clear()
         self.with_constraints.clear()
-        self.with_foreign_keys.clear()
         self.with_commit_parameters.clear()
         self.maybe_transactional.clear()
 

@@ -33,8 +33,6 @@ class Scope:
     ``transactions``      these transactions; ``all_transactions`` if they cannot be told.
     ``foreign_keys``      foreign keys that *end* at one of the named tables, on tables that are not named, may have
                           changed too (a parent was dropped or renamed, or a constraint dropped by its name).
-    ``constraints``       constraints of any kind on tables that are not named may have changed too (which tables a
-                          message names could not be told).
     """
 
     everything: bool = False
@@ -48,7 +46,6 @@ class Scope:
     transactions: Collection[int] = frozenset()
     all_transactions: bool = False
     foreign_keys: bool = False
-    constraints: bool = False
 
     def concerns_table(self, table: TableName) -> bool:
         """Whether the table, or anything that hangs on it, may be concerned."""
@@ -69,16 +66,16 @@ class Scope:
         widest = self.everything or self.all_transactions or self.catalogs or self.whole_catalogs or self.transactions
         if widest or not named:
             return EVERYTHING
-        return Scope(whole_databases=frozenset(named), foreign_keys=True, constraints=True)
+        return Scope(whole_databases=frozenset(named), foreign_keys=True)
 
 
 EVERYTHING = Scope(everything=True)
 NOTHING = Scope()
 
 
-def scope_of_tables(tables: Iterable[TableName], *, foreign_keys: bool = False, constraints: bool = False) -> Scope:
+def scope_of_tables(tables: Iterable[TableName], *, foreign_keys: bool = False) -> Scope:
     """These tables with all that hangs on them."""
-    return Scope(tables=frozenset(tables), foreign_keys=foreign_keys, constraints=constraints)
+    return Scope(tables=frozenset(tables), foreign_keys=foreign_keys)
 
 
 def scope_of_partitions(table: TableName | None, partitions: Iterable[PartitionValues] | None) -> Scope:

@@ -22,8 +22,8 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification import invariants
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications import events as ev
-from hms_cache.notifications.events import EventHeader, TransactionWriteId, undecoded
-from hms_cache.notifications.scope import EVERYTHING
+from hms_cache.notifications.events import EventHeader, TransactionWriteId
+from hms_cache.notifications.scope import EVERYTHING, scope_of_tables
 from hms_cache.notifications.tjson import write_struct
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
@@ -71,8 +71,6 @@ def whole_database(name: DatabaseName) -> frozenset[Thing]:
 
 
 ALL_CONSTRAINTS: frozenset[Thing] = frozenset((name, "constraints") for name in TABLES)
-FOREIGN_KEYS: frozenset[Thing] = frozenset({(COUNTED, "constraints")})
-"""Those of tables with foreign keys: no other constraint of a table depends on another one."""
 DATABASE_NAMES: frozenset[Thing] = frozenset({(CATALOG, "database_names")})
 EVERY_THING = whole_database(D) | whole_database(E) | DATABASE_NAMES
 
@@ -101,23 +99,23 @@ def facts_of_table(name: TableName) -> Iterator[Fact]:
     one = parts(name, "partition 1")
     renamed = TableName(CATALOG, "e", "renamed")
     yield Fact("create", ev.TableCreated(header("CREATE_TABLE", name)), whole(name) | names(D))
-    yield Fact("drop", ev.TableDropped(header("DROP_TABLE", name)), whole(name) | names(D) | FOREIGN_KEYS)
+    yield Fact("drop", ev.TableDropped(header("DROP_TABLE", name)), whole(name) | names(D) | ALL_CONSTRAINTS)
     # A changed column list goes on to foreign keys that refer to it.
     yield Fact(
         "alter",
         ev.TableAltered(header("ALTER_TABLE", name), old_name=name, new_name=name),
-        whole(name) | names(D) | FOREIGN_KEYS,
+        whole(name) | names(D) | ALL_CONSTRAINTS,
     )
     # The row names the new name: the old one is in the message only (defect 6 of Hive's cache).
     yield Fact(
         "rename away",
         ev.TableAltered(header("ALTER_TABLE", renamed), old_name=name, new_name=renamed),
-        whole(name) | names(D, E) | FOREIGN_KEYS,
+        whole(name) | names(D, E) | ALL_CONSTRAINTS,
     )
     yield Fact(
         "rename hither",
         ev.TableAltered(header("ALTER_TABLE", name), old_name=renamed, new_name=name),
-        whole(name) | names(D, E) | FOREIGN_KEYS,
+        whole(name) | names(D, E) | ALL_CONSTRAINTS,
     )
     yield Fact(
         "rename of unknown names",
@@ -172,8 +170,7 @@ def facts_of_table(name: TableName) -> Iterator[Fact]:
     )
     # Foreign keys of any table may end at the key.
     for key in (ev.PrimaryKeyAdded, ev.UniqueConstraintAdded):
-        changes = parts(name, "constraints") | FOREIGN_KEYS
-        yield Fact(key.__name__, key(header("ADD_CONSTRAINT", name)), changes, may_go=parts(name, "table"))
+        yield Fact(key.__name__, key(header("ADD_CONSTRAINT", name)), ALL_CONSTRAINTS, may_go=parts(name, "table"))
     for kind in (
         ev.NotNullConstraintAdded,
         ev.DefaultConstraintAdded,
@@ -193,17 +190,17 @@ def facts_of_table(name: TableName) -> Iterator[Fact]:
     yield Fact(
         "drop constraint",
         ev.ConstraintDropped(header("DROP_CONSTRAINT", name), "fk"),
-        parts(name, "constraints") | FOREIGN_KEYS,
+        ALL_CONSTRAINTS,
         may_go=parts(name, "table"),
     )
     for statistics in (ev.TableColumnStatisticsUpdated, ev.TableColumnStatisticsDeleted):
         yield Fact(statistics.__name__, statistics(header("COL_STAT", name)), parts(name, "table", "table_statistics"))
     yield Fact(
         "unknown type",
-        undecoded(header("NEW_KIND", name), "unknown"),
+        ev.UndecodedEvent(header("NEW_KIND", name), "unknown", scope_of_tables([name], foreign_keys=True)),
         whole(name) | names(D) | ALL_CONSTRAINTS,
     )
-    yield Fact("batch", ev.BatchWritten(header("BATCH_ACID_WRITE_EVENT", name)), whole(name) | FOREIGN_KEYS)
+    yield Fact("batch", ev.BatchWritten(header("BATCH_ACID_WRITE_EVENT", name)), whole(name) | ALL_CONSTRAINTS)
 
 
 def facts_of_transactions() -> Iterator[Fact]:
@@ -282,7 +279,7 @@ def facts_of_others() -> Iterator[Fact]:
     yield Fact(
         "drop database",
         ev.DatabaseDropped(header("DROP_DATABASE", D)),
-        whole_database(D) | DATABASE_NAMES | FOREIGN_KEYS,
+        whole_database(D) | DATABASE_NAMES | ALL_CONSTRAINTS,
     )
     for kind in (ev.CatalogCreated, ev.CatalogAltered):
         yield Fact(kind.__name__, kind(header("CATALOG", None), catalog_name=CATALOG), frozenset())
@@ -351,8 +348,7 @@ def value_of(key: Key, facet: Facet) -> Any:
             for name in TABLES
             if name.in_database == key
         }
-    keys = [ttypes.SQLForeignKey()] if key == COUNTED else []
-    return {Facet.FUNCTIONS: [], Facet.CONSTRAINTS: ttypes.SQLAllTableConstraints(foreignKeys=keys)}.get(facet, {})
+    return {Facet.FUNCTIONS: [], Facet.CONSTRAINTS: ttypes.SQLAllTableConstraints()}.get(facet, {})
 
 
 LOADS: tuple[tuple[Key, tuple[Facet, ...]], ...] = (

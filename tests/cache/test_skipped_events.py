@@ -13,7 +13,6 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.schema import NOTIFICATION_LOG
-from hms_cache.thrift_gen.hive_metastore.ttypes import SQLAllTableConstraints
 from tests.cache.conftest import MakeServer
 from tests.cache.test_event_cells import ACID, CASES, EVENT, FENCE, PLAIN, Fact, begin, finish, header, held, new_cache
 from tests.cache.world import CATALOG, create_database, partition, table
@@ -42,8 +41,7 @@ def test_an_event_that_is_skipped_changes_nothing_that_is_held(fact: Fact, left:
 def test_nothing_is_skipped_of_a_table_of_which_anything_is_held_loading_or_too_large(facet: Facet) -> None:
     about = header("INSERT", PLAIN)
     cache = new_cache()
-    some = {Facet.PARTITIONS: PartitionSet.bare([("k", "string")]), Facet.CONSTRAINTS: SQLAllTableConstraints()}
-    anything: Any = some.get(facet, {})
+    anything: Any = PartitionSet.bare([("k", "string")]) if facet is Facet.PARTITIONS else {}
     load = cache.begin_load(PLAIN, [facet])
     assert cache.reason_to_skip(about) is None
     assert cache.install(load, FENCE, facet, anything, 100)

@@ -308,20 +308,20 @@ def test_range_of_opened_transactions_is_not_spelled_out() -> None:
 @pytest.mark.parametrize(
     ("event_type", "catalog", "database", "table_column", "expected"),
     [
-        ("CREATE_TABLE", "hive", "d", "t", scope_of_tables([samples.T], foreign_keys=True, constraints=True)),
-        ("NEVER_HEARD_OF", "hive", "d", "t", scope_of_tables([samples.T], foreign_keys=True, constraints=True)),
+        ("CREATE_TABLE", "hive", "d", "t", scope_of_tables([samples.T], foreign_keys=True)),
+        ("NEVER_HEARD_OF", "hive", "d", "t", scope_of_tables([samples.T], foreign_keys=True)),
         (
             "NEVER_HEARD_OF",
             None,
             "d",
             None,
-            Scope(whole_databases=frozenset([DatabaseName("hive", "d")]), foreign_keys=True, constraints=True),
+            Scope(whole_databases=frozenset([DatabaseName("hive", "d")]), foreign_keys=True),
         ),
         ("NEVER_HEARD_OF", None, None, None, EVERYTHING),
         ("ALTER_TABLE", "hive", "d", "t", EVERYTHING),  # the old name is in the message only
         ("ADD_FOREIGNKEY", "hive", "d", "t", EVERYTHING),  # so is the child
         ("COMMIT_TXN", None, None, None, EVERYTHING),
-        ("ALLOC_WRITE_ID_EVENT", None, "d", "t", scope_of_tables([samples.T], foreign_keys=True, constraints=True)),
+        ("ALLOC_WRITE_ID_EVENT", None, "d", "t", scope_of_tables([samples.T], foreign_keys=True)),
     ],
 )
 def test_damaged_message_names_what_it_may_concern(

@@ -34,7 +34,7 @@ class ConstraintsAdded(Event):
         table = self.own_table
         if table is None:
             return EVERYTHING
-        return scope_of_tables({table, *(self.tables or ())}, foreign_keys=self.is_key, constraints=self.tables is None)
+        return scope_of_tables({table, *(self.tables or ())}, foreign_keys=self.is_key or self.tables is None)
 
     def constraints(self) -> list[Any]:
         """The Thrift structs, of the kind's own class."""

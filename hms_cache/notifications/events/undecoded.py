@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.events.base import Event, scope_of_row
 from hms_cache.notifications.events.rows import EventHeader
@@ -40,6 +38,4 @@ def undecoded(header: EventHeader, reason: str) -> UndecodedEvent:
     """The stand-in for an event of this header that could not be decoded or applied."""
     if header.event_type in _NAMED_IN_MESSAGE_ONLY:
         return UndecodedEvent(header, reason, EVERYTHING)
-    scope = scope_of_row(header)
-    # Of constraints that one request adds to several tables the row names the first.
-    return UndecodedEvent(header, reason, scope if scope.everything else replace(scope, constraints=True))
+    return UndecodedEvent(header, reason, scope_of_row(header))
