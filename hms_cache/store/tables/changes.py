@@ -163,7 +163,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     is_renamed = (new.dbName, new.tableName) != (change.name.database, change.name.table)
     row = lock_table(connection, *change.name)
     if row is None:
-        raise InvalidOperationException(f"{change.name} table not found")
+        raise InvalidOperationException(f"{change.name.as_sent} table not found")
     require_descriptor(row.table)
     databases = _databases(connection, change, new)
     if is_renamed and table_id_of(connection, databases[1].database_id, new.tableName) is not None:
