@@ -127,23 +127,23 @@ class _SpelledFunction(FunctionName):
 
 def database_name(catalog: str | None, database: str) -> DatabaseName:
     """The normalized name; no catalog means the default one."""
-    sent = DatabaseName(catalog or DEFAULT_CATALOG, database)
-    name = DatabaseName(normalize_catalog(sent.catalog), normalize_identifier(database))
+    sent = catalog or DEFAULT_CATALOG, database
+    name = DatabaseName(normalize_catalog(sent[0]), normalize_identifier(database))
     if name == sent:
         return name
     spelled = _SpelledDatabase(*name)
-    spelled._spelling = sent
+    spelled._spelling = DatabaseName(*sent)
     return spelled
 
 
 def table_name(catalog: str | None, database: str, table: str) -> TableName:
     """The normalized name; no catalog means the default one."""
-    sent = TableName(catalog or DEFAULT_CATALOG, database, table)
-    name = TableName(normalize_catalog(sent.catalog), normalize_identifier(database), normalize_identifier(table))
+    sent = catalog or DEFAULT_CATALOG, database, table
+    name = TableName(normalize_catalog(sent[0]), normalize_identifier(database), normalize_identifier(table))
     if name == sent:
         return name
     spelled = _SpelledTable(*name)
-    spelled._spelling = sent
+    spelled._spelling = TableName(*sent)
     return spelled
 
 
@@ -154,10 +154,10 @@ def name_of_table(table: Table) -> TableName:
 
 def function_name(catalog: str | None, database: str, function: str) -> FunctionName:
     """The normalized name; no catalog means the default one."""
-    sent = FunctionName(catalog or DEFAULT_CATALOG, database, function)
-    name = FunctionName(normalize_catalog(sent.catalog), normalize_identifier(database), normalize_identifier(function))
+    sent = catalog or DEFAULT_CATALOG, database, function
+    name = FunctionName(normalize_catalog(sent[0]), normalize_identifier(database), normalize_identifier(function))
     if name == sent:
         return name
     spelled = _SpelledFunction(*name)
-    spelled._spelling = sent
+    spelled._spelling = FunctionName(*sent)
     return spelled
