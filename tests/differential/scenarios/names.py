@@ -64,6 +64,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     PartitionSpec,
     PartitionsRequest,
     PartitionsStatsRequest,
+    PartitionValuesRequest,
     PrimaryKeysRequest,
     RenamePartitionRequest,
     RequestPartsSpec,
@@ -77,7 +78,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from hms_cache.wire.versions import parse_database_name
 from tests.differential.comparison import Call, Scenario, call
-from tests.differential.objects import database, partition, table
+from tests.differential.objects import columns, database, partition, table
 from tests.differential.scenarios import auxiliary, privileges, registry, transactions, workload
 from tests.differential.scenarios.constraints import primary
 from tests.differential.scenarios.functions import function
@@ -174,6 +175,7 @@ def reads_of_partitions(place: str, of: str) -> list[Call]:
         call("get_partition_column_statistics", place, of, "k=1", "A"),
         call("get_partitions_statistics_req", PartitionsStatsRequest(**named, colNames=["A"], partNames=["K=1"])),
         unordered("get_aggr_stats_for", PartitionsStatsRequest(**named, colNames=["A"], partNames=["k=1"])),
+        call("get_partition_values", PartitionValuesRequest(**named, partitionKeys=columns("k:string"))),
         call("isPartitionMarkedForEvent", place, of, {"k": "1"}, 1),
     ]
 
