@@ -24,7 +24,7 @@ _TIMES = frozenset(
     {"createTime", "lastAccessTime", "lastAnalyzed", "eventTime", "createdTime", "materializationTime", "grantTime"}
 )
 _TXN_TIMES = frozenset(
-    {"startedTime", "lastHeartbeatTime", "enqueueTime", "start", "endTime", "cleanerStart", "commitTime"}
+    {"startedTime", "lastHeartbeatTime", "enqueueTime", "start", "endTime", "cleanerStart", "commitTime", "acquiredat"}
 )
 _TIME_PARAMETERS = frozenset({"transient_lastDdlTime"})
 _IN_NO_ORDER = frozenset({"get_tables", "get_all_tables", "get_tables_by_type", "get_databases"})

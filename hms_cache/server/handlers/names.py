@@ -59,16 +59,16 @@ def is_of_table(error: NoSuchObjectException) -> bool:
 
 
 @contextmanager
-def specified_table(name: TableName) -> Iterator[None]:
+def specified_table(name: TableName, *, keeps_blanks: bool = False) -> Iterator[None]:
     """Behind most of its handlers Hive has another text for a table that is not there, which its tests look at: it
-    names the table as it would be stored."""
+    names the table as it would be stored, or, in some calls, in lower case with the blanks around it."""
     try:
         yield
     except NoSuchObjectException as error:
         if not is_of_table(error):
             raise
-        text = f"Specified catalog.database.table does not exist : {name.as_stored}"
-        raise NoSuchObjectException(text) from error
+        told = str(name.as_sent).lower() if keeps_blanks else str(name)
+        raise NoSuchObjectException(f"Specified catalog.database.table does not exist : {told}") from error
 
 
 def version(request: TBase) -> ReadVersion:

@@ -86,6 +86,12 @@ def _names_of(partition: Partition) -> tuple[str | None, str | None]:
     return partition.dbName, partition.tableName
 
 
+def _is_other_spelling(one: Partition, other: Partition) -> bool:
+    """Of the same table; that another is not this one is said later."""
+    same = [table_name(*_names_of(each)) for each in (one, other)]
+    return _names_of(one) != _names_of(other) and same[0] == same[1]
+
+
 def _require_names(
     call: Call,
     name: TableName,
@@ -98,7 +104,7 @@ def _require_names(
     say it in several spellings. That there is no such table is said first, as Hive does, by an `if_missing`."""
     if any(None in _names_of(partition) for partition in partitions):
         text = "The database and table name must be set in the partition."
-    elif one_spelling and any(_names_of(partition) != _names_of(partitions[0]) for partition in partitions):
+    elif one_spelling and any(_is_other_spelling(partition, partitions[0]) for partition in partitions):
         of = f"{name.as_sent.database}.{name.as_sent.table}"
         text = f"Partition does not belong to target table {of}: another is spelled differently"
     else:
@@ -158,7 +164,8 @@ def add_partitions_pspec(call: Call, arguments: methods.add_partitions_pspec_arg
     if not specifications:
         return 0
     # The first spec says which table it is (HMSHandler, 4.0.1); partitions of another are refused like in any list.
-    name = _table_of(specifications).as_stored
+    sent = _table_of(specifications)
+    name = table_name(sent.database, sent.table, sent.as_sent.catalog)  # Hive keeps the spelling of the catalog alone
     partitions = expand_specs(specifications)
     _require_names(call, name, partitions)
     return len(_add(call, name, partitions)) if partitions else 0
@@ -283,7 +290,7 @@ def _values_to_append(call: Call, name: TableName, partition_name: str | None) -
 def _alter_one(call: Call, name: TableName, partition: Partition, context: EnvironmentContext | None) -> None:
     """Hive's texts are others where the call is about one partition."""
     try:
-        _alter(call, name, [partition], context)
+        _alter(call, name, [partition], Writer(options=environment_options(context)))
     except InvalidOperationException as error:
         if error.message == NO_TABLE_TO_ALTER:
             text = f"alter is not possible: {NO_TABLE_TO_ALTER}"
@@ -294,11 +301,17 @@ def _alter_one(call: Call, name: TableName, partition: Partition, context: Envir
         raise InvalidOperationException(text) from error
 
 
-def _alter(call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None) -> None:
-    _alter_as(call, name, partitions, Writer(options=environment_options(context)))
+def _alter_all(call: Call, name: TableName, partitions: list[Partition], writer: Writer) -> None:
+    try:
+        _alter(call, name, partitions, writer)
+    except InvalidOperationException as error:
+        if error.message != NO_TABLE_TO_ALTER:
+            raise
+        told = "InvalidObjectException(message:Unable to alter partitions because table or database does not exist.)"
+        raise InvalidOperationException(f"Alter partition operation failed: {told}") from error
 
 
-def _alter_as(call: Call, name: TableName, partitions: list[Partition], writer: Writer) -> None:
+def _alter(call: Call, name: TableName, partitions: list[Partition], writer: Writer) -> None:
     if not partitions:
         raise InvalidOperationException("Alter partition operation failed: there are no partitions to alter")
     for partition in partitions:
@@ -323,14 +336,15 @@ def alter_partition_with_environment_context(
 
 @handlers.write("alter_partitions")
 def alter_partitions(call: Call, arguments: methods.alter_partitions_args) -> None:
-    _alter(call, positional(arguments), _required_list(arguments.new_parts), None)
+    _alter_all(call, positional(arguments), _required_list(arguments.new_parts), Writer())
 
 
 @handlers.write("alter_partitions_with_environment_context")
 def alter_partitions_with_environment_context(
     call: Call, arguments: methods.alter_partitions_with_environment_context_args
 ) -> None:
-    _alter(call, positional(arguments), _required_list(arguments.new_parts), arguments.environment_context)
+    writer = Writer(options=environment_options(arguments.environment_context))
+    _alter_all(call, positional(arguments), _required_list(arguments.new_parts), writer)
 
 
 @handlers.write("alter_partitions_req")
@@ -342,7 +356,7 @@ def alter_partitions_req(call: Call, arguments: methods.alter_partitions_req_arg
             [each for each in partitions if each.sd is not None and not each.sd.cols], request.partitionColSchema
         )
     options = environment_options(request.environmentContext)
-    _alter_as(call, requested_table(request), partitions, writer(request, options))
+    _alter_all(call, requested_table(request), partitions, writer(request, options))
     return AlterPartitionsResponse()
 
 

@@ -188,7 +188,7 @@ def get_aggr_stats_for(call: Call, arguments: methods.get_aggr_stats_for_args) -
 
 @handlers.write("update_table_column_statistics")
 def update_table_column_statistics(call: Call, arguments: methods.update_table_column_statistics_args) -> bool:
-    with specified_table(_described(arguments.stats_obj)):
+    with specified_table(_described(arguments.stats_obj), keeps_blanks=True):
         call.stores.writes.statistics.update_table_column_statistics(arguments.stats_obj)
     return True
 
@@ -203,7 +203,7 @@ def _update_partition(call: Call, statistics: ColumnStatistics, of: Writer) -> b
     if not parse_partition_name(_required(statistics.statsDesc.partName, "Partition")):
         raise MetaException(f"Partition name is invalid. {statistics.statsDesc.partName}")
     work = call.stores.writes.statistics.update_partition_column_statistics
-    return _existing(lambda: work([statistics], writer=of), str(name))
+    return _existing(lambda: work([statistics], writer=of), str(name.as_sent).lower())
 
 
 @handlers.write("set_aggr_stats_for", audit=lambda a: "set_aggr_stats_for")
@@ -228,7 +228,7 @@ def set_aggr_stats_for(call: Call, arguments: methods.set_aggr_stats_for_args) -
             raise InvalidObjectException(
                 f"Expecting only 1 ColumnStatistics for table's column stats, got {len(statistics)}"
             )
-        with specified_table(name):
+        with specified_table(name, keeps_blanks=True):
             call.stores.writes.statistics.update_table_column_statistics(statistics[0], writer=writer(request))
     else:
         work = call.stores.writes.statistics.update_partition_column_statistics
@@ -251,7 +251,7 @@ def update_table_column_statistics_req(
     call: Call, arguments: methods.update_table_column_statistics_req_args
 ) -> SetPartitionsStatsResponse:
     statistics = _only(arguments.req)
-    with specified_table(_described(statistics)):
+    with specified_table(_described(statistics), keeps_blanks=True):
         call.stores.writes.statistics.update_table_column_statistics(statistics, writer=writer(arguments.req))
     return SetPartitionsStatsResponse(result=True)
 
@@ -274,7 +274,7 @@ def delete_table_column_statistics(call: Call, arguments: methods.delete_table_c
         if not is_of_table(error):
             raise
         # With two blanks, and in lower case.
-        text = f"Table {name}  for which stats deletion is requested doesn't exist"
+        text = f"Table {str(name.as_sent).lower()}  for which stats deletion is requested doesn't exist"
         raise NoSuchObjectException(text) from error
     return True
 
@@ -286,7 +286,7 @@ def delete_partition_column_statistics(call: Call, arguments: methods.delete_par
     part = _required(arguments.part_name, "Partition")
     return _existing(
         lambda: call.stores.writes.statistics.delete_partition_column_statistics(name, [part], columns, engine=engine),
-        f"{name.database}.{name.table}",
+        f"{name.as_sent.database}.{name.as_sent.table}".lower(),
     )
 
 

@@ -392,7 +392,7 @@ def _alter(
     Key and value of an expected parameter may each stand in the request, which goes first, or in the environment.
     """
     old = table_name(database, name, catalog)
-    table.catName, table.dbName = database_name(table.dbName, table.catName or old.catalog)
+    table.catName, table.dbName = database_name(table.dbName, table.catName or old.as_sent.catalog).as_sent
     call.stores.auxiliary.translation.check_alteration(
         lambda: call.stores.reads.tables.get_table(old), table, call.stores.reads.databases.get_database
     )

@@ -49,8 +49,8 @@ def exchange_partitions(
     connection = transaction.connection
     # In order of their names, so that two opposite exchanges do not wait for each other.
     named = [(destination_name, "destination"), (source_name, "source")]
-    found = {role: _require(connection, name, role) for name, role in sorted(named)}
-    destination, source = found["destination"], found["source"]
+    found = {role: lock_table(connection, *name) for name, role in sorted(named)}
+    destination, source = (_required(found[role], name, role) for name, role in named)
     keys = [key.name for key in source.table.partitionKeys or ()]
     given = {name.lower(): value for name, value in specification.items()}
     values = [given.get(key.lower()) or "" for key in keys]
@@ -107,8 +107,7 @@ def _files(
     return files_of_new_partitions(context, connection, table, moved, allowed)
 
 
-def _require(connection: Connection, name: TableName, role: str) -> TableRow:
-    found = lock_table(connection, *name)
+def _required(found: TableRow | None, name: TableName, role: str) -> TableRow:
     if found is None:
         raise MetaException(f"The {role} table {name.as_sent} not found")
     require_descriptor(found.table)

@@ -124,7 +124,7 @@ class TestCatalogs:
         assert under_test.store.reads.catalogs.get_catalog_names() == ["hive", "spark"]
         default = under_test.store.reads.databases.get_database(DatabaseName("spark", "default"))
         assert (default.locationUri, default.catalogName) == (location.replace("//", "").rstrip("/"), "spark")
-        assert default.description == "Default database for catalog spark"
+        assert default.description == "Default database for catalog Spark"
 
     def test_its_objects_are_apart(self, under_test: StoreUnderTest) -> None:
         self.create(under_test)
