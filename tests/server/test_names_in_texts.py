@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from hms_cache.thrift_gen.base import ThriftException
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Link, Serve, database, table
 
@@ -36,7 +37,7 @@ def link(serve: Serve, request: pytest.FixtureRequest) -> Link:
 
 def refused(link: Link, method: str, **arguments: Any) -> tuple[type[Exception], str]:
     """Type and text of what a call raises."""
-    with pytest.raises(t.ThriftException) as raised:
+    with pytest.raises(ThriftException) as raised:
         link.call(method, **arguments)
     return type(raised.value), raised.value.message
 
