@@ -130,22 +130,27 @@ def _add(
     return added
 
 
+def _add_one(call: Call, partition: Partition, context: EnvironmentContext | None) -> Partition:
+    sent = _table_of([partition])
+    # Here, and only here, Hive has the catalog by its own name for it.
+    partition.catName = sent.catalog
+    return _add(call, table_name(sent.as_sent.database, sent.as_sent.table, sent.catalog), [partition], context)[0]
+
+
 def _add_audit(arguments: Any) -> str:
     return f"add_partition : db={arguments.new_part.dbName} tbl={arguments.new_part.tableName}"
 
 
 @handlers.write("add_partition", audit=_add_audit)
 def add_partition(call: Call, arguments: methods.add_partition_args) -> Partition:
-    partitions = [_required(arguments.new_part)]
-    return _add(call, _table_of(partitions), partitions)[0]
+    return _add_one(call, _required(arguments.new_part), None)
 
 
 @handlers.write("add_partition_with_environment_context", audit=_add_audit)
 def add_partition_with_environment_context(
     call: Call, arguments: methods.add_partition_with_environment_context_args
 ) -> Partition:
-    partitions = [_required(arguments.new_part)]
-    return _add(call, _table_of(partitions), partitions, arguments.environment_context)[0]
+    return _add_one(call, _required(arguments.new_part), arguments.environment_context)
 
 
 @handlers.write("add_partitions", audit=lambda a: "add_partitions")
