@@ -1,11 +1,16 @@
 """Full names of databases, tables and functions: one form of each behind the edge.
 
 Names are normalized as Hive's `StringUtils.normalizeIdentifier` does: blanks cut, lower case.
+
+Hive's texts name most objects as the request does, whatever the form in which they are stored, and clients look for
+the names that they sent in them: Spark takes a function for absent by such a text. So a name that a request spells in
+another way than the stored one remembers it. It is equal to the same name without it, and has its hash.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
@@ -16,6 +21,19 @@ class DatabaseName(NamedTuple):
 
     catalog: str
     database: str
+
+    @property
+    def as_sent(self) -> DatabaseName:
+        """As the request spells it, for texts that are told."""
+        return self
+
+    @property
+    def as_stored(self) -> DatabaseName:
+        """Without what the request made of it, for what is kept."""
+        return self
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.database}"
 
 
 class TableName(NamedTuple):
@@ -32,6 +50,16 @@ class TableName(NamedTuple):
     def in_database(self) -> DatabaseName:
         return DatabaseName(self.catalog, self.database)
 
+    @property
+    def as_sent(self) -> TableName:
+        """As the request spells it, for texts that are told."""
+        return self
+
+    @property
+    def as_stored(self) -> TableName:
+        """Without what the request made of it, for what is kept."""
+        return self
+
     def __str__(self) -> str:
         return f"{self.catalog}.{self.database}.{self.table}"
 
@@ -43,19 +71,80 @@ class FunctionName(NamedTuple):
     database: str
     function: str
 
+    @property
+    def as_sent(self) -> FunctionName:
+        """As the request spells it, for texts that are told."""
+        return self
+
+
+class _SpelledDatabase(DatabaseName):
+    _spelling: DatabaseName
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> DatabaseName:  # type: ignore[override]  # `_replace`, too, makes another name
+        return DatabaseName(*iterable)
+
+    @property
+    def as_sent(self) -> DatabaseName:
+        return self._spelling
+
+    @property
+    def as_stored(self) -> DatabaseName:
+        return DatabaseName(*self)
+
+
+class _SpelledTable(TableName):
+    _spelling: TableName
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> TableName:  # type: ignore[override]  # `_replace`, too, makes another name
+        return TableName(*iterable)
+
+    @property
+    def in_database(self) -> DatabaseName:
+        return database_name(self._spelling.catalog, self._spelling.database)
+
+    @property
+    def as_sent(self) -> TableName:
+        return self._spelling
+
+    @property
+    def as_stored(self) -> TableName:
+        return TableName(*self)
+
+
+class _SpelledFunction(FunctionName):
+    _spelling: FunctionName
+
+    @classmethod
+    def _make(cls, iterable: Iterable[Any]) -> FunctionName:  # type: ignore[override]  # `_replace`, too, makes another name
+        return FunctionName(*iterable)
+
+    @property
+    def as_sent(self) -> FunctionName:
+        return self._spelling
+
 
 def database_name(catalog: str | None, database: str) -> DatabaseName:
     """The normalized name; no catalog means the default one."""
-    return DatabaseName(normalize_catalog(catalog) if catalog else DEFAULT_CATALOG, normalize_identifier(database))
+    sent = catalog or DEFAULT_CATALOG, database
+    name = DatabaseName(normalize_catalog(sent[0]), normalize_identifier(database))
+    if name == sent:
+        return name
+    spelled = _SpelledDatabase(*name)
+    spelled._spelling = DatabaseName(*sent)
+    return spelled
 
 
 def table_name(catalog: str | None, database: str, table: str) -> TableName:
     """The normalized name; no catalog means the default one."""
-    return TableName(
-        normalize_catalog(catalog) if catalog else DEFAULT_CATALOG,
-        normalize_identifier(database),
-        normalize_identifier(table),
-    )
+    sent = catalog or DEFAULT_CATALOG, database, table
+    name = TableName(normalize_catalog(sent[0]), normalize_identifier(database), normalize_identifier(table))
+    if name == sent:
+        return name
+    spelled = _SpelledTable(*name)
+    spelled._spelling = TableName(*sent)
+    return spelled
 
 
 def name_of_table(table: Table) -> TableName:
@@ -65,8 +154,10 @@ def name_of_table(table: Table) -> TableName:
 
 def function_name(catalog: str | None, database: str, function: str) -> FunctionName:
     """The normalized name; no catalog means the default one."""
-    return FunctionName(
-        normalize_catalog(catalog) if catalog else DEFAULT_CATALOG,
-        normalize_identifier(database),
-        normalize_identifier(function),
-    )
+    sent = catalog or DEFAULT_CATALOG, database, function
+    name = FunctionName(normalize_catalog(sent[0]), normalize_identifier(database), normalize_identifier(function))
+    if name == sent:
+        return name
+    spelled = _SpelledFunction(*name)
+    spelled._spelling = FunctionName(*sent)
+    return spelled

@@ -10,6 +10,7 @@ from hms_cache.expressions.partition_orders import parse_order, sort_by_values, 
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import ANY_WRITER, NO_OPTIONS, EnvironmentOptions, Writer
 from hms_cache.store.contract.partitions import (
+    NO_TABLE_TO_ALTER,
     ByAnyExpression,
     ByNames,
     ByValues,
@@ -242,7 +243,7 @@ class PartitionWriter(PartitionWrites):
             # Statistics replace those of a partition that is there already, which another call may do as well.
             found = (lock_table if brings_statistics else share_table)(transaction.connection, *table)
             if found is None:
-                raise InvalidObjectException(f"Unable to add partitions because {table} does not exist")
+                raise InvalidObjectException(f"Unable to add partitions because {table.as_sent} does not exist")
             added = add_partitions(
                 self._context,
                 transaction,
@@ -250,6 +251,7 @@ class PartitionWriter(PartitionWrites):
                 like_table(found.table, partitions, from_table),
                 if_not_exists=if_not_exists,
                 writer=writer,
+                of=table,
             )
             write_added_statistics(self._context, transaction, found, partitions)
             return added
@@ -307,7 +309,7 @@ class PartitionWriter(PartitionWrites):
         """See `PartitionWrites.rename_partition`."""
 
         def rename(transaction: WriteTransaction, found: TableRow) -> None:
-            rename_partition(self._context, transaction, found, old_values, partition, writer=writer)
+            rename_partition(self._context, transaction, found, old_values, partition, writer=writer, name=table)
 
         self._alter(table, rename)
 
@@ -317,7 +319,7 @@ class PartitionWriter(PartitionWrites):
         def alter(transaction: WriteTransaction) -> None:
             found = lock_table(transaction.connection, *table)
             if found is None:
-                raise InvalidOperationException("Unable to alter partition because table or database does not exist.")
+                raise InvalidOperationException(NO_TABLE_TO_ALTER)
             change(transaction, found)
 
         run_write(self._context.database, alter)
@@ -346,5 +348,5 @@ def require_locked_table(connection: Connection, table: TableName) -> TableRow:
     """The whole table, its row locked. Raises NoSuchObjectException."""
     found = lock_table(connection, *table)
     if found is None:
-        raise NoSuchObjectException(f"{table} table not found")
+        raise NoSuchObjectException(f"{table.as_sent} table not found")
     return found

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import Connection
 
+from hms_cache.metadata.object_names import name_of_table
 from hms_cache.notifications.events import PartitionFiles
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.replication_sources import is_source_of_replication
@@ -46,7 +47,7 @@ def files_of_new_partitions(
     """
     if not places or is_external(table) or is_transactional(table):
         return {}
-    database = require_database(connection, str(table.catName), str(table.dbName)).database
+    database = require_database(connection, name_of_table(table).in_database).database
     if not is_source_of_replication(database):
         return {}
     listed = dict(zip(places, _listed(context, list(places.values())), strict=True))

@@ -85,6 +85,10 @@ SERDE_COMMENTS = (
 NAMED_TWICE = "Java counts a partition twice that is named twice, or extrapolates from it; ours counts it once."
 NO_PARTITION = "Java fails on a partition that does not exist; ours says that there is none."
 
+NAMES_OF_COMPACTIONS = "Java keeps the names of a compaction as they were sent, ours as the table is stored."
+NOT_COMMITTED = "Java says that it did not commit; ours which name is not the table's."
+NAMELESS = "Java's text leaves the name out."
+
 _ABSENT = re.compile(
     r"NullPointerException|because .* is null|is null$|Required field|Internal error|: null$|null pointer"
 )
@@ -178,7 +182,37 @@ def _without(value: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: item for name, item in value.items() if name not in names}
 
 
+def _repeat_a_partition(call: Any, java: Any, ours: Any) -> bool:
+    begin = "Partition(values:"
+    texts = [one.text.partition(begin) for one in (java, ours)]
+    return all(text[1] for text in texts) and texts[0][0].rstrip() == texts[1][0].rstrip()
+
+
 RULES = (
+    Rule(
+        DATABASE_ERROR,
+        lambda call, java, ours: (
+            "Exception thrown when executing query" in java.text or "Illegal mix of collations" in java.text
+        ),
+    ),
+    Rule(
+        "Ours names the catalog of a lock, which 4.0.1 knows none of.",
+        lambda call, java, ours: call.method == "show_locks" and is_equal_without(java, ours, "catname"),
+    ),
+    Rule(
+        "Both texts repeat the partition that is refused, Java's with what it lacks as null.",
+        _repeat_a_partition,
+    ),
+    Rule(
+        "Java says that a database which is not there is a remote one; ours that the table is not there.",
+        lambda call, java, ours: java.text == "Alter table in REMOTE database is not allowed",
+    ),
+    Rule(
+        "Both say the same, Java without a blank.",
+        lambda call, java, ours: (
+            bool(java.error) and java.error == ours.error and java.text.replace(" ", "") == ours.text.replace(" ", "")
+        ),
+    ),
     Rule(
         CLAIMS_JUDGED,
         lambda call, java, ours: (

@@ -211,6 +211,12 @@ def test_a_server_asks_and_refuses_when_nobody_answers(agent: Agent, serve: Serv
         assert ann.call("get_table", dbname="open", tbl_name="pub").tableName == "pub"
         hidden = outcome(ann, "get_table", dbname="open", tbl_name="secret")
         assert hidden == (t.NoSuchObjectException, "hive.open.secret table not found")
+        for place, of, told in (("Open", "Secret", "hive.Open.Secret"), ("@HIVE#open", "SECRET", "HIVE.open.SECRET")):
+            assert outcome(ann, "get_table", dbname=place, tbl_name=of)[1] == f"{told} table not found"
+            in_struct = outcome(ann, "get_table_req", req=t.GetTableRequest("OPEN", of, catName="Hive"))
+            assert in_struct[1] == f"Hive.OPEN.{of} table not found"
+            unknown = outcome(ann, "get_fields", db_name=place, table_name=f"{of}.x")
+            assert unknown == (t.UnknownTableException, f"{told} table not found")
     assert "may not drop" in outcome(ann, "drop_table", dbname="open", name="nothing", deleteData=True)[1]
     agent.status = 503
     assert "does not answer" in outcome(ann, "get_table", dbname="open", tbl_name="other")[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import pytest
@@ -16,6 +17,7 @@ from hms_cache.metadata.names import (
     normalize_identifier,
     table_directory_name,
 )
+from hms_cache.metadata.object_names import DatabaseName, TableName, database_name, function_name, table_name
 from hms_cache.store.engine.text_conditions import may_match
 
 
@@ -76,3 +78,18 @@ def test_names_without_wildcards_match_themselves_only(text: str) -> None:
 def test_columns_are_what_is_compared() -> None:
     assert may_match(Column("n", String), None) == []
     assert re.search("LIKE", str(may_match(Column("n", String), "a*")[0]))
+
+
+def test_a_name_remembers_how_it_was_spelled() -> None:
+    name = table_name("HIVE", "Db", " T")
+    assert name == TableName("hive", "db", "t") and hash(name) == hash(TableName("hive", "db", "t"))
+    assert (str(name), str(name.as_sent), str(name.in_database.as_sent)) == ("hive.db.t", "HIVE.Db. T", "HIVE.Db")
+    assert type(name.as_stored) is TableName and name.as_stored.as_sent == name.as_stored == name
+    assert pickle.loads(pickle.dumps(name)).as_sent == name.as_sent
+    assert name._replace(table="other").as_sent == TableName("hive", "db", "other"), "another name"
+    database = database_name(None, "Db")
+    assert (database, database.as_sent) == (DatabaseName("hive", "db"), DatabaseName("hive", "Db"))
+    assert type(database.as_stored) is DatabaseName
+    assert function_name(None, "d", "F").as_sent == ("hive", "d", "F")
+    for same in (table_name(None, "d", "t"), database_name("", "d"), function_name("hive", "d", "f")):
+        assert same.as_sent is same, "most names are sent as they are stored"

@@ -11,7 +11,7 @@ from hms_cache.cache.reads.database_facets import MatchingDatabases, database_na
 from hms_cache.cache.reads.reading import Bypass, Need
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
-from hms_cache.metadata.names import is_among, matching_names, normalize_identifier, qualified
+from hms_cache.metadata.names import is_among, matching_names, normalize_identifier
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.store.contract.databases import DatabaseReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, NoSuchObjectException
@@ -29,7 +29,7 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
                 held = names.facets.get(Facet.DATABASE_NAMES) if names is not None else None
                 if held is not None and not is_among(held, database.database):
                     # Complete names prove that there is none (P6).
-                    raise NoSuchObjectException(f"database {qualified(*database)}")
+                    raise NoSuchObjectException(f"database {database.as_sent}")
                 wanted = [Wanted(database, Facet.DATABASE)]
                 if held is None:
                     wanted.append(Wanted(database.catalog, Facet.DATABASE_NAMES))

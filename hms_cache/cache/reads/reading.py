@@ -21,7 +21,7 @@ from hms_cache.clock import Clock
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.expressions import FilterLimits
 from hms_cache.metadata.name_ranges import NameRange
-from hms_cache.metadata.names import is_valid_name, qualified
+from hms_cache.metadata.names import is_valid_name
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Table
@@ -54,6 +54,10 @@ class Need:
     wanted: tuple[Wanted, ...]
     gaps: tuple[NameRange, ...] = ()
     """Of partitions that are wanted as a whole: the ranges of names that the read needs."""
+
+    def as_stored(self) -> Need:
+        """With the names as they are stored, not as the request spells them."""
+        return Need(tuple(one.as_stored() for one in self.wanted), self.gaps)
 
 
 @frozen
@@ -125,6 +129,8 @@ class Reading:
         database that cannot be asked where it stands cannot be asked for the answer either (DatabaseUnavailable), and
         who has as many loads on their way as allowed gets none (LoadLimitReached).
         """
+        # What is kept by a name has nothing of how this request spells it.
+        table = None if table is None else table.as_stored
         subject = table if table is not None else subject
         if not self.modes.enabled:
             return self._ask(kind, Reason.DISABLED, ask)
@@ -169,6 +175,7 @@ class Reading:
                 self._observe(kind, reason)
                 call_context.note_moment(moment)
                 return found
+            found = found.as_stored()
             if not all(is_valid_name(_catalog_of(one.key), special_characters=False) for one in found.wanted):
                 # No catalog has such a name, but Hive's script for MySQL has one found by it that differs in accents,
                 # and no event would name it so.
@@ -372,7 +379,7 @@ class Reading:
             if self.is_absent(cache, table):
                 if _has_seen_table(version):
                     return Bypass(Reason.STALE_WRITE_IDS)
-                raise NoSuchObjectException(f"{qualified(*table)} table not found")
+                raise NoSuchObjectException(f"{table.as_sent} table not found")
             return Need((Wanted(table, Facet.TABLE),))
         reason = self.version_test(entry, version)
         if reason is not None:

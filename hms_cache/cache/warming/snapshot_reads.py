@@ -57,6 +57,11 @@ class Wanted:
     facet: Facet
     detail: tuple[Any, ...] = ()
 
+    def as_stored(self) -> Wanted:
+        """By the name as it is stored, not as a request spells it."""
+        key = self.key if isinstance(self.key, str) else self.key.as_stored
+        return self if key is self.key else Wanted(key, self.facet, self.detail)
+
 
 @frozen
 class TableFacts:

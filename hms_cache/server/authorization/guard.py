@@ -28,7 +28,7 @@ from hms_cache.server.authorization.answers import (
 )
 from hms_cache.server.authorization.events import shown_events
 from hms_cache.server.authorization.grantees import tell_only_own
-from hms_cache.server.authorization.objects import constrained_beside, objects_of
+from hms_cache.server.authorization.objects import as_sent, constrained_beside, objects_of
 from hms_cache.server.authorization.rules import CHANGES_GRANTS, REPLACES, RULES, WITHOUT_CATALOGS, Rule, Way
 from hms_cache.server.calls import Call, HandlerFunction
 from hms_cache.server.handlers.names import database_name
@@ -151,7 +151,7 @@ class Guard:
         needs = _needs(rule, method, arguments, call.session)
         decisions.prepare([question for need in needs for question in need.questions])
         for need in needs:
-            self._require(call, decisions, need)
+            self._require(call, decisions, need, arguments)
         if rule.way is not Way.METASTORE and ownership.names_owned(method, arguments):
             _check_owner(call, decisions, arguments)
         tell_only_own(method, arguments, call.session.user, decisions)
@@ -182,7 +182,7 @@ class Guard:
         shown = FILTERS.get(method)
         return answer if shown is None else shown(decisions, arguments, answer)
 
-    def _require(self, call: Call, decisions: Decisions, need: _Needed) -> None:
+    def _require(self, call: Call, decisions: Decisions, need: _Needed, arguments: Any) -> None:
         if any(decisions.allow(action, need.of) for action in need.actions):
             return
         if need.shown_is_enough and decisions.show(need.of):
@@ -190,7 +190,7 @@ class Guard:
         if need.may_be_made and decisions.allow(Action.CREATE, need.of) and not _is_there(call, need.of):
             return
         if Action.READ in need.actions and need.of.catalog is not None:
-            raise AccessDenied(_missing(call.method, need.of))
+            raise AccessDenied(_missing(call.method, as_sent(arguments, need.of)))
         wanted = " or ".join(action.value for action in need.actions)
         raise AccessDenied(_denied(call.session, wanted, str(need.of)))
 
@@ -355,7 +355,7 @@ def _is_shown(decisions: Decisions, method: str, arguments: Any) -> bool:
 
 
 def _missing(method: str, of: SecuredObject) -> Exception:
-    """What is told of an object that is not there."""
+    """What is told of an object that is not there, which is named as the request spells it."""
     error: Exception
     if of.database is None:
         error = NoSuchObjectException(f"No catalog {of.catalog}")

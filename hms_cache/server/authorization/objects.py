@@ -255,6 +255,31 @@ def objects_of(arguments: Any) -> Named:
     return Named(_in_each(found.catalogs, names), referenced)
 
 
+def as_sent(arguments: Any, of: SecuredObject) -> SecuredObject:
+    """An object that a request names, as it spells it: its texts name absent ones so."""
+    sent: dict[str, str] = {}
+
+    def note(part: str, text: str) -> None:
+        if part not in sent and _fold(text) == getattr(of, part):
+            sent[part] = text
+
+    structs = list(_structs([getattr(arguments, name) for name in _plan(type(arguments)).structs]))
+    for struct in [arguments, *structs]:
+        plan = _plan(type(struct))
+        for text in _texts(struct, plan.catalogs):
+            note("catalog", text)
+        for text in _texts(struct, plan.databases):
+            catalog, database = parse_database_name(text, "")
+            note("catalog", catalog)
+            note("database", database or "")
+        for text in _texts(struct, plan.tables):
+            note("table", text)
+            note("table", text.partition(".")[0])  # `get_fields` of `table.column` is about the table
+        if len(sent) == len(of):
+            break
+    return of._replace(**sent)
+
+
 def constrained_beside(table: Table, constraints: Iterable[Any]) -> frozenset[SecuredObject]:
     """The tables on which these constraints are, beside the one that is created with them: they name it themselves.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 
 from hms_cache.clock import stored_s
-from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import database_name, optional_database_name
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
@@ -112,8 +111,8 @@ def create_database_req(call: Call, arguments: methods.create_database_req_args)
 
 
 def _create(call: Call, database: Database) -> None:
-    catalog, name = database_name(database.name, database.catalogName)
-    database.catalogName, database.name = catalog, name
+    # The store takes the names as they are sent, for its texts.
+    database.catalogName, database.name = database_name(database.name, database.catalogName).as_sent
     if database.ownerName is None:
         database.ownerName = call.session.user
     if not database.createTime:
@@ -132,17 +131,16 @@ def alter_database_req(call: Call, arguments: methods.alter_database_req_args) -
 
 
 def _alter(call: Call, text: str, database: Database) -> None:
-    catalog, name = database_name(text, database.catalogName)
+    name = database_name(text, database.catalogName)
     if database.name is not None:
-        database.name = database_name(database.name, catalog).database
-    call.stores.writes.databases.alter_database(DatabaseName(catalog, name), database)
+        database.name = database_name(database.name, name.catalog).database
+    call.stores.writes.databases.alter_database(name, database)
 
 
 @handlers.write("drop_database", about=lambda a: a.name)
 def drop_database(call: Call, arguments: methods.drop_database_args) -> None:
-    catalog, name = database_name(arguments.name)
     call.stores.writes.databases.drop_database(
-        DatabaseName(catalog, name), delete_data=bool(arguments.deleteData), cascade=bool(arguments.cascade)
+        database_name(arguments.name), delete_data=bool(arguments.deleteData), cascade=bool(arguments.cascade)
     )
 
 
@@ -150,9 +148,8 @@ def drop_database(call: Call, arguments: methods.drop_database_args) -> None:
 def drop_database_req(call: Call, arguments: methods.drop_database_req_args) -> AsyncOperationResp:
     """Hive's newest client needs an answer where 4.0's was void; the drop has happened when this returns."""
     request = arguments.req
-    catalog, name = database_name(request.name, request.catalogName)
     call.stores.writes.databases.drop_database(
-        DatabaseName(catalog, name),
+        database_name(request.name, request.catalogName),
         delete_data=bool(request.deleteData),
         cascade=bool(request.cascade),
         if_exists=bool(request.ignoreUnknownDb),

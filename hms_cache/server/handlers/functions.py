@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 from hms_cache.clock import stored_s
-from hms_cache.metadata.names import normalize_identifier
-from hms_cache.metadata.object_names import FunctionName
+from hms_cache.metadata.object_names import FunctionName, function_name
 from hms_cache.server.calls import Call, HandlerTable
 from hms_cache.server.handlers.names import database_name
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
@@ -28,8 +27,8 @@ def get_function(call: Call, arguments: methods.get_function_args) -> Function:
     try:
         return call.stores.reads.functions.get_function(name)
     except NoSuchObjectException as error:
-        # Spark takes it for the answer that there is none by its text, which has the name as it was sent, as Hive's
-        # (`HMSHandler.get_function`, 4.0.1).
+        # Spark takes it for the answer that there is none by its text, which has the database as it was sent, with the
+        # catalog before it, as Hive's (`HMSHandler.get_function`, 4.0.1).
         text = f"Function {arguments.dbName}.{arguments.funcName} does not exist"
         raise NoSuchObjectException(text) from error
 
@@ -37,7 +36,7 @@ def get_function(call: Call, arguments: methods.get_function_args) -> Function:
 def _named(database: str | None, function: str | None) -> FunctionName:
     if function is None:
         raise MetaException("Database and function name cannot be null.")
-    return FunctionName(*database_name(database), normalize_identifier(function))
+    return function_name(*database_name(database).as_sent, function)
 
 
 @handlers.read("get_functions", about=lambda a: f"db={a.dbName} pat={a.pattern}")
@@ -63,7 +62,9 @@ def get_all_functions(call: Call, arguments: methods.get_all_functions_args) -> 
 @handlers.write("create_function", about=lambda a: f"{a.func.dbName}.{a.func.functionName}")
 def create_function(call: Call, arguments: methods.create_function_args) -> None:
     function: Function = arguments.func
-    function.catName, function.dbName = database_name(function.dbName, function.catName)
+    if function.dbName is not None:
+        # The store takes the names as they are sent, for its texts.
+        function.catName, function.dbName = database_name(function.dbName, function.catName).as_sent
     if function.ownerName is None:
         function.ownerName = call.session.user
     if not function.createTime:
@@ -81,7 +82,7 @@ def alter_function(call: Call, arguments: methods.alter_function_args) -> None:
     name = _named(arguments.dbName, arguments.funcName)
     if database_name(function.dbName, function.catName or name.catalog).catalog != name.catalog:
         raise InvalidObjectException("You cannot move a function between catalogs")
-    function.catName, function.dbName = database_name(function.dbName, name.catalog)
+    function.catName, function.dbName = database_name(function.dbName, name.catalog).as_sent
     call.stores.writes.functions.alter_function(name, function)
 
 

@@ -6,13 +6,16 @@ of its own (`catName`, `catalogName`), some in both ways. Absent means the defau
 
 from __future__ import annotations
 
-from hms_cache.metadata.names import normalize_identifier
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.metadata.object_names import database_name as named_database
+from hms_cache.metadata.object_names import table_name as named_table
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer
 from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.thrift_gen.base import TBase
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 from hms_cache.wire.versions import DEFAULT_CATALOG, parse_database_name
 
 
@@ -35,10 +38,12 @@ def optional_database_name(text: str | None, catalog: str | None = None) -> tupl
 
 def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
     """The table that the two arguments name. Raises MetaException when one is missing; empty is not missing."""
-    name = database_name(database, catalog)
+    named_catalog, named = parse_database_name(database, catalog or DEFAULT_CATALOG)
+    if named is None:
+        raise MetaException("Database name cannot be null or empty")
     if table is None:
         raise MetaException("Table name cannot be null or empty")
-    return TableName(*name, normalize_identifier(table))
+    return named_table(named_catalog, named, table)
 
 
 def requested_table(request: TBase) -> TableName:
@@ -46,6 +51,24 @@ def requested_table(request: TBase) -> TableName:
     database = _any(request, "dbName", "dbname", "db_name", "databaseName")
     table = _any(request, "tblName", "tableName", "tbl_name", "tablename")
     return table_name(database, table, _any(request, "catName", "catalogName", "catname", "cat_name", "catalog"))
+
+
+def is_of_table(error: NoSuchObjectException) -> bool:
+    """Whether it tells that the table is not there, not a partition of it or something else."""
+    return (error.message or "").endswith(" table not found")
+
+
+@contextmanager
+def specified_table(name: TableName, *, keeps_blanks: bool = False) -> Iterator[None]:
+    """Behind most of its handlers Hive has another text for a table that is not there, which its tests look at: it
+    names the table as it would be stored, or, in some calls, in lower case with the blanks around it."""
+    try:
+        yield
+    except NoSuchObjectException as error:
+        if not is_of_table(error):
+            raise
+        told = str(name.as_sent).lower() if keeps_blanks else str(name)
+        raise NoSuchObjectException(f"Specified catalog.database.table does not exist : {told}") from error
 
 
 def version(request: TBase) -> ReadVersion:

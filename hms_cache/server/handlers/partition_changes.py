@@ -14,18 +14,21 @@ from hms_cache.server.handlers.partition_specs import expand_specs
 from hms_cache.server.handlers.partitions import (
     Positional,
     expression,
+    partition_of,
     partition_values,
     positional,
     without_columns,
 )
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer, environment_options
 from hms_cache.store.contract.partitions import (
+    NO_TABLE_TO_ALTER,
     ByAnyExpression,
     ByExpression,
     ByNames,
     ByValues,
     FromTable,
     PartitionSelection,
+    partitions_are_missing,
 )
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -64,14 +67,15 @@ def _required_list(partitions: Any, what: str = "Partition list") -> list[Any]:
 
 
 def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
-    """Fills in what clients leave out: names without prefix, the time of creation."""
+    """Fills in what clients leave out: names without prefix, as they are sent, and the time of creation."""
     now = stored_s(time.time())
+    sent = name.as_sent
     for partition in partitions:
         if partition.dbName is None:
-            partition.dbName = name.database
+            partition.dbName = sent.database
         if partition.tableName is None:
-            partition.tableName = name.table
-        own = table_name(partition.dbName, partition.tableName, partition.catName or name.catalog)
+            partition.tableName = sent.table
+        own = table_name(partition.dbName, partition.tableName, partition.catName or sent.catalog).as_sent
         partition.catName, partition.dbName = own.catalog, own.database
         if not partition.createTime:
             partition.createTime = now
@@ -80,6 +84,12 @@ def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
 
 def _names_of(partition: Partition) -> tuple[str | None, str | None]:
     return partition.dbName, partition.tableName
+
+
+def _is_other_spelling(one: Partition, other: Partition) -> bool:
+    """Of the same table; that another is not this one is said later."""
+    same = [table_name(*_names_of(each)) for each in (one, other)]
+    return _names_of(one) != _names_of(other) and same[0] == same[1]
 
 
 def _require_names(
@@ -94,8 +104,9 @@ def _require_names(
     say it in several spellings. That there is no such table is said first, as Hive does, by an `if_missing`."""
     if any(None in _names_of(partition) for partition in partitions):
         text = "The database and table name must be set in the partition."
-    elif one_spelling and any(_names_of(partition) != _names_of(partitions[0]) for partition in partitions):
-        text = f"Partition does not belong to target table {name.database}.{name.table}: another is spelled differently"
+    elif one_spelling and any(_is_other_spelling(partition, partitions[0]) for partition in partitions):
+        of = f"{name.as_sent.database}.{name.as_sent.table}"
+        text = f"Partition does not belong to target table {of}: another is spelled differently"
     else:
         return
     try:
@@ -108,9 +119,22 @@ def _require_names(
 def _add(
     call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None = None, **options: Any
 ) -> list[Partition]:
-    return call.stores.writes.partitions.add_partitions(
-        name, _prepare(name, partitions), writer=Writer(options=environment_options(context)), **options
+    prepared = _prepare(name, partitions)
+    added = call.stores.writes.partitions.add_partitions(
+        name, prepared, writer=Writer(options=environment_options(context)), **options
     )
+    sent = prepared[0]
+    for partition in added:
+        # Hive answers the names that it was sent: those of one request are of one spelling.
+        partition.catName, partition.dbName, partition.tableName = sent.catName, sent.dbName, sent.tableName
+    return added
+
+
+def _add_one(call: Call, partition: Partition, context: EnvironmentContext | None) -> Partition:
+    sent = _table_of([partition])
+    # Here, and only here, Hive has the catalog by its own name for it.
+    partition.catName = sent.catalog
+    return _add(call, table_name(sent.as_sent.database, sent.as_sent.table, sent.catalog), [partition], context)[0]
 
 
 def _add_audit(arguments: Any) -> str:
@@ -119,16 +143,14 @@ def _add_audit(arguments: Any) -> str:
 
 @handlers.write("add_partition", audit=_add_audit)
 def add_partition(call: Call, arguments: methods.add_partition_args) -> Partition:
-    partitions = [_required(arguments.new_part)]
-    return _add(call, _table_of(partitions), partitions)[0]
+    return _add_one(call, _required(arguments.new_part), None)
 
 
 @handlers.write("add_partition_with_environment_context", audit=_add_audit)
 def add_partition_with_environment_context(
     call: Call, arguments: methods.add_partition_with_environment_context_args
 ) -> Partition:
-    partitions = [_required(arguments.new_part)]
-    return _add(call, _table_of(partitions), partitions, arguments.environment_context)[0]
+    return _add_one(call, _required(arguments.new_part), arguments.environment_context)
 
 
 @handlers.write("add_partitions", audit=lambda a: "add_partitions")
@@ -147,7 +169,8 @@ def add_partitions_pspec(call: Call, arguments: methods.add_partitions_pspec_arg
     if not specifications:
         return 0
     # The first spec says which table it is (HMSHandler, 4.0.1); partitions of another are refused like in any list.
-    name = _table_of(specifications)
+    sent = _table_of(specifications)
+    name = table_name(sent.database, sent.table, sent.as_sent.catalog)  # Hive keeps the spelling of the catalog alone
     partitions = expand_specs(specifications)
     _require_names(call, name, partitions)
     return len(_add(call, name, partitions)) if partitions else 0
@@ -269,11 +292,31 @@ def _values_to_append(call: Call, name: TableName, partition_name: str | None) -
 # Changes
 
 
-def _alter(call: Call, name: TableName, partitions: list[Partition], context: EnvironmentContext | None) -> None:
-    _alter_as(call, name, partitions, Writer(options=environment_options(context)))
+def _alter_one(call: Call, name: TableName, partition: Partition, context: EnvironmentContext | None) -> None:
+    """Hive's texts are others where the call is about one partition."""
+    try:
+        _alter(call, name, [partition], Writer(options=environment_options(context)))
+    except InvalidOperationException as error:
+        if error.message == NO_TABLE_TO_ALTER:
+            text = f"alter is not possible: {NO_TABLE_TO_ALTER}"
+        elif error.message == partitions_are_missing(1, 0):
+            text = f"alter is not possible: partition values=[{', '.join(partition.values)}]"
+        else:
+            raise
+        raise InvalidOperationException(text) from error
 
 
-def _alter_as(call: Call, name: TableName, partitions: list[Partition], writer: Writer) -> None:
+def _alter_all(call: Call, name: TableName, partitions: list[Partition], writer: Writer) -> None:
+    try:
+        _alter(call, name, partitions, writer)
+    except InvalidOperationException as error:
+        if error.message != NO_TABLE_TO_ALTER:
+            raise
+        told = "InvalidObjectException(message:Unable to alter partitions because table or database does not exist.)"
+        raise InvalidOperationException(f"Alter partition operation failed: {told}") from error
+
+
+def _alter(call: Call, name: TableName, partitions: list[Partition], writer: Writer) -> None:
     if not partitions:
         raise InvalidOperationException("Alter partition operation failed: there are no partitions to alter")
     for partition in partitions:
@@ -286,26 +329,27 @@ def _alter_as(call: Call, name: TableName, partitions: list[Partition], writer: 
 
 @handlers.write("alter_partition")
 def alter_partition(call: Call, arguments: methods.alter_partition_args) -> None:
-    _alter(call, positional(arguments), [_required(arguments.new_part)], None)
+    _alter_one(call, positional(arguments), _required(arguments.new_part), None)
 
 
 @handlers.write("alter_partition_with_environment_context")
 def alter_partition_with_environment_context(
     call: Call, arguments: methods.alter_partition_with_environment_context_args
 ) -> None:
-    _alter(call, positional(arguments), [_required(arguments.new_part)], arguments.environment_context)
+    _alter_one(call, positional(arguments), _required(arguments.new_part), arguments.environment_context)
 
 
 @handlers.write("alter_partitions")
 def alter_partitions(call: Call, arguments: methods.alter_partitions_args) -> None:
-    _alter(call, positional(arguments), _required_list(arguments.new_parts), None)
+    _alter_all(call, positional(arguments), _required_list(arguments.new_parts), Writer())
 
 
 @handlers.write("alter_partitions_with_environment_context")
 def alter_partitions_with_environment_context(
     call: Call, arguments: methods.alter_partitions_with_environment_context_args
 ) -> None:
-    _alter(call, positional(arguments), _required_list(arguments.new_parts), arguments.environment_context)
+    writer = Writer(options=environment_options(arguments.environment_context))
+    _alter_all(call, positional(arguments), _required_list(arguments.new_parts), writer)
 
 
 @handlers.write("alter_partitions_req")
@@ -317,7 +361,7 @@ def alter_partitions_req(call: Call, arguments: methods.alter_partitions_req_arg
             [each for each in partitions if each.sd is not None and not each.sd.cols], request.partitionColSchema
         )
     options = environment_options(request.environmentContext)
-    _alter_as(call, requested_table(request), partitions, writer(request, options))
+    _alter_all(call, requested_table(request), partitions, writer(request, options))
     return AlterPartitionsResponse()
 
 
@@ -351,9 +395,10 @@ def rename_partition_req(call: Call, arguments: methods.rename_partition_req_arg
 
 
 def _drop_one(call: Call, name: TableName, values: list[str], delete_data: Any, context: Any = None) -> bool:
-    call.stores.writes.partitions.drop_partitions(
-        name, ByValues(tuple(values)), delete_data=bool(delete_data), options=environment_options(context)
-    )
+    with partition_of(name):
+        call.stores.writes.partitions.drop_partitions(
+            name, ByValues(tuple(values)), delete_data=bool(delete_data), options=environment_options(context)
+        )
     return True
 
 
@@ -439,4 +484,8 @@ def _exchange(
 ) -> list[Partition]:
     source = table_name(arguments.source_db, arguments.source_table_name)
     destination = table_name(arguments.dest_db, arguments.dest_table_name)
-    return call.stores.writes.partitions.exchange_partitions(arguments.partitionSpecs or {}, source, destination)
+    moved = call.stores.writes.partitions.exchange_partitions(arguments.partitionSpecs or {}, source, destination)
+    for partition in moved:
+        # Hive answers the database as it was sent, and the table as it is stored.
+        partition.dbName = destination.as_sent.database
+    return moved

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import parse_partition_name
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.server.handlers.names import requested_table
+from hms_cache.server.handlers.names import specified_table
 from hms_cache.server.handlers.partitions import (
     asked_in,
     check_not_empty,
     limit,
-    no_table_to_filter,
     positional,
     selected_by,
 )
@@ -60,7 +61,7 @@ def fetch_partition_names_req(call: Call, arguments: methods.fetch_partition_nam
 
 @handlers.read("get_partition_names_ps")
 def get_partition_names_ps(call: Call, arguments: methods.get_partition_names_ps_args) -> list[str]:
-    name = positional(arguments)
+    name = positional(arguments).as_stored
     selection = _named_values(call, name, arguments.part_vals)
     return _names(call, PartitionQuery(name, selection, limit(arguments.max_parts)))
 
@@ -68,7 +69,8 @@ def get_partition_names_ps(call: Call, arguments: methods.get_partition_names_ps
 def _named_values(call: Call, name: TableName, values: list[str] | None) -> ByPartialValues:
     """Names are asked for with at least one value, be it empty: Hive refuses less, and its client tests for that.
 
-    Raises NoSuchObjectException first where the table is not there, as Hive does.
+    Raises NoSuchObjectException first where the table is not there, as Hive does: with the name as it would be stored,
+    here and where the names are read.
     """
     if not values:
         call.stores.reads.tables.get_table(name)
@@ -81,25 +83,27 @@ def get_partition_names_ps_req(
     call: Call, arguments: methods.get_partition_names_ps_req_args
 ) -> GetPartitionNamesPsResponse:
     request = arguments.req
-    selection = _named_values(call, requested_table(request), request.partValues)
-    return GetPartitionNamesPsResponse(names=_names(call, asked_in(request, selection)))
+    query = asked_in(request, AllPartitions())
+    query = replace(query, table=query.table.as_stored)
+    selection = _named_values(call, query.table, request.partValues)
+    return GetPartitionNamesPsResponse(names=_names(call, replace(query, selection=selection)))
 
 
 @handlers.read("get_partition_names_req")
 def get_partition_names_req(call: Call, arguments: methods.get_partition_names_req_args) -> list[str]:
     request = arguments.req
     selection = selected_by(call, request) if request.expr != NO_CONDITION else AllPartitions()
-    return _names(call, asked_in(request, selection), request.order or None)
+    query = asked_in(request, selection)
+    with specified_table(query.table):
+        return _names(call, query, request.order or None)
 
 
 @handlers.read("get_num_partitions_by_filter")
 def get_num_partitions_by_filter(call: Call, arguments: methods.get_num_partitions_by_filter_args) -> int:
     name = positional(arguments)
     selection: PartitionSelection = ByFilter(arguments.filter) if arguments.filter else AllPartitions()
-    try:
+    with specified_table(name):
         return call.stores.reads.partitions.get_partition_count(PartitionQuery(name, selection))
-    except NoSuchObjectException as error:
-        raise no_table_to_filter(name) from error
 
 
 @handlers.read("get_partition_values")

@@ -10,6 +10,7 @@ import numpy as np
 
 from hms_cache.cache.partitions.block_specs import kinds_below, without_descriptor, without_descriptors
 from hms_cache.cache.partitions.selected_partitions import EncodedPartitions, SelectedPartitions
+from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.tjson import write_struct
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
@@ -26,15 +27,20 @@ GROUPING_PARAMETER = "hive.hcatalog.partition.spec.grouping.enabled"
 """The table parameter that asks for shared descriptors where a client could also get a plain list."""
 
 
-def listed_or_grouped(table: Table, partitions: list[Partition]) -> list[PartitionSpec]:
+def listed_or_grouped(table: Table, partitions: list[Partition], sent: TableName | None = None) -> list[PartitionSpec]:
     """One spec that lists the partitions, even of none; grouped ones if the table's parameters ask for them.
+
+    `sent`: the name under which the one spec has the table, where it is not the stored one.
 
     Source: HMSHandler.get_partitions_pspec and get_part_specs_by_filter, 4.0.1.
     """
     if (table.parameters or {}).get(GROUPING_PARAMETER, "").lower() == "true":
         return group_partitions(table, partitions)
     root = (table.sd.location if table.sd is not None else None) or ""
-    return [_listing_specification(table, root, partitions)]
+    listing = _listing_specification(table, root, partitions)
+    if sent is not None:
+        listing.catName, listing.dbName, listing.tableName = sent
+    return [listing]
 
 
 def group_partitions(table: Table, partitions: Iterable[Partition]) -> list[PartitionSpec]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -12,7 +14,7 @@ from hms_cache.metadata.column_types import column_names
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import parse_partition_name, values_as_named, values_for_keys
 from hms_cache.server.calls import Call, HandlerTable, one_moment
-from hms_cache.server.handlers.names import requested_table, table_name, version
+from hms_cache.server.handlers.names import is_of_table, requested_table, specified_table, table_name, version
 from hms_cache.server.handlers.partition_specs import group_partitions, listed_or_grouped
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -120,7 +122,12 @@ def partition_values(call: Call, table: TableName, name: str | None) -> list[str
 
     Raises NoSuchObjectException (there is no such table, or a key is missing in the name), MetaException (no name).
     """
-    keys = [key.name for key in call.stores.reads.tables.get_table(table).partitionKeys or ()]
+    try:
+        keys = [key.name for key in call.stores.reads.tables.get_table(table).partitionKeys or ()]
+    except NoSuchObjectException as error:
+        # Hive leaves the catalog out, where it looks for values in a name.
+        sent = table.as_sent
+        raise NoSuchObjectException(f"{sent.database}.{sent.table} table not found") from error
     if not name:
         raise MetaException(f"Partition name is invalid. {name or ''}")
     try:
@@ -132,27 +139,47 @@ def partition_values(call: Call, table: TableName, name: str | None) -> list[str
 # One partition
 
 
+@contextmanager
+def partition_of(table: TableName) -> Iterator[None]:
+    """Where one partition is looked for, Hive has a text of its own for a table that is not there."""
+    try:
+        yield
+    except NoSuchObjectException as error:
+        if not is_of_table(error):
+            raise
+        text = f"Unable to get partition because {table.as_sent} does not exist"
+        raise NoSuchObjectException(text) from error
+
+
 @handlers.read(
     "get_partition", audit=lambda a: f"get_partition : db={a.db_name} tbl={a.tbl_name}[{','.join(a.part_vals or ())}]"
 )
 def get_partition(call: Call, arguments: methods.get_partition_args) -> Partition:
-    return call.stores.reads.partitions.get_partition(positional(arguments), arguments.part_vals or ())
+    name = positional(arguments)
+    with partition_of(name):
+        return call.stores.reads.partitions.get_partition(name, arguments.part_vals or ())
 
 
 @handlers.read("get_partition_req")
 def get_partition_req(call: Call, arguments: methods.get_partition_req_args) -> GetPartitionResponse:
     request = arguments.req
-    partition = call.stores.reads.partitions.get_partition(
-        requested_table(request), request.partVals or (), version=version(request)
-    )
+    name = requested_table(request)
+    with partition_of(name):
+        partition = call.stores.reads.partitions.get_partition(name, request.partVals or (), version=version(request))
     return GetPartitionResponse(partition=partition)
 
 
 @handlers.read("get_partition_with_auth")
 def get_partition_with_auth(call: Call, arguments: methods.get_partition_with_auth_args) -> Partition:
-    return call.stores.reads.partitions.get_partition(
-        positional(arguments), arguments.part_vals or (), grantee=grantee(arguments.user_name, arguments.group_names)
-    )
+    values = arguments.part_vals or ()
+    try:
+        return call.stores.reads.partitions.get_partition(
+            positional(arguments), values, grantee=grantee(arguments.user_name, arguments.group_names)
+        )
+    except NoSuchObjectException as error:
+        if not is_of_table(error):
+            raise
+        raise NoSuchObjectException(f"partition values=[{', '.join(values)}]") from error
 
 
 @handlers.read("get_partition_by_name")
@@ -259,16 +286,8 @@ def get_partitions_ps_with_auth_req(
 
 
 def _by_filter(call: Call, query: PartitionQuery, projection: PartitionProjection | None = None) -> list[Partition]:
-    """Partitions that a filter selects. Hive has a text of its own for a missing table, which its tests look at."""
-    try:
+    with specified_table(query.table):
         return _partitions(call, query, projection=projection)
-    except NoSuchObjectException as error:
-        raise no_table_to_filter(query.table) from error
-
-
-def no_table_to_filter(name: TableName) -> NoSuchObjectException:
-    """What Hive says where there is no table whose partitions a filter could select."""
-    return NoSuchObjectException(f"Specified catalog.database.table does not exist : {name}")
 
 
 @handlers.read("get_partitions_by_filter")
@@ -352,7 +371,8 @@ def _with_statistics(
 def get_partitions_by_expr(call: Call, arguments: methods.get_partitions_by_expr_args) -> PartitionsByExprResult:
     request = arguments.req
     query = asked_in(request, selected_by(call, request))
-    answer = call.stores.reads.partitions.get_partitions(query, projection=_projection(request))
+    with specified_table(query.table):
+        answer = call.stores.reads.partitions.get_partitions(query, projection=_projection(request))
     found = without_columns(request, answer.partitions)
     return PartitionsByExprResult(partitions=found, hasUnknownPartitions=answer.has_unknown)
 
@@ -364,7 +384,8 @@ def get_partitions_spec_by_expr(
 ) -> PartitionsSpecByExprResult:
     request = arguments.req
     query = asked_in(request, selected_by(call, request))
-    answer = call.stores.reads.partitions.get_partitions(query, projection=_projection(request))
+    with specified_table(query.table):
+        answer = call.stores.reads.partitions.get_partitions(query, projection=_projection(request))
     found = without_columns(request, answer.partitions)
     specifications = group_partitions(call.stores.reads.tables.get_table(query.table, version=query.version), found)
     return PartitionsSpecByExprResult(partitionsSpec=specifications, hasUnknownPartitions=answer.has_unknown)
@@ -386,7 +407,8 @@ def get_partitions_pspec(call: Call, arguments: methods.get_partitions_pspec_arg
     if arguments.tbl_name is None:
         # Java fails with a null pointer here, and Hive's client tests for the fault.
         raise TApplicationException(TApplicationException.INTERNAL_ERROR, "get_partitions_pspec needs a table name")
-    name = positional(arguments)
+    # In lower case, unlike in the calls beside it.
+    name = table_name(arguments.db_name, arguments.tbl_name.lower())
     found = _partitions(call, PartitionQuery(name, AllPartitions(), limit(arguments.max_parts)))
     return listed_or_grouped(call.stores.reads.tables.get_table(name), found)
 
@@ -396,7 +418,7 @@ def get_partitions_pspec(call: Call, arguments: methods.get_partitions_pspec_arg
 def get_part_specs_by_filter(call: Call, arguments: methods.get_part_specs_by_filter_args) -> list[PartitionSpec]:
     name = positional(arguments)
     found = _partitions(call, PartitionQuery(name, ByFilter(arguments.filter or ""), limit(arguments.max_parts)))
-    return listed_or_grouped(call.stores.reads.tables.get_table(name), found)
+    return listed_or_grouped(call.stores.reads.tables.get_table(name), found, name.as_sent)
 
 
 @handlers.read("get_partitions_with_specs")

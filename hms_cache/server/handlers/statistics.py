@@ -8,7 +8,14 @@ from functools import partial
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import parse_partition_name
 from hms_cache.server.calls import Call, HandlerTable
-from hms_cache.server.handlers.names import requested_table, table_name, version, writer
+from hms_cache.server.handlers.names import (
+    is_of_table,
+    requested_table,
+    specified_table,
+    table_name,
+    version,
+    writer,
+)
 from hms_cache.server.handlers.partitions import positional
 from hms_cache.store.contract.environment import ANY_WRITER, Writer
 from hms_cache.store.contract.statistics import StatisticsQuery
@@ -84,13 +91,13 @@ def _required(value: str | None, what: str) -> str:
     return value
 
 
-def _existing(work: Callable[[], None], name: TableName) -> bool:
+def _existing(work: Callable[[], None], name: str) -> bool:
     """Runs a change of partitions' statistics. For a table that is not there Hive has a type of its own."""
     try:
         work()
     except NoSuchObjectException as error:
-        if (error.message or "").endswith("table not found"):
-            raise InvalidObjectException(f"{name.catalog}.{name.database}.{name.table} table not found") from error
+        if is_of_table(error):
+            raise InvalidObjectException(f"{name} table not found") from error
         raise
     return True
 
@@ -105,9 +112,10 @@ def _asked_in(request: TableStatsRequest | PartitionsStatsRequest) -> Statistics
 def get_table_column_statistics(call: Call, arguments: methods.get_table_column_statistics_args) -> ColumnStatistics:
     name = positional(arguments)
     _required(arguments.col_name, "Column")
-    found = call.stores.reads.statistics.get_table_column_statistics(
-        StatisticsQuery(name, [arguments.col_name], DEFAULT_ENGINE)
-    )
+    with specified_table(name):
+        found = call.stores.reads.statistics.get_table_column_statistics(
+            StatisticsQuery(name, [arguments.col_name], DEFAULT_ENGINE)
+        )
     if not found.statsObj:
         raise NoSuchObjectException(
             f"Statistics for dbName={name.database}, tblName={name.table}, columnName={arguments.col_name} do not exist"
@@ -122,9 +130,10 @@ def get_partition_column_statistics(
     name = positional(arguments)
     _required(arguments.part_name, "Partition")
     _required(arguments.col_name, "Column")
-    found = call.stores.reads.statistics.get_partition_column_statistics(
-        StatisticsQuery(name, [arguments.col_name], DEFAULT_ENGINE), [arguments.part_name]
-    )
+    with specified_table(name):
+        found = call.stores.reads.statistics.get_partition_column_statistics(
+            StatisticsQuery(name, [arguments.col_name], DEFAULT_ENGINE), [arguments.part_name]
+        )
     if not found or not found[0].statsObj:
         raise NoSuchObjectException(
             f"Statistics for dbName={name.database}, tblName={name.table}, partName={arguments.part_name}, "
@@ -137,7 +146,9 @@ def get_partition_column_statistics(
 def get_table_statistics_req(call: Call, arguments: methods.get_table_statistics_req_args) -> TableStatsResult:
     """Statistics that the reader may not use are left out, which is all that Hive's handler tells of them."""
     request = arguments.request
-    found = call.stores.reads.statistics.get_table_column_statistics(_asked_in(request))
+    query = _asked_in(request)
+    with specified_table(query.table):
+        found = call.stores.reads.statistics.get_table_column_statistics(query)
     return TableStatsResult(tableStats=_for_reader(_usable(found), request.engine))
 
 
@@ -152,7 +163,9 @@ def get_partitions_statistics_req(
     request = arguments.request
     if not request.partNames:
         return PartitionsStatsResult(partStats={})
-    found = call.stores.reads.statistics.get_partition_column_statistics(_asked_in(request), request.partNames)
+    query = _asked_in(request)
+    with specified_table(query.table):
+        found = call.stores.reads.statistics.get_partition_column_statistics(query, request.partNames)
     return PartitionsStatsResult(
         partStats={
             statistics.statsDesc.partName: _for_reader(usable, request.engine)
@@ -165,7 +178,9 @@ def get_partitions_statistics_req(
 @handlers.read("get_aggr_stats_for")
 def get_aggr_stats_for(call: Call, arguments: methods.get_aggr_stats_for_args) -> AggrStats:
     request = arguments.request
-    found = call.stores.reads.statistics.get_aggregate_statistics(_asked_in(request), request.partNames or ())
+    query = _asked_in(request)
+    with specified_table(query.table):
+        found = call.stores.reads.statistics.get_aggregate_statistics(query, request.partNames or ())
     if request.engine is not None:
         return found
     return AggrStats(_for_reader(found.colStats, None), found.partsFound, found.isStatsCompliant)
@@ -173,8 +188,8 @@ def get_aggr_stats_for(call: Call, arguments: methods.get_aggr_stats_for_args) -
 
 @handlers.write("update_table_column_statistics")
 def update_table_column_statistics(call: Call, arguments: methods.update_table_column_statistics_args) -> bool:
-    _described(arguments.stats_obj)
-    call.stores.writes.statistics.update_table_column_statistics(arguments.stats_obj)
+    with specified_table(_described(arguments.stats_obj), keeps_blanks=True):
+        call.stores.writes.statistics.update_table_column_statistics(arguments.stats_obj)
     return True
 
 
@@ -188,7 +203,7 @@ def _update_partition(call: Call, statistics: ColumnStatistics, of: Writer) -> b
     if not parse_partition_name(_required(statistics.statsDesc.partName, "Partition")):
         raise MetaException(f"Partition name is invalid. {statistics.statsDesc.partName}")
     work = call.stores.writes.statistics.update_partition_column_statistics
-    return _existing(lambda: work([statistics], writer=of), name)
+    return _existing(lambda: work([statistics], writer=of), str(name.as_sent).lower())
 
 
 @handlers.write("set_aggr_stats_for", audit=lambda a: "set_aggr_stats_for")
@@ -202,20 +217,22 @@ def set_aggr_stats_for(call: Call, arguments: methods.set_aggr_stats_for_args) -
     statistics = list(request.colStats or ())
     if not statistics:
         return True
-    names = {_described(element) for element in statistics}
-    if len(names) != 1:
+    name, *others = (_described(element) for element in statistics)
+    if any(other != name for other in others):
         raise InvalidObjectException("The statistics of one request must be of one table")
     if request.needMerge:
-        call.stores.writes.statistics.merge_column_statistics(statistics, writer=writer(request))
+        with specified_table(name):
+            call.stores.writes.statistics.merge_column_statistics(statistics, writer=writer(request))
     elif statistics[0].statsDesc.isTblLevel:
         if len(statistics) != 1:
             raise InvalidObjectException(
                 f"Expecting only 1 ColumnStatistics for table's column stats, got {len(statistics)}"
             )
-        call.stores.writes.statistics.update_table_column_statistics(statistics[0], writer=writer(request))
+        with specified_table(name, keeps_blanks=True):
+            call.stores.writes.statistics.update_table_column_statistics(statistics[0], writer=writer(request))
     else:
         work = call.stores.writes.statistics.update_partition_column_statistics
-        _existing(lambda: work(statistics, writer=writer(request)), names.pop())
+        _existing(lambda: work(statistics, writer=writer(request)), str(name.as_sent))
     return True
 
 
@@ -234,8 +251,8 @@ def update_table_column_statistics_req(
     call: Call, arguments: methods.update_table_column_statistics_req_args
 ) -> SetPartitionsStatsResponse:
     statistics = _only(arguments.req)
-    _described(statistics)
-    call.stores.writes.statistics.update_table_column_statistics(statistics, writer=writer(arguments.req))
+    with specified_table(_described(statistics), keeps_blanks=True):
+        call.stores.writes.statistics.update_table_column_statistics(statistics, writer=writer(arguments.req))
     return SetPartitionsStatsResponse(result=True)
 
 
@@ -250,9 +267,15 @@ def update_partition_column_statistics_req(
 @handlers.write("delete_table_column_statistics")
 def delete_table_column_statistics(call: Call, arguments: methods.delete_table_column_statistics_args) -> bool:
     columns = [arguments.col_name] if arguments.col_name else []
-    call.stores.writes.statistics.delete_table_column_statistics(
-        positional(arguments), columns, engine=arguments.engine or DEFAULT_ENGINE
-    )
+    name, engine = positional(arguments), arguments.engine or DEFAULT_ENGINE
+    try:
+        call.stores.writes.statistics.delete_table_column_statistics(name, columns, engine=engine)
+    except NoSuchObjectException as error:
+        if not is_of_table(error):
+            raise
+        # With two blanks, and in lower case.
+        text = f"Table {str(name.as_sent).lower()}  for which stats deletion is requested doesn't exist"
+        raise NoSuchObjectException(text) from error
     return True
 
 
@@ -263,7 +286,7 @@ def delete_partition_column_statistics(call: Call, arguments: methods.delete_par
     part = _required(arguments.part_name, "Partition")
     return _existing(
         lambda: call.stores.writes.statistics.delete_partition_column_statistics(name, [part], columns, engine=engine),
-        name,
+        f"{name.as_sent.database}.{name.as_sent.table}".lower(),
     )
 
 
@@ -283,4 +306,4 @@ def delete_column_statistics_req(call: Call, arguments: methods.delete_column_st
     if request.tableLevel:
         work()
         return True
-    return _existing(work, name)
+    return _existing(work, str(name))

@@ -261,10 +261,10 @@ def get_all_materialized_view_objects_for_rewriting(
 def _fields(
     call: Call, database: str, table: str, catalog: str | None, *, keys: bool, version: ReadVersion = ANY_VERSION
 ) -> list[FieldSchema]:
-    name = table_name(database, table, catalog)
     # Hive takes `db.table.column` here for complex types of old DDL: the part before the dot is the table.
+    name = table_name(database, table if table is None else table.split(".")[0], catalog)
     try:
-        found = call.stores.reads.tables.get_table(name._replace(table=name.table.split(".")[0]), version=version)
+        found = call.stores.reads.tables.get_table(name, version=version)
     except NoSuchObjectException as error:
         raise UnknownTableException(error.message) from error
     columns, is_of_file = call.stores.auxiliary.storage_schemas.fields_of(found)
@@ -311,7 +311,8 @@ def _create(
     constraints: SQLAllTableConstraints | None = None,
     capabilities: list[str] | None = None,
 ) -> None:
-    table.catName, table.dbName = database_name(table.dbName, table.catName)
+    # The store takes the names as they are sent, for its texts.
+    table.catName, table.dbName = database_name(table.dbName, table.catName).as_sent
     table = call.stores.auxiliary.translation.table_to_create(
         table, capabilities, call.stores.reads.databases.get_database
     )
@@ -391,7 +392,7 @@ def _alter(
     Key and value of an expected parameter may each stand in the request, which goes first, or in the environment.
     """
     old = table_name(database, name, catalog)
-    table.catName, table.dbName = database_name(table.dbName, table.catName or old.catalog)
+    table.catName, table.dbName = database_name(table.dbName, table.catName or old.as_sent.catalog).as_sent
     call.stores.auxiliary.translation.check_alteration(
         lambda: call.stores.reads.tables.get_table(old), table, call.stores.reads.databases.get_database
     )

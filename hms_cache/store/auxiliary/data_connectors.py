@@ -124,7 +124,8 @@ class DataConnectors(PartOfStore):
 
 
 def _missing(name: str) -> NoSuchObjectException:
-    return NoSuchObjectException(f"There is no dataconnector {name}")
+    # The end is Hive's, too: the text of a cause, and there is none.
+    return NoSuchObjectException(f"Dataconnector named {name} does not exist:null")
 
 
 def _owner_type(connector: DataConnector) -> str:

@@ -189,7 +189,7 @@ class SchemaRegistry(PartOfStore):
         """:raises NoSuchObjectException: there is none."""
         found = self._read_versions(_version(descriptor))
         if not found:
-            raise _no_version(descriptor)
+            raise NoSuchObjectException(f"{_no_version(descriptor).message} exists")
         return found[0]
 
     def get_latest_version(self, name: ISchemaName) -> SchemaVersion:
@@ -290,7 +290,7 @@ class SchemaRegistry(PartOfStore):
 
         found = run_read(self._database, read)
         if found is None:
-            raise NoSuchObjectException(f"No serde named {name} exists")
+            raise NoSuchObjectException(f"No SerDe named {name}")
         return found
 
     def _read_versions(self, statement: Select[Any]) -> list[SchemaVersion]:
@@ -342,7 +342,7 @@ def _text(name: ISchemaName) -> str:
 
 def _no_version(descriptor: SchemaVersionDescriptor) -> NoSuchObjectException:
     text = f"SchemaVersionDescriptor(schema:{_text(descriptor.schema)}, version:{descriptor.version})"
-    return NoSuchObjectException(f"No schema version {text} exists")
+    return NoSuchObjectException(f"No schema version {text}")
 
 
 def _policy(schema: ISchema) -> dict[str, Any]:

@@ -33,7 +33,8 @@ class FunctionWrites(ABC):
 
     @abstractmethod
     def alter_function(self, name: FunctionName, function: Function) -> None:
-        """Raises NoSuchObjectException, MetaException (new name taken). Hive logs no event for it."""
+        """Raises MetaException (there is none, or the new name is taken), InvalidObjectException (no such database for
+        it), as Hive does. Hive logs no event for it."""
 
     @abstractmethod
     def drop_function(self, name: FunctionName, *, if_exists: bool = False) -> None:

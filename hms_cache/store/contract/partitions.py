@@ -12,6 +12,14 @@ from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, PartitionValuesRow
 from hms_cache.values import frozen
 
+NO_TABLE_TO_ALTER = "Unable to alter partition because table or database does not exist."
+"""Hive's text, which it puts into others by the call."""
+
+
+def partitions_are_missing(asked: int, found: int) -> str:
+    """Hive's text where partitions are altered that are not there."""
+    return f"Alter partition operation failed: new parts size {asked} not matching with old parts size {found}"
+
 
 @frozen
 class AllPartitions:

@@ -43,7 +43,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
         name = normalize_catalog(catalog)
         found = run_read(self._database, lambda connection: read_catalog(connection, name))
         if found is None:
-            raise NoSuchObjectException(f"No catalog {name}")
+            raise NoSuchObjectException(f"No catalog {catalog}")
         return found
 
     def get_catalog_names(self) -> list[str]:
@@ -62,7 +62,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
 
         def create(transaction: WriteTransaction) -> None:
             if read_catalog(transaction.connection, new.name) is not None:
-                raise AlreadyExistsException(f"Catalog {new.name} already exists")
+                raise AlreadyExistsException(f"Catalog {catalog.name} already exists")
             files = FileAccess(self._context, transaction.connection)
             allowed = files.declare(location, f"Catalog {new.name}")
             _insert_catalog(transaction, new)
@@ -75,7 +75,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
                 transaction,
                 Database(
                     name=DEFAULT_DATABASE,
-                    description=f"Default database for catalog {new.name}",
+                    description=f"Default database for catalog {catalog.name}",
                     locationUri=new.locationUri,
                     parameters={},
                     catalogName=new.name,
@@ -85,14 +85,14 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
         run_write(self._database, create, ids={"MCatalog": 1, "MDatabase": 1})
 
     def alter_catalog(self, name: str, catalog: Catalog) -> None:
-        name = normalize_catalog(name)
+        sent, name = name, normalize_catalog(name)
         if catalog.name and normalize_catalog(catalog.name) != name:
             raise InvalidOperationException("Catalog names cannot be changed")
 
         def alter(transaction: WriteTransaction) -> None:
             before = lock_catalog(transaction.connection, name)
             if before is None:
-                raise NoSuchObjectException(f"No catalog {name}")
+                raise NoSuchObjectException(f"No catalog {sent}")
             after = copy.deepcopy(before)
             if (catalog.description or "").strip():
                 after.description = catalog.description
@@ -113,7 +113,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
         run_write(self._database, alter)
 
     def drop_catalog(self, name: str, *, if_exists: bool = False) -> None:
-        name = normalize_catalog(name)
+        sent, name = name, normalize_catalog(name)
         if name == DEFAULT_CATALOG:
             raise MetaException(f"Can not drop {DEFAULT_CATALOG} catalog")
 
@@ -123,7 +123,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
             if found is None:
                 if if_exists:
                     return
-                raise NoSuchObjectException(f"No catalog {name}")
+                raise NoSuchObjectException(f"No catalog {sent}")
             default = lock_database(connection, name, DEFAULT_DATABASE)
             # Nothing is left that owns files below them: what is there belongs to others, only empty directories go.
             # The default database stays where the catalog was made when the catalog is altered.
@@ -133,14 +133,14 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
             databases = connection.execute(select(DBS.c.NAME).where(DBS.c.CTLG_NAME == name)).scalars().all()
             if set(databases) - {DEFAULT_DATABASE}:
                 raise InvalidOperationException(
-                    f"There are non-default databases in the catalog {name} so it cannot be dropped."
+                    f"There are non-default databases in the catalog {sent} so it cannot be dropped."
                 )
             if default is not None:
                 try:
                     delete_database(self._context, transaction, default, delete_data=False, cascade=False)
                 except InvalidOperationException as error:
                     raise InvalidOperationException(
-                        f"There are still objects in the default database for catalog {name}"
+                        f"There are still objects in the default database for catalog {sent}"
                     ) from error
             if features_of(connection).has(CATALOG_PARAMS):
                 connection.execute(delete(CATALOG_PARAMS).where(CATALOG_PARAMS.c.CTLG_ID == _id_of(name)))

@@ -13,10 +13,8 @@ from hms_cache.metadata.names import (
     is_valid_name,
     matching_names,
     normalize_catalog,
-    normalize_identifier,
-    qualified,
 )
-from hms_cache.metadata.object_names import DatabaseName
+from hms_cache.metadata.object_names import DatabaseName, database_name
 from hms_cache.metadata.principals import principal_type, principal_type_name
 from hms_cache.store.contract.databases import DatabaseReads, DatabaseWrites
 from hms_cache.store.databases.replication import with_target_id
@@ -62,7 +60,7 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
     """Reads and writes of databases."""
 
     def get_database(self, database: DatabaseName) -> Database:
-        return run_read(self._database, lambda connection: require_database(connection, *database)).database
+        return run_read(self._database, lambda connection: require_database(connection, database)).database
 
     def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
         statement = select(DBS.c.NAME).where(
@@ -106,7 +104,7 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
             if found is None:
                 if if_exists:
                     return
-                raise NoSuchObjectException(f"database {qualified(*name)}")
+                raise NoSuchObjectException(f"database {name.as_sent}")
             if is_source_of_replication(found.database):
                 raise InvalidOperationException("can not drop a database which is a source of replication")
             delete_database(
@@ -124,7 +122,7 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
     def _alter(self, transaction: WriteTransaction, name: DatabaseName, new: Database) -> None:
         found = lock_database(transaction.connection, *name)
         if found is None:
-            raise NoSuchObjectException(f"database {name.catalog}.{name.database}")
+            raise NoSuchObjectException(f"database {name.as_sent}")
         before = found.database
         after = copy.deepcopy(before)
         after.parameters = without_marks(with_target_id(transaction.connection, before.parameters, new.parameters))
@@ -212,15 +210,15 @@ def insert_database(context: StoreContext, transaction: WriteTransaction, databa
     connection = transaction.connection
     if not is_valid_name(database.name, special_characters=context.settings.catalog.special_characters_in_table_names):
         raise InvalidObjectException(f"{database.name} is not a valid database name")
-    database.name = normalize_identifier(database.name)
-    database.catalogName = normalize_catalog(database.catalogName or DEFAULT_CATALOG)
-    catalog = read_catalog(connection, database.catalogName)
+    name = database_name(database.catalogName, database.name)
+    database.catalogName, database.name = name
+    catalog = read_catalog(connection, name.catalog)
     if catalog is None:
-        raise InvalidObjectException(f"No such catalog {database.catalogName}")
+        raise InvalidObjectException(f"No such catalog {name.as_sent.catalog}")
     if database.locationUri == "":
         raise MetaException(f"The location of database {database.name} is the empty text")
-    if read_database(connection, database.catalogName, database.name) is not None:
-        raise AlreadyExistsException(f"Database {database.name} already exists")
+    if read_database(connection, *name) is not None:
+        raise AlreadyExistsException(f"Database {name.as_sent.database} already exists")
     location = context.warehouse.database_location(database, catalog)
     managed = context.warehouse.location(database.managedLocationUri) if database.managedLocationUri else None
     is_remote = database.type == DatabaseType.REMOTE

@@ -73,7 +73,7 @@ class FiredEvents(PartOfStore):
             written[:] = [transaction]
             row = share_table(transaction.connection, *table)
             if row is None:
-                raise NoSuchObjectException(f"{table} table not found")
+                raise NoSuchObjectException(f"{table.as_sent} table not found")
             named = self._named(transaction.connection, row, partitions)
             for position, partition in enumerate(named):
                 transaction.append_event(event(row.table, partition, position))

@@ -89,7 +89,7 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
     def get_table_constraints(self, table: TableName, *, version: ReadVersion = ANY_VERSION) -> SQLAllTableConstraints:
         found = run_read(self._database, lambda connection: read_constraints(connection, table))
         if found is None:
-            raise NoSuchObjectException(f"{table} table not found")
+            raise NoSuchObjectException(f"{table.as_sent} table not found")
         return found
 
     def get_foreign_keys(

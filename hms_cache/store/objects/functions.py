@@ -11,14 +11,13 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.enumerations import known
 from hms_cache.metadata.names import (
-    DEFAULT_CATALOG,
     is_valid_name,
     matching_names,
     name_pattern,
     normalize_catalog,
     normalize_identifier,
 )
-from hms_cache.metadata.object_names import DatabaseName, FunctionName
+from hms_cache.metadata.object_names import DatabaseName, FunctionName, database_name
 from hms_cache.metadata.principals import USER, principal_type, principal_type_name
 from hms_cache.store.contract.functions import FunctionReads, FunctionWrites
 from hms_cache.store.engine.context import PartOfStore, StoreContext
@@ -79,7 +78,9 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
     def get_function(self, function: FunctionName) -> Function:
         found = run_read(self._database, lambda connection: _read_function(connection, *function))
         if found is None:
-            raise NoSuchObjectException(f"Function {function.database}.{function.function} does not exist")
+            raise NoSuchObjectException(
+                f"Function {function.as_sent.database}.{function.as_sent.function} does not exist"
+            )
         return found[1]
 
     def get_function_names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
@@ -102,7 +103,7 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
 
     def create_function(self, function: Function) -> None:
         new = copy.deepcopy(function)
-        _check(new)
+        sent = _check(new)
         if new.ownerName is None:
             new.ownerName = self._context.server_user
         new.createTime = self._context.now_s()
@@ -111,7 +112,7 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
             connection = transaction.connection
             database_id = read_database_id(connection, new.catName, new.dbName)
             if database_id is None:
-                raise NoSuchObjectException(f"database {new.catName}.{new.dbName}")
+                raise NoSuchObjectException(f"database {sent}")
             if _read_function(connection, new.catName, new.dbName, new.functionName) is not None:
                 raise AlreadyExistsException(f"Function {function.functionName} already exists")
             function_id = transaction.id("MFunction")
@@ -127,18 +128,18 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
 
     def alter_function(self, name: FunctionName, function: Function) -> None:
         new = copy.deepcopy(function)
-        _check(new)
+        sent = _check(new)
         if new.catName != name.catalog:
             raise MetaException("You cannot move a function between catalogs")
 
         def alter(transaction: WriteTransaction) -> None:
             connection = transaction.connection
-            found = _lock_function(connection, name)
-            if found is None:
-                raise NoSuchObjectException(f"function {name.function} doesn't exist")
             database_id = read_database_id(connection, new.catName, new.dbName)
             if database_id is None:
-                raise NoSuchObjectException(f"database {new.catName}.{new.dbName}")
+                raise InvalidObjectException(f"Database {sent.database} doesn't exist.")
+            found = _lock_function(connection, name)
+            if found is None:
+                raise MetaException(f"function {name.function} doesn't exist")
             function_id, before = found
             is_renamed = (new.dbName, new.functionName) != (before.dbName, before.functionName)
             if is_renamed and _read_function(connection, new.catName, new.dbName, new.functionName) is not None:
@@ -164,7 +165,7 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
             if found is not None:
                 drop_functions(self._context, transaction, [found])
             elif not if_exists:
-                raise NoSuchObjectException(f"Function {name.function} does not exist")
+                raise NoSuchObjectException(f"Function {name.as_sent.function} does not exist")
 
         run_write(self._database, drop)
 
@@ -249,8 +250,8 @@ def _functions(rows: Sequence[Any]) -> list[tuple[int, Function]]:
     return list(found.items())
 
 
-def _check(function: Function) -> None:
-    """Checks and normalizes, as `HMSHandler.validateFunctionInfo` does."""
+def _check(function: Function) -> DatabaseName:
+    """Checks and normalizes, as `HMSHandler.validateFunctionInfo` does. Returns the database as it was named."""
     if function.functionName is None:
         raise MetaException("Function name cannot be null.")
     if function.dbName is None:
@@ -266,9 +267,10 @@ def _check(function: Function) -> None:
     if any(known(ResourceType, resource.resourceType) is None for resource in function.resourceUris or ()):
         raise MetaException("Resource type cannot be null.")
     function.functionName = normalize_identifier(function.functionName)
-    function.dbName = normalize_identifier(function.dbName)
-    function.catName = normalize_catalog(function.catName or DEFAULT_CATALOG)
+    database = database_name(function.catName, function.dbName)
+    function.catName, function.dbName = database
     function.resourceUris = list(function.resourceUris or ())
+    return database.as_sent
 
 
 def _values(function: Function) -> dict[str, Any]:

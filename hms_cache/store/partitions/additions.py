@@ -13,6 +13,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, select
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.metadata.struct_texts import java_text
 from hms_cache.patterns.java_regex import JavaRegexError, java_regex
@@ -82,13 +84,15 @@ def add_partitions(
     *,
     if_not_exists: bool,
     writer: Writer,
+    of: TableName,
 ) -> list[Partition]:
     """Adds the partitions to the table inside a transaction, directories and event included; returns what is stored.
 
-    The given structs stay as they are. A fixed number of statements per 5,000 partitions.
+    The given structs stay as they are. A fixed number of statements per 5,000 partitions. `of`: the table as the
+    request names it.
     """
     table = row.table
-    names = check_partitions(context, table, partitions)
+    names = check_partitions(context, table, partitions, of)
     existing = existing_names(transaction.connection, partitioned(row), names)
     new: dict[str, Partition] = {}
     for name, partition in zip(names, partitions, strict=True):
@@ -150,7 +154,7 @@ def existing_names(connection: Connection, table: PartitionedTable, names: Seque
     return found
 
 
-def check_partitions(context: StoreContext, table: Table, partitions: Sequence[Partition]) -> list[str]:
+def check_partitions(context: StoreContext, table: Table, partitions: Sequence[Partition], of: TableName) -> list[str]:
     """The names of the partitions. Raises MetaException for those that the table cannot have."""
     database, name = table.dbName, table.tableName
     pattern = context.settings.catalog.partition_name_whitelist_pattern
@@ -159,9 +163,9 @@ def check_partitions(context: StoreContext, table: Table, partitions: Sequence[P
     for partition in partitions:
         if partition.dbName is None or partition.tableName is None:
             raise MetaException("The database and table name must be set in the partition.")
-        if partition.dbName.lower() != database or partition.tableName.lower() != name:
+        if (normalize_identifier(partition.dbName), normalize_identifier(partition.tableName)) != (database, name):
             raise MetaException(
-                f"Partition does not belong to target table {table.catName}.{database}.{name}. It belongs to the table "
+                f"Partition does not belong to target table {of.as_sent}. It belongs to the table "
                 f"{partition.dbName}.{partition.tableName} : {java_text(partition)}"
             )
         if not partition.values:

@@ -12,9 +12,11 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.batches import batches
 from hms_cache.metadata.column_types import are_columns_included
+from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import TableName, name_of_table
 from hms_cache.metadata.partition_names import PartitionNaming
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions, Writer
-from hms_cache.store.contract.partitions import ByNames
+from hms_cache.store.contract.partitions import ByNames, partitions_are_missing
 from hms_cache.store.engine.bulk_writes import (
     IDS_IN_A_STATEMENT,
     ParameterChange,
@@ -99,17 +101,14 @@ def alter_partitions(
     table = row.table
     naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
     if writer.options.sets_location:
-        database = require_database(transaction.connection, str(table.catName), str(table.dbName)).database
+        database = require_database(transaction.connection, name_of_table(table).in_database).database
         check_place_stays(database, table, writer.options)
     for partition in partitions:
         _check_belongs(table, partition)
     names = [naming.name(partition.values) for partition in partitions]
     stored = _read_stored(context, transaction, row, names)
     if len(stored) != len(names):
-        raise InvalidOperationException(
-            f"Alter partition operation failed: new parts size {len(names)} not matching with old parts size "
-            f"{len(stored)}"
-        )
+        raise InvalidOperationException(partitions_are_missing(len(names), len(stored)))
     files = FileAccess(context, transaction.connection)
     changes = [
         (stored[name], _new_image(context, table, stored[name].partition, partition, writer.given_write_id))
@@ -132,11 +131,12 @@ def rename_partition(
     partition: Partition,
     *,
     writer: Writer,
+    name: TableName,
 ) -> None:
     """Gives a partition other values inside a transaction; the directory of a managed table's partition moves along.
 
     If the context asks for a copy (`copies_renamed`), the old directory stays for those who read it: an empty
-    base hides its files from later readers, and it is queued for cleaning.
+    base hides its files from later readers, and it is queued for cleaning. `name`: the table as the request names it.
     """
     table = row.table
     naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
@@ -149,10 +149,9 @@ def rename_partition(
     if old_name not in stored:
         raise InvalidOperationException("Unable to rename partition because old partition does not exist")
     same = partitions_by_name(transaction.connection, partitioned(row), [new_name], is_exact=False)
-    if any(part_id != stored[old_name].part_id or name == old_name == new_name for part_id, name in same):
-        raise InvalidOperationException(
-            f"Partition already exists:{table.dbName}.{table.tableName}.[{', '.join(partition.values)}]"
-        )
+    if any(part_id != stored[old_name].part_id or each == old_name == new_name for part_id, each in same):
+        of = f"{name.as_sent.database}.{name.as_sent.table}"
+        raise InvalidOperationException(f"Partition already exists:{of}.[{', '.join(partition.values)}]")
     old = stored[old_name]
     new = _new_image(context, table, old.partition, partition, writer.given_write_id)
     files = FileAccess(context, transaction.connection)
@@ -189,9 +188,9 @@ def rename_partition(
 
 
 def _check_belongs(table: Table, partition: Partition) -> None:
-    if partition.dbName is not None and partition.dbName.lower() != table.dbName:
+    if partition.dbName is not None and normalize_identifier(partition.dbName) != table.dbName:
         raise MetaException(f"Invalid DB name : {partition.dbName}")
-    if partition.tableName is not None and partition.tableName.lower() != table.tableName:
+    if partition.tableName is not None and normalize_identifier(partition.tableName) != table.tableName:
         raise MetaException(f"Invalid table name : {partition.tableName}")
     if not is_view(table) and (partition.sd is None or partition.sd.serdeInfo is None):
         raise MetaException("Partition does not set storageDescriptor or serdeInfo.")

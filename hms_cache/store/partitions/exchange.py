@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from hms_cache.metadata.column_types import are_same_columns
 from hms_cache.metadata.names import qualified
-from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.object_names import TableName, name_of_table
 from hms_cache.metadata.partition_names import PartitionNaming, escape_path_name
 from hms_cache.notifications.events import PartitionFiles
 from hms_cache.store.contract.partitions import ByPartialValues
@@ -49,8 +49,8 @@ def exchange_partitions(
     connection = transaction.connection
     # In order of their names, so that two opposite exchanges do not wait for each other.
     named = [(destination_name, "destination"), (source_name, "source")]
-    found = {role: _require(connection, name, role) for name, role in sorted(named)}
-    destination, source = found["destination"], found["source"]
+    found = {role: lock_table(connection, *name) for name, role in sorted(named)}
+    destination, source = (_required(found[role], name, role) for name, role in named)
     keys = [key.name for key in source.table.partitionKeys or ()]
     given = {name.lower(): value for name, value in specification.items()}
     values = [given.get(key.lower()) or "" for key in keys]
@@ -65,16 +65,17 @@ def exchange_partitions(
     rows = read_partition_rows(connection, header, selected)
     if not rows.part_ids:
         shown = ", ".join(f"{key}={value}" for key, value in specification.items())
-        raise MetaException(f"No partition is found with the values {{{shown}}} for the table {source.table.tableName}")
+        raise MetaException(
+            f"No partition is found with the values {{{shown}}} for the table {source_name.as_sent.table}"
+        )
     _require_same_schema(source.table, destination.table)
     moved = partitions_of_rows(rows)
     naming = PartitionNaming([key.name for key in destination.table.partitionKeys or ()])
     by_name = {naming.name(partition.values): partition for partition in moved}
     taken = partitions_by_name(connection, partitioned(destination), by_name)
     if taken:
-        raise MetaException(
-            f"The partition {min(name for _, name in taken)} already exists in the table {destination.table.tableName}"
-        )
+        first, sent = min(name for _, name in taken), destination_name.as_sent.table
+        raise MetaException(f"The partition {first} already exists in the table {sent}")
     _require_move_allowed(connection, source.table, destination.table)
     root = context.warehouse.location(destination.table.sd.location)
     _require_places_by_name(context, source.table, by_name)
@@ -106,10 +107,9 @@ def _files(
     return files_of_new_partitions(context, connection, table, moved, allowed)
 
 
-def _require(connection: Connection, name: TableName, role: str) -> TableRow:
-    found = lock_table(connection, *name)
+def _required(found: TableRow | None, name: TableName, role: str) -> TableRow:
     if found is None:
-        raise MetaException(f"The {role} table {name} not found")
+        raise MetaException(f"The {role} table {name.as_sent} not found")
     require_descriptor(found.table)
     if not found.table.sd.location:
         raise MetaException(f"The {role} table {name} has no location")
@@ -133,7 +133,7 @@ def _require_move_allowed(connection: Connection, source: Table, destination: Ta
     if source.dbName == destination.dbName:
         return
     databases = [
-        require_database(connection, str(table.catName), str(table.dbName)).database for table in (source, destination)
+        require_database(connection, name_of_table(table).in_database).database for table in (source, destination)
     ]
     if not is_move_allowed(*databases):
         name = qualified(source.catName, source.dbName, source.tableName)

@@ -38,7 +38,7 @@ class KnownTables:
         with self._lock:
             self._tables.pop(name, None)
             if table is not None and _characters(table) <= MOST_CHARACTERS:
-                self._tables[name] = table
+                self._tables[name.as_stored] = table
                 if len(self._tables) > MOST_KNOWN:
                     self._tables.popitem(last=False)
 

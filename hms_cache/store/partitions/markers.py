@@ -61,7 +61,7 @@ def is_partition_marked(
 def _require(connection: Connection, name: TableName) -> TableRow:
     row = read_table(connection, *name)
     if row is None:
-        raise UnknownTableException(f"Table: {name.table} is not found.")
+        raise UnknownTableException(f"Table: {name.as_sent.table} is not found.")
     return row
 
 

@@ -75,7 +75,7 @@ def partitioned_table_plan(table: TableName) -> Plan[PartitionedTable]:
     """The same."""
     found = partitioned_table(table, (yield from ask(partitioned_table_question(table))))
     if found is None:
-        raise NoSuchObjectException(f"{table} table not found")
+        raise NoSuchObjectException(f"{table.as_sent} table not found")
     return found
 
 

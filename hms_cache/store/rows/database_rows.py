@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, bindparam, select
 
+from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.rows.comparable_texts import comparable_rows
@@ -107,11 +108,11 @@ def read_database_id(connection: Connection, catalog: str, database: str) -> int
     return rows[0][0] if rows else None
 
 
-def require_database(connection: Connection, catalog: str, database: str) -> DatabaseRow:
+def require_database(connection: Connection, database: DatabaseName) -> DatabaseRow:
     """The database. Raises NoSuchObjectException with Hive's text."""
-    found = read_database(connection, catalog, database)
+    found = read_database(connection, *database)
     if found is None:
-        raise NoSuchObjectException(f"database {catalog}.{database}")
+        raise NoSuchObjectException(f"database {database.as_sent}")
     return found
 
 

@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.enumerations import known
 from hms_cache.metadata.names import normalize_identifier
+from hms_cache.metadata.object_names import database_name
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.metadata.principals import principal_type
 from hms_cache.store.contract.partitions import Grantee
@@ -222,6 +223,8 @@ class Privileges(PartOfStore):
         for grant in grants:
             target = find_target(connection, grant.hiveObject, lock=True)
             level = level_of(grant.hiveObject)
+            if target is None and grant.hiveObject.objectType == HiveObjectType.DATABASE:
+                _required_target(connection, grant.hiveObject)
             for privilege in _privileges(grant):
                 found = (
                     target
@@ -248,6 +251,9 @@ class Privileges(PartOfStore):
 def _required_target(connection: Connection, reference: HiveObjectRef) -> Target:
     target = find_target(connection, reference, lock=True)
     if target is None:
+        if reference.objectType == HiveObjectType.DATABASE:
+            name = database_name(reference.catName, reference.dbName or "")
+            raise NoSuchObjectException(f"There is no database {name.as_stored}")
         raise NoSuchObjectException(f"{_text(reference)} does not exist")
     if target.level is GLOBAL:
         # There is no row to lock, and Hive's key holds nothing apart that has no authorizer.

@@ -352,5 +352,5 @@ def _deletable(connection: Connection, name: TableName) -> TableRow:
 
 def _found(row: TableRow | None, name: TableName) -> TableRow:
     if row is None:
-        raise NoSuchObjectException(f"{name} table not found")
+        raise NoSuchObjectException(f"{name.as_sent} table not found")
     return row

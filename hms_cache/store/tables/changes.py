@@ -94,7 +94,6 @@ class TableChanges(PartOfStore):
         new = copy.deepcopy(table)
         require_parts(new)
         self._normalize(new, change)
-        check_new_table(new, self._context.settings.catalog)
         run_write(
             self._database,
             # Each attempt begins with what the client sent.
@@ -139,10 +138,11 @@ class TableChanges(PartOfStore):
         """Names in lower case, what is absent filled in, the location as Hive writes it."""
         new.tableName = normalize_identifier(new.tableName)
         new.dbName = normalize_identifier(new.dbName)
-        new.catName = normalize_catalog(new.catName or change.name.catalog)
+        sent = new.catName or change.name.catalog
+        new.catName = normalize_catalog(sent)
         if new.catName != change.name.catalog:
             raise InvalidOperationException(
-                f"Tables cannot be moved between catalogs, old catalog{change.name.catalog}, new catalog {new.catName}"
+                f"Tables cannot be moved between catalogs, old catalog{change.name.catalog}, new catalog {sent}"
             )
         new.parameters = dict(new.parameters or {})
         set_ddl_time(new.parameters, self._context.ddl_time_s())
@@ -163,7 +163,8 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     is_renamed = (new.dbName, new.tableName) != (change.name.database, change.name.table)
     row = lock_table(connection, *change.name)
     if row is None:
-        raise InvalidOperationException(f"{change.name} table not found")
+        raise InvalidOperationException(f"{change.name.as_sent} table not found")
+    check_new_table(new, context.settings.catalog)
     require_descriptor(row.table)
     databases = _databases(connection, change, new)
     if is_renamed and table_id_of(connection, databases[1].database_id, new.tableName) is not None:

@@ -10,6 +10,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.column_types import column_names, invalid_type
 from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_catalog, normalize_identifier
+from hms_cache.metadata.object_names import TableName, name_of_table
 from hms_cache.metadata.principals import USER, principal_type, principal_type_name
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import insert_rows, insert_together
@@ -71,14 +72,14 @@ class TableCreation(PartOfStore):
     ) -> None:
         """See `TableWrites.create_table`."""
         new = copy.deepcopy(table)
-        self._check(new, options)
+        name = self._check(new, options)
         privileges, new.privileges = new.privileges, None
         statistics, new.colStats = new.colStats, None
 
         def create(transaction: WriteTransaction) -> None:
             # Each attempt begins with what the client sent.
             created = copy.deepcopy(new)
-            self._create(transaction, created, privileges, options, constraints)
+            self._create(transaction, created, name, privileges, options, constraints)
             if statistics is not None:
                 self._write_statistics(transaction, created, copy.deepcopy(statistics))
 
@@ -94,17 +95,16 @@ class TableCreation(PartOfStore):
         writer = writer_of_new_object(table.dbName, table.tableName, table.writeId)
         write_table_statistics(self._context, transaction, row, statistics, writer)
 
-    def _check(self, table: Table, options: EnvironmentOptions) -> None:
-        """Checks what needs no database and normalizes names."""
+    def _check(self, table: Table, options: EnvironmentOptions) -> TableName:
+        """Checks what needs no database and normalizes names. Returns the name."""
         if table.dbName is None:
             raise MetaException("Null database name is not allowed")
         _require_what_hive_needs(table)
         special = self._context.settings.catalog.special_characters_in_table_names
         if not is_valid_name(table.tableName, special_characters=special):
             raise InvalidObjectException(f"{table.tableName} is not a valid object name")
-        table.tableName = normalize_identifier(table.tableName)
-        table.dbName = normalize_identifier(table.dbName)
-        table.catName = normalize_catalog(table.catName or DEFAULT_CATALOG)
+        name = name_of_table(table)
+        table.catName, table.dbName, table.tableName = name
         table.parameters = dict(table.parameters or {})
         for way in _WAYS_OF_CREATION:
             table.parameters.pop(way, None)
@@ -121,11 +121,13 @@ class TableCreation(PartOfStore):
         table.writeId = (-1 if table.writeId is None else table.writeId) if is_transactional(table) else 0
         table.sd.storedAsSubDirectories = bool(table.sd.storedAsSubDirectories)
         table.rewriteEnabled = bool(table.rewriteEnabled)
+        return name
 
     def _create(
         self,
         transaction: WriteTransaction,
         table: Table,
+        name: TableName,
         privileges: PrincipalPrivilegeSet | None,
         options: EnvironmentOptions,
         constraints: SQLAllTableConstraints | None,
@@ -134,11 +136,11 @@ class TableCreation(PartOfStore):
         database = read_database(connection, table.catName, table.dbName)
         if database is None:
             # Hive's handler answers this type for every spelling of the call.
-            raise InvalidObjectException(f"database {table.catName}.{table.dbName}")
+            raise InvalidObjectException(f"database {name.in_database.as_sent}")
         if database.database.type == DatabaseType.REMOTE:
             raise MetaException(f"Create table in REMOTE database {table.dbName} is not allowed")
         if table_id_of(connection, database.database_id, table.tableName) is not None:
-            raise AlreadyExistsException(f"Table {_full_name(table)} already exists")
+            raise AlreadyExistsException(f"Table {name.as_sent} already exists")
         access = FileAccess(self._context, connection)
         location = self._place(access, table, database, options)
         place = None if location is None else access.allow(location.location)
@@ -428,7 +430,3 @@ def _check_columns(table: Table) -> None:
     missing = [name for name in (skew.skewedColNames if skew else None) or () if name.lower() not in names]
     if missing:
         raise InvalidObjectException(f"Invalid skew column [{', '.join(missing)}]")
-
-
-def _full_name(table: Table) -> str:
-    return f"{table.catName}.{table.dbName}.{table.tableName}"

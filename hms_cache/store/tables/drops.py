@@ -83,8 +83,8 @@ class TableDrops(PartOfStore):
             if found is None:
                 if if_exists:
                     return
-                require_database(transaction.connection, *name.in_database)
-                raise NoSuchObjectException(f"{name} table not found")
+                require_database(transaction.connection, name.in_database)
+                raise NoSuchObjectException(f"{name.as_sent} table not found")
             _require_unused(transaction.connection, [found])
             if is_transactional(found.table):
                 # Where the files stay, a table made anew in their place must not write under their names.

@@ -182,7 +182,7 @@ class StoredTables(TableReads):
 def _required(found: TableRow | None, table: TableName) -> TableRow:
     """The table. Raises NoSuchObjectException with Hive's text where there is none."""
     if found is None:
-        raise NoSuchObjectException(f"{table} table not found")
+        raise NoSuchObjectException(f"{table.as_sent} table not found")
     return found
 
 

@@ -53,7 +53,7 @@ class TableTruncation(PartOfStore):
         def truncate(transaction: WriteTransaction) -> None:
             row = lock_table(transaction.connection, *name)
             if row is None:
-                raise NoSuchObjectException(f"{name} table not found")
+                raise NoSuchObjectException(f"{name.as_sent} table not found")
             if not writer.options.keeps_truncated_files:
                 if not is_data_owned(row.table):
                     raise MetaException(f"Cannot truncate non-managed table {name}.")

@@ -10,6 +10,7 @@ from tests.differential.scenarios import (
     databases,
     expressions,
     functions,
+    names,
     object_fields,
     partition_changes,
     partitions,
@@ -46,6 +47,7 @@ SCENARIOS = {
         client_fields,
         read_fields,
         object_fields,
+        names,
     )
     for scenario in module.SCENARIOS
 }

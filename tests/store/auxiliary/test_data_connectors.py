@@ -39,7 +39,7 @@ def test_a_connector_from_creation_to_drop(world: World) -> None:
 def test_refusals(sqlite_world: World) -> None:
     connectors = sqlite_world.stores.data_connectors
     for action in (lambda: connectors.get("c"), lambda: connectors.alter("c", connector())):
-        with pytest.raises(ttypes.NoSuchObjectException, match="There is no dataconnector c"):
+        with pytest.raises(ttypes.NoSuchObjectException, match="Dataconnector named c does not exist"):
             action()
     with pytest.raises(ttypes.NoSuchObjectException, match="DataConnector c doesn't exist"):
         connectors.drop("c", if_exists=False)

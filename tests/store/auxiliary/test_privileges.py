@@ -143,7 +143,7 @@ def test_objects_that_do_not_exist(granting_on_sqlite: World) -> None:
     ):
         assert privileges.list_privileges(None, None, reference) == []
         assert privileges.get_privilege_set(reference, "u", []).userPrivileges == {"u": []}
-        with pytest.raises(NoSuchObjectException, match="does not exist"):
+        with pytest.raises(NoSuchObjectException, match=r"There is no database hive\.nope|does not exist"):
             privileges.grant_privileges([grant(reference, "SELECT")])
     with pytest.raises(NoSuchObjectException, match="Role nope does not exist"):
         privileges.grant_privileges([grant(ON_TABLE, "SELECT", "nope", ROLE)])

@@ -118,7 +118,7 @@ def test_serdes(schemas: SchemaRegistry) -> None:
     assert schemas.get_serde("x") == serde
     with pytest.raises(AlreadyExistsException, match="Serde with name x already exists"):
         schemas.add_serde(serde)
-    with pytest.raises(NoSuchObjectException, match="No serde named y exists"):
+    with pytest.raises(NoSuchObjectException, match="No SerDe named y"):
         schemas.get_serde("y")
 
 

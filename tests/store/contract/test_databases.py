@@ -49,7 +49,7 @@ def test_names_are_checked_and_taken_once(under_test: StoreUnderTest) -> None:
     with pytest.raises(ttypes.InvalidObjectException, match="ä is not a valid database name"):
         under_test.create_database("ä")
     under_test.create_database("x")
-    with pytest.raises(ttypes.AlreadyExistsException, match="Database x already exists"):
+    with pytest.raises(ttypes.AlreadyExistsException, match="Database X already exists"):
         under_test.create_database("X")
     with pytest.raises(ttypes.InvalidObjectException, match="No such catalog nope"):
         under_test.create_database("y", catalogName="nope")
@@ -59,7 +59,7 @@ def test_names_are_checked_and_taken_once(under_test: StoreUnderTest) -> None:
 def test_missing_database_has_hives_text(under_test: StoreUnderTest) -> None:
     with pytest.raises(ttypes.NoSuchObjectException) as raised:
         under_test.store.reads.databases.get_database(database_name(CATALOG, "Nope"))
-    assert raised.value.message == "database hive.nope"
+    assert raised.value.message == "database hive.Nope"
 
 
 @pytest.mark.parametrize(

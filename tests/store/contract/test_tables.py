@@ -77,7 +77,7 @@ def test_missing_table_has_hives_text(catalog: StoreUnderTest) -> None:
     for database in ("d", "nope"):
         with pytest.raises(ttypes.NoSuchObjectException) as raised:
             catalog.store.reads.tables.get_table(table_name(CATALOG, database, "EV"))
-        assert raised.value.message == f"hive.{database}.ev table not found"
+        assert raised.value.message == f"hive.{database}.EV table not found"
 
 
 def test_refused_tables_leave_nothing(catalog: StoreUnderTest) -> None:
@@ -104,7 +104,7 @@ def test_a_name_is_taken_once(catalog: StoreUnderTest) -> None:
     before = catalog.counts(), catalog.events()
     with pytest.raises(ttypes.AlreadyExistsException) as raised:
         catalog.store.writes.tables.create_table(table("T", location=f"file:{catalog.directory}/new"))
-    assert raised.value.message == "Table hive.d.t already exists"
+    assert raised.value.message == "Table hive.d.T already exists"
     assert (catalog.counts(), catalog.events()) == before
     assert catalog.files() == ["d.db", "d.db/t"]
 
