@@ -74,10 +74,8 @@ FIXES = (
         "functions_are_always_asked_for",
         "`get_all_functions` never comes from memory.",
         "hms_cache/cache/reads/cached_functions.py",
-        '        return self._reading.answer(\n            "functions", look, lambda:'
-        " self._store.get_functions(catalog, database, pattern), facet=Facet.FUNCTIONS\n        )\n",
-        '        del look\n        return self._reading.pass_through("functions", lambda:'
-        " self._store.get_functions(catalog, database, pattern))\n",
+        '        make = self._reading.answer("functions", look, ask, facet=Facet.FUNCTIONS)\n',
+        '        del look\n        make = self._reading.pass_through("functions", ask)\n',
         ("tests/cache/test_equality.py::test_each_kind_of_read_comes_from_memory_where_nothing_changes",),
     ),
     Fix(

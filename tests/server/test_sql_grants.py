@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -315,14 +316,19 @@ def test_lists_of_many_databases_cost_a_few_statements(serve: Serve) -> None:
             one.owner = "eve" if m == 1 else "bob"
             world.root.call("create_table", tbl=one)
     asked = []
-    original = GrantedRights.rights
 
-    def counted(self: Any, user: str, within: Any, groups: Any) -> Any:
-        asked.append(within)
-        return original(self, user, within, groups)
+    def counted(kind: str) -> Callable[..., Any]:
+        original = getattr(GrantedRights, kind)
+
+        def count(*given: Any, **options: Any) -> Any:
+            asked.append(kind)
+            return original(*given, **options)
+
+        return count
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(GrantedRights, "rights", counted)
+        for kind in ("rights", "rights_on_tables", "rights_by_database"):
+            patched.setattr(GrantedRights, kind, counted(kind))
         found = world.eve.call("get_table_meta", db_patterns="*", tbl_patterns="*")
         assert sorted((one.dbName, one.tableName) for one in found) == [(f"d{n}", "t1") for n in range(6)]
         assert len(asked) == 1

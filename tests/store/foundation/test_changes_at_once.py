@@ -317,7 +317,7 @@ CASES = {
         ("DROP_FUNCTION", "CREATE_FUNCTION"),
         class_of(FunctionName(CATALOG, "d", "g")),
         "c",
-        ttypes.NoSuchObjectException,
+        ttypes.MetaException,
     ),
     "function altered, dropped": Case(
         alter_function(className="other"),
@@ -332,7 +332,7 @@ CASES = {
         ("CREATE_FUNCTION", "DROP_FUNCTION"),
         class_of(F),
         ttypes.NoSuchObjectException,
-        ttypes.NoSuchObjectException,
+        ttypes.MetaException,
     ),
     "function altered, its database dropped": Case(
         alter_function(className="other"),
