@@ -26,9 +26,8 @@ _BARE_LINE_END = re.compile(rb"(?<!\r)\n")
 _FOLDED_LINE = re.compile(rb"\n[ \t]")
 _AUTHORITY = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 
-_PYTHONS_BYTES = re.compile(
-    r"""bytearray\(b(?P<array>(['"])(?:\\.|(?!\2).)*\2)\)|\bb(?P<bytes>(['"])(?:\\.|(?!\4).)*\4)"""
-)
+_QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+_PYTHONS_BYTES = re.compile(rf"bytearray\(b(?P<array>{_QUOTED})\)|\bb(?P<bytes>{_QUOTED})")
 """As h11 puts what it does not understand into its sentences."""
 
 
