@@ -2,16 +2,17 @@
 
 Each check looks at one thing and adds what it finds, with its remedy. An error stops the server or makes the cache
 wrong; a warning costs speed or will hurt later. Nothing is changed but a file that is written and removed again in the
-warehouse.
+warehouse, with the directories that it needed.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -32,7 +33,8 @@ from hms_cache.store.installation.check import check_schema
 from hms_cache.store.installation.directories import check_directories
 from hms_cache.store.installation.foreign_key_indexes import missing_indexes
 from hms_cache.store.schema import DBS, NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, SEQUENCE_TABLE, TBLS
-from hms_cache.store.warehouse import Warehouse
+from hms_cache.store.warehouse import AllowedLocation, Warehouse
+from hms_cache.store.warehouse.mounts import file_system_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.values import frozen
 
@@ -88,6 +90,7 @@ def run_checks(settings: Settings, peers: tuple[str, ...] = ()) -> Findings:
         findings.error(error.problem, error.remedy)
         database = None
     if database is not None:
+        database.leave_as_found()
         with closing(database):
             _check_database(findings, settings, database)
     with findings.check("the warehouse can be written"):
@@ -286,14 +289,40 @@ def _check_warehouse(findings: Findings, settings: Settings) -> None:
         assert root is not None
         probe = root.child(f".hms-cache-check-{uuid.uuid4().hex}")
         try:
-            warehouse.make_directory(root)
-            warehouse.write_file(probe, b"")
-            warehouse.delete_file(probe)
+            with _as_it_was(warehouse, root):
+                warehouse.make_directory(root)
+                warehouse.write_file(probe, b"")
+                warehouse.delete_file(probe)
         except MetaException as error:
             findings.error(
                 f"the warehouse {directory} cannot be written: {error.message}",
                 "Give this account the right, name another directory, or set warehouse.files to leave.",
             )
+
+
+@contextmanager
+def _as_it_was(warehouse: Warehouse, root: AllowedLocation) -> Iterator[None]:
+    """Removes the directories that were made meanwhile, unless somebody uses them by now. Raises MetaException."""
+    paths = [one.path for one in (root.location, *root.location.ancestors)]
+
+    def missing() -> list[str]:
+        return [path for path in paths if not os.path.lexists(path)]
+
+    def remove() -> None:
+        with suppress(OSError):
+            for path in made:
+                os.rmdir(path)
+
+    where = file_system_of(root)
+    made = warehouse.ask(where, "look", f"Cannot look at {root}", missing) if root.is_local else []
+    was_there = root.is_local or warehouse.is_directory(root)
+    try:
+        yield
+    finally:
+        if made:
+            warehouse.ask(where, "remove", f"Cannot remove {root}", remove)
+        elif not was_there:
+            warehouse.remove_empty_directory(root)
 
 
 def _check_addresses(findings: Findings, settings: Settings) -> None:

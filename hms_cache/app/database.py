@@ -89,15 +89,15 @@ def require_schema(database: Database, settings: Settings) -> None:
 
 def require_served_schema(database: Database, settings: Settings) -> SchemaFeatures:
     """As :func:`require_schema`, and changes nothing; what the schema has and lacks."""
+    create = f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'"
+    if (file := database.missing_file) is not None:  # SQLite would make it, and leave it empty
+        raise SchemaError(f"the database has no metastore schema: there is no file {file}", remedy=create)
     features = database.read_features()
     version = features.version
     if version is None:
         with database.loading() as connection:
             require_room(connection)
-        raise SchemaError(
-            "the database has no metastore schema",
-            remedy=f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'",
-        )
+        raise SchemaError("the database has no metastore schema", remedy=create)
     numbers = re.match(r"(\d+)\.(\d+)", version)
     if numbers is None or (int(numbers[1]), int(numbers[2])) < OLDEST_SCHEMA:
         raise SchemaError(
@@ -164,6 +164,7 @@ def report_schema(settings: Settings) -> tuple[str, list[str]]:
     Raises ``SchemaError`` when there is no schema, or one that cannot be served.
     """
     database = open_database(settings)
+    database.leave_as_found()
     with closing(database), refusals_explained():
         version = require_served_schema(database, settings).version
         return str(version), [str(difference) for difference in check_schema(database)]

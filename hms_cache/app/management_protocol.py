@@ -21,7 +21,7 @@ from hms_cache.event_loops import ClientTimer
 from hms_cache.server.faults import MAX_LOGGED_TEXT, first_of_its_kind
 from hms_cache.server.layer import part_from
 from hms_cache.server.shares import Turns
-from hms_cache.server.transports.http import MAX_HEADER_LINES, header_lines
+from hms_cache.server.transports.http_requests import Requests, problem_of
 from hms_cache.server.transports.tls import TlsPort
 
 #: Of the places, so many at most are for one address: a client that takes all it can get leaves room for a probe.
@@ -78,39 +78,35 @@ class ConnectionLimits:
             self.listeners_by_address[address] = left
 
 
-class _Requests(h11.Connection):
+class _BodilessRequests(Requests):
     """Reads requests, but no bodies in chunks: a chunk takes some ten microseconds, and may be a byte long. What comes
     at once, 40,000 of them, kept health probes waiting for seconds."""
 
     def __init__(self, max_header_bytes: int) -> None:
-        super().__init__(h11.SERVER, max_header_bytes)
-        self._max_header_bytes = max_header_bytes
+        super().__init__(max_header_bytes)
         self.refusal = (400, "not a request of HTTP")
         """Status and sentence for the last one that could not be read."""
+        self.is_head = False
+        """Whether the last request is one whose answer has no body, though it tells the length of one."""
 
     def next_event(self) -> Any:
         """As h11's. Raises RemoteProtocolError, once `refusal` tells why."""
-        if (
-            self.their_state is h11.IDLE
-            and header_lines(self.trailing_data[0], self._max_header_bytes) > MAX_HEADER_LINES
-        ):
-            raise self._refused(431, f"the header has too many lines; {MAX_HEADER_LINES} are allowed")
+        if self.their_state is h11.IDLE:
+            self.is_head = False
         try:
             event = super().next_event()
         except h11.RemoteProtocolError as error:
-            raise self._refused(error.error_status_hint or 400, f"not a request of HTTP: {error}") from error
+            self.refusal = error.error_status_hint, str(error)
+            raise
         if isinstance(event, h11.Request):
-            names = {name for name, _ in event.headers}
-            if b"transfer-encoding" in names and b"content-length" in names:
-                # RFC 9112, 6.1: to a proxy before the server the request may end elsewhere, and its rest is another.
-                raise self._refused(400, "a request has content-length or transfer-encoding, not both")
-            if b"transfer-encoding" in names:
-                raise self._refused(411, "no request here has a body in chunks: send its content-length, or no body")
+            self.is_head = event.method == b"HEAD"
+            problem = problem_of(event)
+            if problem is None and any(name == b"transfer-encoding" for name, _ in event.headers):
+                problem = 411, "no request here has a body in chunks: send its content-length, or no body"
+            if problem is not None:
+                self.refusal = problem
+                raise h11.RemoteProtocolError(problem[1], problem[0])
         return event
-
-    def _refused(self, status: int, text: str) -> h11.RemoteProtocolError:
-        self.refusal = status, text
-        return h11.RemoteProtocolError(text, status)
 
 
 class _CountingLog:
@@ -159,7 +155,7 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
         def __init__(self, *arguments: Any, **options: Any) -> None:
             super().__init__(*arguments, **options)
             self.logger: Any = _CountingLog(self.logger, limits)
-            self.conn: _Requests = _Requests(LARGEST_HEADER_BYTES)
+            self.conn: _BodilessRequests = _BodilessRequests(LARGEST_HEADER_BYTES)
             self._address: str | None = None
             self._is_watched = False
             """Whether a stranger's, under limits of time."""
@@ -236,7 +232,9 @@ def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
                     (b"connection", b"close"),
                     *PROTECTION,
                 ]
-                answer = (h11.Response(status_code=status, headers=headers), h11.Data(body), h11.EndOfMessage())
+                answer = [h11.Response(status_code=status, headers=headers), h11.Data(body), h11.EndOfMessage()]
+                if self.conn.is_head:
+                    del answer[1]
                 self.transport.write(b"".join(self.conn.send(event) or b"" for event in answer))
             self._is_watched = False
             self._cancel("_header_timer")

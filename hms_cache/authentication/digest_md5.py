@@ -26,6 +26,12 @@ DIGEST_URI = "null/default"
 MAX_RESPONSE_BYTES = 4096
 """Of a client's response (RFC 2831, 2.1.2)."""
 
+_LARGEST_TOKEN_BYTES = 64 * 1024
+"""What a client takes that does not say (RFC 2831, 2.1.2: maxbuf)."""
+
+_OVERHEAD_BYTES = 26
+"""What a token may be longer than what it protects: padding, code, type and number."""
+
 _PIECE_BYTES = 16 * 1024
 """Of a long message: 3DES takes half a millisecond for so much, and lets no other thread run meanwhile."""
 
@@ -71,6 +77,8 @@ class DigestMd5Mechanism(Mechanism):
             (uri.decode("utf-8", "replace").lower() == DIGEST_URI, "another digest-uri"),
             (bool(cnonce), "no cnonce"),
             (told.get("authzid", name) == name, "a token cannot act for another one"),
+            (told.get("charset", b"utf-8").lower() == b"utf-8", "another charset"),
+            (re.fullmatch(rb"[0-9]{1,9}", told.get("maxbuf", b"0")) is not None, "maxbuf is no number"),
         ):
             if not is_right:
                 raise AuthenticationError(f"DIGEST-MD5: {what}", "bad_message")
@@ -98,7 +106,8 @@ class DigestMd5Mechanism(Mechanism):
             raise AuthenticationError("DIGEST-MD5: the password of the token is wrong")
         self.user, self.principal, self.real_user = user, principal, real_user
         if quality != "auth":
-            self.layer = DigestLayer(session, encrypts=quality == "auth-conf")
+            largest = int(told.get("maxbuf", b"0")) or _LARGEST_TOKEN_BYTES
+            self.layer = DigestLayer(session, encrypts=quality == "auth-conf", largest_token_bytes=largest)
         self.complete = True
         return b"rspauth=" + answer(b"")
 
@@ -106,10 +115,17 @@ class DigestMd5Mechanism(Mechanism):
 class DigestLayer:
     """auth-int and auth-conf (RFC 2831, 2.3 and 2.4). Each direction numbers its messages."""
 
-    piece_bytes = 32 * 1024
-    """Clients of tokens are Hadoop's, which take 64 KiB."""
+    def __init__(
+        self,
+        session: bytes,
+        *,
+        encrypts: bool,
+        is_server: bool = True,
+        largest_token_bytes: int = _LARGEST_TOKEN_BYTES,
+    ) -> None:
+        """`largest_token_bytes`: what the client takes; less than a KiB would be more work than reply."""
+        self.piece_bytes = max(1024, min(largest_token_bytes - _OVERHEAD_BYTES, 32 * 1024))
 
-    def __init__(self, session: bytes, *, encrypts: bool, is_server: bool = True) -> None:
         def signing(way: bytes) -> bytes:
             return md5(
                 session + b"Digest session key to %s signing key magic constant" % way, usedforsecurity=False
@@ -149,7 +165,8 @@ class DigestLayer:
             opened = _by_pieces(self._open.update, body)
             # The padding's last byte is before the code; a wrong one fails with the code, in the same words.
             padding = opened[-11] if len(opened) > 10 else 0
-            body = opened[: -10 - padding] + opened[-10:] if 1 <= padding <= 8 <= len(opened) - 10 else b"\0" * 10
+            is_possible = 1 <= padding <= min(8, len(opened) - 10)
+            body = opened[: -10 - padding] + opened[-10:] if is_possible else b"\0" * 10
         plain, mac = body[:-10], body[-10:]
         if not hmac.compare_digest(mac, _mac(self._other_key, number, plain)):
             raise AuthenticationError("DIGEST-MD5: a message was changed on its way", "bad_message")

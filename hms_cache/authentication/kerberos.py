@@ -1,4 +1,7 @@
-"""GSSAPI (RFC 4752) with Kerberos: tickets of clients against the server's keytab."""
+"""GSSAPI (RFC 4752) with Kerberos: tickets of clients against the server's keytab.
+
+Kerberos only, as the RFC says and Java's server does: the library would negotiate others of this machine (SPNEGO).
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,10 @@ class GssapiMechanism(Mechanism):
         if self._context is None:
             name = gssapi.Name(self._options.principal, gssapi.NameType.kerberos_principal)
             credentials = gssapi.Credentials(
-                name=name, usage="accept", store={"keytab": f"FILE:{self._options.keytab}"}
+                name=name,
+                usage="accept",
+                mechs=[gssapi.MechType.kerberos],
+                store={"keytab": f"FILE:{self._options.keytab}"},
             )
             self._context = gssapi.SecurityContext(creds=credentials, usage="accept")
         answer: bytes | None = self._context.step(token)

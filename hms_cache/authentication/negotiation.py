@@ -109,9 +109,10 @@ class Negotiation:
         return payload
 
     def _start(self, name: bytes) -> None:
-        make = self._mechanisms.get(name.decode("ascii", "replace"))
+        text = name.decode("ascii", "replace")
+        make = self._mechanisms.get(text)
         if make is None:
             offered = ", ".join(self._mechanisms)
-            raise AuthenticationError(f"Unsupported mechanism type {name!r}; this server has {offered}", "bad_message")
+            raise AuthenticationError(f"Unsupported mechanism type {text!r}; this server has {offered}", "bad_message")
         self.mechanism = make()
         self.mechanism_name = name.decode("ascii")

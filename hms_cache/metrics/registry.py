@@ -130,8 +130,9 @@ class ServerMetrics(_Subsystem):
         self.authentications = self._tally(
             "authentications_total",
             "SASL negotiations. outcome: ok, refused (wrong ticket, password or principal), refused_by_client,"
-            " bad_message (cut, too long, unknown mechanism), plaintext (no SASL), unavailable (no directory), timeout,"
-            " closed; bad_frame: a connection that ended later: a frame was too long, changed on its way, or cut.",
+            " bad_message (cut, too long, unknown mechanism, no HTTP), plaintext (no SASL), unavailable (no directory),"
+            " timeout, closed; bad_frame: a connection that ended later: a frame was too long, changed on its way, or"
+            " cut, or too many in a row were empty.",
             "outcome",
         )
         self.policy_loads = self._tally(

@@ -130,7 +130,13 @@ def undecodable(error: Exception) -> WireError:
     if is_too_deep(error):
         return MessageTooDeep("the arguments are nested too deep")
     if "exceeded specified limit" in str(error):
-        return MessageTooLarge(f"a value is longer than a message may be (server.max_message_bytes): {error}")
+        limit = str(error).rpartition(" ")[2]
+        return MessageTooLarge(
+            f"a value is said to be longer than the limit of {limit} bytes, which is its frame's or a message's"
+            " (setting server.max_message_bytes)"
+        )
+    if "negative length" in str(error):  # behind it the decoder names its limit, not the length
+        return MalformedMessage("the arguments cannot be decoded: negative length")
     return MalformedMessage(f"the arguments cannot be decoded: {error}")
 
 

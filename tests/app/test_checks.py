@@ -7,7 +7,7 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -20,7 +20,7 @@ from benchmarks.java_metastore import JavaMetastore, fetch, load_schema, stateme
 from hms_cache.app.checks import Findings, run_checks
 from hms_cache.app.database import create_schema, index_schema, report_schema
 from hms_cache.app.service import Service
-from hms_cache.errors import SchemaError
+from hms_cache.errors import DatabaseUnavailableError, SchemaError, StartupError
 from tests.app.test_service import client, configured, table
 from tests.conftest import ServerLookup
 from tests.database_kinds import SERVER_KINDS
@@ -61,6 +61,30 @@ def test_a_sound_installation_passes_everything(served: str, tmp_path: Path) -> 
     assert findings.found == []
     assert len(findings.passed) == 11
     assert list((tmp_path / "warehouse").glob(".hms-cache-check-*")) == []
+
+
+def contents(directory: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() if path.is_file() else b"" for path in directory.rglob("*")}
+
+
+@pytest.mark.parametrize("found", ["nothing", "an empty file", "another journal", "a warehouse"])
+def test_a_check_changes_nothing(found: str, tmp_path: Path) -> None:
+    settings = configured(tmp_path, warehouse__directory=str(tmp_path / "a" / "b" / "warehouse")).settings
+    if found == "an empty file":
+        (tmp_path / "hms.db").touch()
+    elif found == "another journal":
+        with closing(sqlite3.connect(tmp_path / "hms.db")) as connection:
+            connection.execute("CREATE TABLE OF_SOMEBODY_ELSE (A INTEGER)")
+    elif found == "a warehouse":
+        (tmp_path / "a" / "b" / "warehouse").mkdir(parents=True)
+        create_schema(settings)
+    before = contents(tmp_path)
+    findings = run_checks(settings)
+    assert contents(tmp_path) == before
+    assert len(texts(findings, "error")) == (0 if found == "a warehouse" else 1)
+    with suppress(StartupError, DatabaseUnavailableError):
+        report_schema(settings)
+    assert contents(tmp_path) == before
 
 
 def test_all_findings_are_told_at_once(served: str, tmp_path: Path, execute: Execute) -> None:
@@ -172,7 +196,7 @@ def test_a_schema_that_cannot_be_served_is_left_as_it_is(
     [
         ("sqlite:///{directory}/hms.db", "has no metastore schema"),
         ("mysql://u:hush@127.0.0.1:1/hive", "does not answer"),
-        ("sqlite:///{directory}/no/such/directory/hms.db", "does not answer"),
+        ("sqlite:///{directory}/no/such/directory/hms.db", "there is no file"),
     ],
 )
 def test_a_database_that_cannot_be_used_does_not_hide_the_rest(tmp_path: Path, url: str, problem: str) -> None:

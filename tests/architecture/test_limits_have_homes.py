@@ -46,7 +46,7 @@ EXEMPT = {
     "server/authorization/objects.py:MOST_WITH_CATALOGS": FORMAT + ": clients name one catalog",
     "server/handlers/partition_specs.py:_MOST_SHARED_CHARACTERS": "as long as a request may be that shares nothing",
     "server/session.py:ALWAYS_KEPT_BYTES": "what is below it is let in, by server.sessions_budget_bytes",
-    "server/transports/http.py:MAX_HEADER_LINES": FORMAT + ": clients and proxies send some twenty lines",
+    "server/transports/http_requests.py:MAX_HEADER_LINES": FORMAT + ": clients and proxies send some twenty lines",
     "store/avro_schemas.py:_MAX_DEPTH": FRAMES,
     "store/avro_schemas.py:_MAX_PRECISION": FORMAT + " (Hive's decimals)",
     "store/engine/mysql_driver.py:LARGE_STATEMENT_BYTES": "from here on the database's own limit is asked for",

@@ -93,6 +93,7 @@ def test_an_embedded_schema_is_made_once_and_found_sound(tmp_path: Path) -> None
     missing = hms_cache("schema", "check", cwd=tmp_path)
     assert missing.returncode == 1
     assert "hms-cache schema init --database" in missing.stderr
+    assert list(tmp_path.iterdir()) == []
     assert "created the schema: version 4.0.0" in hms_cache("schema", "init", cwd=tmp_path).stdout
     assert "already" in hms_cache("schema", "init", cwd=tmp_path).stdout
     sound = hms_cache("schema", "check", cwd=tmp_path)
@@ -123,7 +124,9 @@ def test_a_database_that_does_not_answer_is_told_without_a_trace(tmp_path: Path)
 def test_check_exits_1_while_something_is_wrong(tmp_path: Path) -> None:
     wrong = hms_cache("check", cwd=tmp_path)
     assert wrong.returncode == 1
-    assert "error    the database has no metastore schema\n         Create it: hms-cache schema init " in wrong.stdout
+    assert "error    the database has no metastore schema: there is no file hms-cache.db\n" in wrong.stdout
+    assert "         Create it: hms-cache schema init " in wrong.stdout
+    assert list(tmp_path.iterdir()) == []
     hms_cache("schema", "init", cwd=tmp_path)
     sound = hms_cache("check", cwd=tmp_path)
     assert (sound.returncode, sound.stderr) == (0, "")

@@ -171,13 +171,20 @@ HIDDEN = b"0\r\n\r\nGET /livez HTTP/1.1\r\n" + HOST + b"\r\n"
         (b"POST /metastore HTTP/1.1\r\n" + HOST + CHUNKED + b"-1\r\nabc\r\n0\r\n\r\n", b"411"),
         (b"POST /commands/flush HTTP/1.1\r\n" + HOST + b"Content-Length: 4\r\n" + CHUNKED + HIDDEN, b"400"),
         (b"GET /livez HTTP/1.1\r\n" + HOST + b"X: y\r\n" * 300 + b"\r\n", b"431"),
+        (b"GET /livez HTTP/1.1\r\n" + HOST + b"X: y\r\n Content-Length: 9\r\n\r\n", b"400"),
+        (b"GET /livez HTTP/1.1\r\n" + HOST + b"X: y\nContent-Length: 9\r\n\r\n", b"400"),
+        (b"GET /livez HTTP/2.0\r\n" + HOST + b"\r\n", b"505"),
+        (b"HEAD /livez HTTP/2.0\r\n" + HOST + b"\r\n", b"505"),
+        (b"HEAD /livez HTTP/1.1\r\n" + HOST + CHUNKED + HIDDEN, b"411"),
+        (b"HEAD /livez HTTP/1.1\r\n" + HOST + b"Content-Length: 4\r\n" + CHUNKED + HIDDEN, b"400"),
         # Slow: the end of the header never comes, the connection is closed all the same.
         (b"GET /livez HTTP/1.1\r\nHo", b""),
         (b"", b""),
     ],
     ids=[
         *("two hosts", "large body", "negative body", "large header", "TLS", "HTTP 1.0", "websocket", "negative chunk"),
-        *("two ends", "many lines", "half", "silence"),
+        *("two ends", "many lines", "folded line", "half a line end", "HTTP 2.0", "HEAD of HTTP 2.0", "HEAD in chunks"),
+        *("HEAD with two ends", "half", "silence"),
     ],
 )
 def test_strange_requests_end_and_write_no_line(
@@ -188,8 +195,16 @@ def test_strange_requests_end_and_write_no_line(
     assert answer.split(b" ")[1:2] == ([status] if status else [])
     assert answer.count(b"HTTP/1.1 ") <= 1
     assert not answer or b"\r\nx-content-type-options: nosniff\r\n" in answer.lower()
-    assert [record for record in caplog.records if record.name.startswith(("uvicorn", "hms_cache.a"))] == []
+    assert [record for record in caplog.records if record.name.startswith(("uvicorn", "hms_cache.a", "asyncio"))] == []
+    assert b"bytearray" not in answer
     assert running.ask("/livez")[0] == 200
+
+
+def test_after_a_request_without_a_body_a_malformed_one_has_its_answer_in_full(running: Running) -> None:
+    answer = exchange(running, b"HEAD /livez HTTP/1.1\r\n" + HOST + b"\r\nno request\r\n\r\n")
+    assert answer.count(b"HTTP/1.1 ") == 2 and answer.endswith(
+        b"not a request of HTTP: illegal request line: 'no request'\n"
+    )
 
 
 @pytest.mark.parametrize(

@@ -151,6 +151,20 @@ def test_the_subject_is_the_user(server: Running, issuer: Issuer, caplog: pytest
     assert issuer.reads == 1
 
 
+def test_a_name_beside_the_token_is_nobodys(server: Running, issuer: Issuer, caplog: pytest.LogCaptureFixture) -> None:
+    """Hive's servlet takes the header for the user where it asks for no token, and proxies have others."""
+    claims = ("x-actor-username", "x-forwarded-user", "remote-user", "x-remote-user", "doas", "x-forwarded-for")
+    headers = dict.fromkeys(claims, "root") | {"authorization": f"Bearer {issuer.token()}", "cookie": "hive.user=root"}
+    body = request_bytes("create_database", 1, database=database("d"))
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    with caplog.at_level(logging.INFO, "hms_cache.audit"), closing(connection):
+        connection.request("POST", "/metastore?doAs=root&user.name=root", body, headers)
+        assert connection.getresponse().status == 200
+        server.service.stop()
+    (line,) = [json.loads(r.getMessage()) for r in caplog.records if r.name == "hms_cache.audit"]
+    assert (line["ugi"], line["principal"], line["ip"]) == ("ann", "ann", "127.0.0.1")
+
+
 def test_users_of_one_socket_are_told_apart(serve: Serve, issuer: Issuer, tmp_path: Path) -> None:
     """The same bytes with another token: no answer is shared, and no user is kept."""
     policy = tmp_path / "policy.toml"

@@ -63,6 +63,42 @@ def test_calls_of_all_sizes_under_each_quality(serve: Serve, realm: Realm, quali
     assert len(link.call("get_table", dbname="d", tbl_name="t").parameters["comment"]) == 500_000
 
 
+@pytest.mark.parametrize("quality", ["auth-int", "auth-conf"])
+@pytest.mark.parametrize(
+    ("told", "largest"), [(b"4000", 4000), (b"1", 1024 + 26), (b"0", 16_410), (b"999999999", 16_410)]
+)
+def test_replies_come_in_frames_that_the_client_takes(
+    serve: Serve, realm: Realm, quality: str, told: bytes, largest: int
+) -> None:
+    server = serve(**settings_of(realm))
+    ticket = with_ticket(server, realm, "ann")
+    ticket.call("create_table", tbl=table("default", "t", comment="x" * 100_000))
+    token, sock = asked(ticket, "ann"), SaslSocket(server.connect())
+    assert sock.digest(token.identifier, token.password, quality, maxbuf=told)[0] == 5
+    unwrap, sizes = sock.unwrap, []
+
+    def unwrap_and_note(frame: bytes) -> bytes:
+        sizes.append(len(frame))
+        return bytes(unwrap(frame))
+
+    sock.unwrap = unwrap_and_note
+    found = link_over(sock).call("get_table", dbname="default", tbl_name="t")
+    assert len(found.parameters["comment"]) == 100_000
+    assert largest - 26 <= max(sizes) <= largest
+
+
+@pytest.mark.parametrize("quality", ["auth", "auth-int", "auth-conf"])
+def test_frames_of_any_length(serve: Serve, realm: Realm, quality: str) -> None:
+    """A client may put as little of a request into one as it likes."""
+    server = serve(**settings_of(realm))
+    link = with_token(server, asked(with_ticket(server, realm, "ann"), "ann"), quality)
+    for length in range(1, 40):
+        request = link.request("get_databases", pattern="default" * 3)
+        for start in range(0, len(request), length):
+            link.sock.sendall(request[start : start + length])
+        assert link.reply("get_databases") == []
+
+
 def test_a_token_is_its_owner_on_every_server_and_after_a_restart(
     serve: Serve, realm: Realm, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -180,6 +216,9 @@ WRONG: dict[str, tuple[dict[str, Any], bytes, str]] = {
     "no identifier": ({"username": b"root"}, b"not a delegation token", "bad_message"),
     "not base64": ({"username": b"\xff!"}, b"no token's identifier", "bad_message"),
     "too long": ({"cnonce": b"x" * 5000}, b"a response of", "bad_message"),
+    "another charset": ({"charset": b"iso-8859-1"}, b"another charset", "bad_message"),
+    "no number": ({"maxbuf": b"-1"}, b"maxbuf is no number", "bad_message"),
+    "a long number": ({"maxbuf": b"1" * 3000}, b"maxbuf is no number", "bad_message"),
     "no directives": ({"cnonce": b'"'}, b"not a response", "bad_message"),
 }
 

@@ -110,7 +110,7 @@ def test_what_is_refused(server: Running) -> None:
     body = request_bytes("getStatus", 1)
     for path in ("/other", "/", "/metastores", "/other/metastore", "*"):
         assert post(server, body, path)[0] == 404
-    for path in ("/metastore/", "/metastore/*", "/metastore?a=b", "http://elsewhere:1/metastore"):
+    for path in ("/metastore/", "/metastore/*", "/metastore?a=b", "http://elsewhere:1/metastore", "HTTP://e/metastore"):
         assert post(server, body, path)[0] == 200
     assert post(server, b"", method="GET")[0] == 405
     assert post(server, body, **{"content-length": str(10**12)})[0] == 413
@@ -152,6 +152,11 @@ def open_connections(server: Running) -> int:
         ("a:\r\n" * 1000, 431, "too many lines"),
         ("a:\n" * 1000, 431, "too many lines"),
         ("a: b\r\n c\r\n" * 500, 431, "too many lines"),
+        ("a: b\r\n transfer-encoding: chunked\r\ncontent-length: 5\r\n", 400, "begins with a blank"),
+        ("content-length:\r\n\t5\r\n", 400, "begins with a blank"),
+        ("a: b\ncontent-length: 5\r\n", 400, "CR LF"),
+        ("a: b\rcontent-length: 5\r\n", 400, "illegal header line"),
+        ("a: b\0c\r\ncontent-length: 5\r\n", 400, "illegal header line"),
     ],
 )
 def test_what_two_readers_may_read_differently_is_refused(
@@ -170,6 +175,87 @@ def test_what_two_readers_may_read_differently_is_refused(
     assert found == status if status else found in (400, 501)
     assert told.encode() in answer
     assert post(server, call)[0] == 200
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        *(
+            "/x?http://y/metastore",
+            "/x#://y/metastore",
+            "/metastore#x",
+            "//metastore",
+            "/%6detastore",
+            "ftp://e/metastore",
+        ),
+        *("/metastore/../x", "/metastore/.", "/metastore/%2e%2e/x", "/metastore/..;/x", "/metastore\\..\\x"),
+        *("/metastore/a\\..\\..\\x", "/x/../metastore", "http://e/metastore/../x"),
+    ],
+)
+def test_a_path_that_is_another_one_to_a_proxy_is_not_ours(server: Running, target: str) -> None:
+    """A proxy that lets clients of some paths pass without asking them hands it on as it came."""
+    assert post(server, request_bytes("getName", 1), target)[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("line", "headers", "status"),
+    [
+        ("POST /metastore HTTP/1.0", "transfer-encoding: chunked\r\n", 400),
+        ("POST /metastore HTTP/2.0", "host: a\r\ncontent-length: 5\r\n", 505),
+        ("POST /metastore HTTP/0.9", "content-length: 5\r\n", 505),
+        ("PRI * HTTP/2.0", "", 505),
+        ("HEAD /metastore HTTP/1.0", "transfer-encoding: chunked\r\n", 400),
+        ("HEAD /metastore HTTP/2.0", "host: a\r\n", 505),
+    ],
+)
+def test_versions(server: Running, line: str, headers: str, status: int) -> None:
+    assert exchanged(server, f"{line}\r\n{headers}\r\n".encode()).startswith(b"HTTP/1.1 %d" % status)
+
+
+def exchanged(server: Running, *parts: bytes) -> bytes:
+    """All that comes back for it."""
+    answer = b""
+    with server.connect() as sock, suppress(ConnectionError):
+        for part in parts:
+            sock.sendall(part)
+        while more := sock.recv(1 << 16):
+            answer += more
+    return answer
+
+
+@pytest.mark.parametrize("lines", [3, 200, 300, 20_000])
+def test_lines_after_a_body_in_chunks_have_the_limit_of_a_header(server: Running, lines: int) -> None:
+    """All of them are read in one go: 120 KB of the shortest kept others waiting for a quarter of a second."""
+    call = request_bytes("getName", 1)
+    body = in_chunks(call)[:-2] + b"a:\r\n" * lines + b"\r\n"
+    second = with_length(request_bytes("getStatus", 2))
+    answers = exchanged(server, body, second + b"GET / HTTP/1.1\r\nhost: a\r\n\r\n")
+    assert answers.count(b"getName") <= 1 and answers.count(b"getStatus") == (1 if lines <= 200 else 0)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"no request at all\r\n\r\n",
+        b"POST /metastore\xff HTTP/1.1\r\n\r\n",
+        b'it\'s\\ "a" request\r\n\r\n',
+        b"POST /metastore HTTP/1.1\r\nhost: a\r\na b: c'd\xff\r\n\r\n",
+        b"POST /metastore HTTP/1.1\r\nhost: a\r\na: b\rc\r\n\r\n",
+        b"POST /metastore HTTP/1.1\r\nhost: a\r\n" + b"x" * 5000 + b"\r\n\r\n",
+        b"POST /metastore HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\nxyz\r\n",
+        b"POST /metastore HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n1\r\nxyz\r\n",
+    ],
+)
+def test_refusals_are_plain_words(server: Running, request_: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """Not Python's; and a line that is not understood, which may have a token in it, is not logged."""
+    answer = exchanged(server, request_)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    told = answer.partition(b"\r\n\r\n")[2].decode()
+    assert told.startswith("not a request of HTTP: ") and len(told) < 350
+    assert "bytearray" not in told and "b'" not in told and 'b"' not in told
+    assert "illegal" not in caplog.text
+    found = server.service.metrics.server.authentications.values()
+    assert found["bad_message",] == 1
 
 
 @pytest.mark.parametrize(

@@ -187,10 +187,28 @@ def no_ticket(server: Running, realm: Realm) -> str:
     return "refused"
 
 
+def negotiated_below(server: Running, realm: Realm) -> str:
+    """SPNEGO within GSSAPI, with a ticket that is good."""
+    import gssapi
+
+    negotiating = gssapi.OID.from_int_seq("1.3.6.1.5.5.2")
+    store = {"ccache": f"FILE:{ann(realm)}"}
+    credentials = gssapi.Credentials(usage="initiate", mechs=[negotiating], store=store)
+    target = gssapi.Name(SERVICE, gssapi.NameType.kerberos_principal)
+    context = gssapi.SecurityContext(name=target, creds=credentials, mech=negotiating, usage="initiate")
+    sock = SaslSocket(server.connect())
+    sock.message(1, b"GSSAPI")
+    sock.message(2, context.step())
+    status, text = sock.answer()
+    assert status == 4 and text.startswith(b"GSSAPI: ")
+    return "refused"
+
+
 def unknown_mechanism(server: Running, realm: Realm) -> str:
     sock = SaslSocket(server.connect())
-    sock.message(1, b"ANONYMOUS")
-    assert sock.answer()[0] == 3
+    sock.message(1, b"ANONYMOUS\xff\n")
+    status, text = sock.answer()
+    assert status == 3 and text.startswith("Unsupported mechanism type 'ANONYMOUS\ufffd\\n'; this".encode())
     return "bad_message"
 
 
@@ -286,6 +304,7 @@ ATTEMPTS = (
     no_rule,
     ticket_for_another_service,
     no_ticket,
+    negotiated_below,
     unknown_mechanism,
     oversized_message,
     oversized_name,

@@ -657,6 +657,14 @@ def test_nobody_asks_a_cleaner_to_delete_a_directory_by_a_compaction(client: Txn
     assert ask(client, properties={"compactor.mapreduce.map.memory.mb": "3072", "tblprops.x": "y"}).accepted
 
 
+@pytest.mark.parametrize("table", ["", " "])
+def test_a_compaction_is_of_a_table(client: TxnClient, table: str) -> None:
+    """Hive 4.0.1 splits `database.table` and finds no second part."""
+    with pytest.raises(MetaException, match="needs the name of a table"):
+        ask(client, table)
+    assert client.count(COMPACTION_QUEUE) == 0
+
+
 def test_states_are_written_by_hives_letters(client: TxnClient) -> None:
     """Java's metastore fails on a list with a letter that it does not know (`CompactionState`, 4.0)."""
     assert client.store.abort_compactions(AbortCompactionRequest([ask(client).id])).abortedcompacts

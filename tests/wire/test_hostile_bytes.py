@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import random
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -108,3 +109,20 @@ def test_bytes_cut_out_and_put_in(encoding: Encoding, name: str, start: int, rem
     data = sample(encoding, name)
     place = start % len(data)
     read(data[:place] + inserted + data[place + removed :] + sample(encoding, "get_table"), 100)
+
+
+@pytest.mark.parametrize("framed", [False, True])
+@pytest.mark.parametrize("field", [b"\x0f\0\x63\x08", b"\x0f\0\x63\x0c", b"\x0e\0\x63\x0b", b"\x0d\0\x63\x02\x02"])
+@pytest.mark.parametrize(
+    ("size", "told"), [(0x7FFFFFFF, "its frame's or a message's"), (0xFFFFFFFF, "negative length")]
+)
+def test_a_size_that_is_said_is_not_the_limit_that_is_told(framed: bool, field: bytes, size: int, told: str) -> None:
+    """Of a container in a field that the method does not know. The decoder's own sentence has its limit in it, which is
+    the length of the frame: an operator would raise the setting."""
+    message = b"\x80\x01\0\x01\0\0\0\x07getName\0\0\0\x01" + field + size.to_bytes(4, "big")
+    reader = MessageReader(max_message_bytes=1 << 20)
+    with pytest.raises(WireError) as raised:
+        reader.feed(len(message).to_bytes(4, "big") + message if framed else message)
+        reader.next_message()
+    text = str(raised.value)
+    assert told in text and not text[-1].isdigit()

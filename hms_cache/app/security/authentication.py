@@ -57,7 +57,8 @@ def kerberos_options(settings: AuthenticationSettings) -> KerberosOptions:
     try:
         keytab.read_bytes()
         name = gssapi.Name(principal, gssapi.NameType.kerberos_principal)
-        gssapi.Credentials(name=name, usage="accept", store={"keytab": f"FILE:{keytab}"})
+        store = {"keytab": f"FILE:{keytab}"}
+        gssapi.Credentials(name=name, usage="accept", mechs=[gssapi.MechType.kerberos], store=store)
     except (OSError, gssapi.exceptions.GSSError) as error:
         raise StartupError(
             f"authentication.kerberos_keytab_file: no key of {principal} in {keytab}: {error}",

@@ -160,7 +160,8 @@ def _check_keytab(findings: Findings, settings: Settings) -> None:
         # The server asks for a ticket for itself, and reads it with its own key, as it reads clients'.
         own = gssapi.Credentials(name=name, usage="initiate", store=store)
         client = gssapi.SecurityContext(name=name, creds=own, usage="initiate")
-        accepting = gssapi.Credentials(name=name, usage="accept", store={"keytab": f"FILE:{options.keytab}"})
+        keys = {"keytab": f"FILE:{options.keytab}"}
+        accepting = gssapi.Credentials(name=name, usage="accept", mechs=[gssapi.MechType.kerberos], store=keys)
         gssapi.SecurityContext(creds=accepting, usage="accept").step(client.step())
     except gssapi.exceptions.GSSError as error:
         findings.error(

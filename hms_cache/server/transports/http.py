@@ -9,7 +9,6 @@ proves nothing. Another user on the same socket, as a proxy may have it, is anot
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any, Protocol
@@ -25,6 +24,7 @@ from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import CLAIMED_USER, IDENTITY
 from hms_cache.server.shares import Turns
 from hms_cache.server.transports.fair_threads import FairThreads
+from hms_cache.server.transports.http_requests import Requests, leads_to, problem_of
 from hms_cache.values import frozen
 
 USER_HEADER = b"x-actor-username"
@@ -41,12 +41,6 @@ _HTTP_REQUIRED = (
 )
 
 _CONTENT = (b"content-type", b"application/x-thrift")
-
-MAX_HEADER_LINES = 200
-"""A line takes a microsecond to read, however short it is: a header of the longest size has thousands of the shortest.
-Clients and proxies send some twenty."""
-
-_END_OF_HEADER = re.compile(rb"\n\r?\n")
 
 _MORE = "a body has more than a call"
 """It would be the beginning of the next request's call, or have its reply: those of another client, where a proxy sends
@@ -148,7 +142,7 @@ class HttpLayer(Layer):
         self._connect = connect
         self._port = port
         self._loop = asyncio.get_running_loop()
-        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=port.limits.max_header_bytes)
+        self._http = Requests(port.limits.max_header_bytes)
         self._upper = connect()
         self._greeted = False
         self._fresh = True
@@ -286,7 +280,7 @@ class HttpLayer(Layer):
         self._stop_timer()  # what follows has a time of its own
         super().part()
         # What has come is not needed while the client hears its refusal.
-        self._http = h11.Connection(h11.SERVER)
+        self._http = Requests(self._port.limits.max_header_bytes)
         self._stop_counting()
         self._upper.end_calls()
 
@@ -308,8 +302,9 @@ class HttpLayer(Layer):
         except _Refusal as refusal:
             self._refuse(refusal)
         except h11.RemoteProtocolError as error:
-            status = error.error_status_hint or 400
-            self._refuse(_Refusal(status, f"not a request of HTTP: {error}"))
+            # Without its sentence: a line that h11 does not understand may have a token in it.
+            self._port.failed("bad_message", self._address, "not a request of HTTP")
+            self._refuse(_Refusal(error.error_status_hint, str(error)))
         self._charge()
 
     def _held_bytes(self) -> int:
@@ -327,8 +322,6 @@ class HttpLayer(Layer):
         """For no longer than a slice: a chunk of a body takes some ten microseconds, and may be a byte long."""
         end_s = perf_counter() + self._turns.slice_s
         while not self._checking and not self._closing and not self._queued:
-            if self._http.their_state is h11.IDLE:
-                self._count_header_lines()
             event = self._http.next_event()
             if event is h11.NEED_DATA:
                 self._unread_bytes = len(self._http.trailing_data[0])
@@ -360,10 +353,6 @@ class HttpLayer(Layer):
             if perf_counter() >= end_s and not self._checking and not self._closing:
                 self._wait_for_turn()
 
-    def _count_header_lines(self) -> None:
-        if header_lines(self._http.trailing_data[0], self._port.limits.max_header_bytes) > MAX_HEADER_LINES:
-            raise _Refusal(431, f"the header has too many lines; {MAX_HEADER_LINES} are allowed")
-
     def _begin(self, request: h11.Request) -> None:
         self._awaited = True
         self._in_body = True
@@ -373,16 +362,15 @@ class HttpLayer(Layer):
         if sum(len(name) + len(value) for name, value in request.headers) > port.limits.max_header_bytes:
             limit = f"{port.limits.max_header_bytes} are allowed (setting server.http_max_header_bytes)"
             raise _Refusal(431, f"the header is too long; {limit}")
+        if (problem := problem_of(request)) is not None:
+            raise _Refusal(*problem)
         headers = dict(request.headers)
         names = [name for name, _ in request.headers]
         for name in _ONCE:
             if names.count(name) > 1:
                 raise _Refusal(400, f"the header {name.decode()} is there {names.count(name)} times")
-        if b"content-length" in headers and b"transfer-encoding" in headers:
-            # RFC 9112, 6.1: a proxy before the server may see another end of the request than the server does.
-            raise _Refusal(400, "a request has content-length or transfer-encoding, not both")
         # Below the path, too: Hive's client asks for `/metastore/*`, as its servlet is mapped.
-        if not (_path_of(request.target) + b"/").startswith(port.target + b"/"):
+        if not leads_to(port.target, request.target):
             raise _Refusal(404, f"the metastore is at {port.target.decode()}")
         if request.method != b"POST":
             raise _Refusal(405, "the metastore takes POST", (b"allow", b"POST"))
@@ -567,16 +555,3 @@ class HttpLayer(Layer):
         text = f"no whole body within {self._port.limits.message_timeout_s:g} s (setting server.message_timeout_s)"
         self._port.failed("timeout", self._address, text)
         self._refuse(_Refusal(408, text))
-
-
-def header_lines(buffered: bytes, max_header_bytes: int) -> int:
-    """How many lines a header has that begins here, as far as it has come."""
-    end = _END_OF_HEADER.search(buffered, 0, max_header_bytes)
-    return buffered.count(b"\n", 0, end.start() if end else len(buffered))
-
-
-def _path_of(target: bytes) -> bytes:
-    """Of a request's target, which has the host before it where a proxy was asked."""
-    _, scheme, rest = target.partition(b"://")
-    path = b"/" + rest.partition(b"/")[2] if scheme else target
-    return path.partition(b"?")[0]

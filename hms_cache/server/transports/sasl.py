@@ -50,6 +50,10 @@ INLINE_BYTES = 16 * 1024
 UNWRAP_THREADS = 2
 """Beside those of negotiations, which shall not wait for long requests."""
 
+MOST_EMPTY_FRAMES = 100
+"""In a row. Clients that flush once more send one, and Java's server ends the connection at the first (`readAll`). A
+million a second kept a connection with work, which its limits did not see: nothing of a request comes."""
+
 _HANDED_BYTES = 64 * 1024
 """Of a long frame's content, in each turn."""
 
@@ -126,6 +130,8 @@ class SaslLayer(Layer):
         """Of an unprotected frame, those that have not come: they are handed on as they come."""
         self._frame = bytearray()
         """Protected frames that have not come whole."""
+        self._empty_frames = 0
+        """In a row."""
         self._unwrapping_bytes = 0
         """Of the frame that a thread unwraps; nothing else uses the protection meanwhile. 0: none does."""
         self._clear: memoryview | None = None
@@ -400,7 +406,8 @@ class SaslLayer(Layer):
             return
         if not self._head and not self._left_bytes and len(data) >= 4:
             length = _LENGTH.unpack_from(data)[0]
-            if length == len(data) - 4 and length <= self._port.max_frame_bytes:
+            if 0 < length == len(data) - 4 and length <= self._port.max_frame_bytes:
+                self._empty_frames = 0
                 self._upper.data_received(data[4:])
                 return
         pieces = []
@@ -408,6 +415,7 @@ class SaslLayer(Layer):
         while position < len(data):
             if self._left_bytes:
                 piece = data[position : position + self._left_bytes]
+                self._empty_frames = 0
                 self._left_bytes -= len(piece)
                 position += len(piece)
                 pieces.append(piece)
@@ -418,7 +426,7 @@ class SaslLayer(Layer):
             if len(self._head) == 4:
                 self._left_bytes = _LENGTH.unpack(self._head)[0]
                 self._head = b""
-                if not self._is_allowed(self._left_bytes):
+                if not self._is_allowed(self._left_bytes) or (not self._left_bytes and self._is_one_too_empty()):
                     return
         self._watch_frame(anew=bool(pieces))
         if pieces:
@@ -447,9 +455,14 @@ class SaslLayer(Layer):
                 self._unwrap_on_thread(protection, token)
                 break
             try:
-                pieces.append(protection.unwrap(token))
+                piece = protection.unwrap(token)
             except AuthenticationError as error:
                 self._bad_frame(str(error))
+                return
+            if piece:
+                self._empty_frames = 0
+                pieces.append(piece)
+            elif self._is_one_too_empty():
                 return
         del frame[:start]
         self._charge()
@@ -479,6 +492,8 @@ class SaslLayer(Layer):
         self._send_by_turns()
         if self._closing:
             return
+        if content:
+            self._empty_frames = 0
         self._clear = memoryview(content)
         self._charge()
         self._wait_for_turn()
@@ -509,6 +524,14 @@ class SaslLayer(Layer):
         if length > limit:
             self._bad_frame(f"a frame of {length} bytes; {limit} are allowed (setting server.max_message_bytes)")
         return length <= limit
+
+    def _is_one_too_empty(self) -> bool:
+        """One more has come: whether the connection ends with it."""
+        self._empty_frames += 1
+        is_too_many = self._empty_frames > MOST_EMPTY_FRAMES
+        if is_too_many:
+            self._bad_frame(f"more than {MOST_EMPTY_FRAMES} empty frames in a row")
+        return is_too_many
 
     def _count_cut_frame(self, reason: str) -> None:
         """A frame that has begun will not come whole: once for a connection."""

@@ -35,6 +35,10 @@ MAX_ANSWER_BYTES = 64 * 1024
 8446, 4.6.3) is answered by one of 27 bytes; honest clients send one in thousands of records. No setting: a client needs
 two thousand of them in a row, without reading."""
 
+MOST_EMPTY_BYTES = 256 * 1024
+"""Of records in a row that have nothing in them for the connection: changes of keys. OpenSSL itself ends connections
+that send other empty records."""
+
 OUTCOMES = (
     "ok",
     "plaintext",
@@ -116,6 +120,8 @@ class TlsLayer(Layer):
         self._backlog_bytes = 0
         self._answer_bytes = 0
         """Of what TLS itself has answered since the client last caught up."""
+        self._empty_bytes = 0
+        """That have come since the last ones that had something for the connection in them."""
         self._upper_paused = False
         self._ended = False
         self._end_is_held = False
@@ -150,7 +156,7 @@ class TlsLayer(Layer):
         self._follow_records(data)
         self._incoming.write(data)
         if self._established or self._shake_hands():
-            self._deliver()
+            self._deliver(len(data))
             self._charge()
 
     def _follow_records(self, data: bytes) -> None:
@@ -323,8 +329,8 @@ class TlsLayer(Layer):
 
     # Bytes
 
-    def _deliver(self) -> None:
-        """Hands on all that can be decrypted."""
+    def _deliver(self, came_bytes: int) -> None:
+        """Hands on all that can be decrypted, now that so much has come."""
         pieces: list[bytes] = []
         ended = broken = False
         try:
@@ -347,6 +353,10 @@ class TlsLayer(Layer):
                     self._log_cut_off("it asks for new TLS keys and takes no answer")
                     broken = True
             self._flush()
+        self._empty_bytes = 0 if pieces else self._empty_bytes + came_bytes
+        if self._empty_bytes > MOST_EMPTY_BYTES:
+            self._log_cut_off("it sends TLS records without content")
+            broken = True
         if pieces:
             self._upper.data_received(pieces[0] if len(pieces) == 1 else b"".join(pieces))
         if broken:

@@ -78,13 +78,15 @@ def compact(connection: Connection, context: TxnContext, request: CompactionRequ
     """Ask for a compaction. Not accepted while one of the same table or partition waits, works, or, ready for cleaning,
     already covers all there is to compact.
 
-    Raises MetaException for an unknown type, and for properties that tell a cleaner what to delete.
+    Raises MetaException for an unknown type, for no table, and for properties that tell a cleaner what to delete.
     """
     type_code = code_of_type(request.type)
     for key in request.properties or ():
         if key.strip().lower() in _OF_CLEANERS:
             raise MetaException(f"A compaction cannot have the property {key}, by which cleaners delete directories")
     database, table = plain_database(request.dbname), plain_table(request.tablename)
+    if not table:  # Hive fails inside, before anything is queued (`GetValidWriteIdsForTableFunction`)
+        raise MetaException("A compaction needs the name of a table")
     partition = plain_partition(request.partitionname) if request.partitionname else None
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
     highest = compactable_write_id(connection, context, database, table)

@@ -22,6 +22,7 @@ SQLite runs in WAL mode with ``synchronous=FULL``: with NORMAL a power cut may t
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -148,6 +149,7 @@ class Database:
 
         self.history_text = HistoryText(self.dialect)
         self._file_opener = FileOpener()
+        self._prepares_file = True
         self._file: History | None = None
         """The embedded database's file as last seen."""
 
@@ -170,6 +172,17 @@ class Database:
         self.write_engine: Engine = self._engine("write", 1 if self.is_sqlite else places)
         if metrics is not None:
             metrics.connections_in_use.set_function(self.connections_in_use)
+
+    def leave_as_found(self) -> None:
+        """For who only looks at it: an embedded database's file is not made, nor changed to another journal."""
+        self._file_opener.expect_file()
+        self._prepares_file = False
+
+    @property
+    def missing_file(self) -> str | None:
+        """Of an embedded database that is not there yet; None of any other."""
+        file = self.url.database or ""
+        return file if self.is_sqlite and not os.path.exists(file) else None
 
     @property
     def is_sqlite(self) -> bool:
@@ -508,7 +521,7 @@ class Database:
         end_s = monotonic() + _NEW_FILE_WAIT_S
         while True:
             try:
-                if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                if self._prepares_file and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
                     connection.execute("PRAGMA journal_mode=WAL")
                 break
             except sqlite3.OperationalError as error:

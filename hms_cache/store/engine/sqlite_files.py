@@ -22,6 +22,10 @@ class FileOpener:
         self._found = False
         """Whether a connection has been opened: the file is there from then on."""
 
+    def expect_file(self) -> None:
+        """It is not made, not even at the first connection."""
+        self._found = True
+
     def __call__(self, dialect: Any, record: Any, arguments: list[Any], options: dict[str, Any]) -> Any:
         """The driver's connection, or None: the dialect opens it. Raises sqlite3.OperationalError."""
         if options.get("uri"):

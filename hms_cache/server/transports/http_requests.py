@@ -1,0 +1,121 @@
+"""Requests of HTTP as h11 reads them, less what others may read differently, or what takes long to read.
+
+A proxy before the server that sees another end of a request, or another path, lets pass what it shall not (RFC 9112,
+11.2). No client needs what is refused here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import h11
+from h11._readers import ChunkedReader
+
+MAX_HEADER_LINES = 200
+"""A line takes a microsecond to read, however short it is: a header of the longest size has thousands of the shortest.
+Clients and proxies send some twenty."""
+
+_TOO_MANY_LINES = f"the header has too many lines; {MAX_HEADER_LINES} are allowed"
+
+_MOST_TOLD = 300
+"""Characters of a refusal: a line of the header may be as long as all of it."""
+
+_END_OF_HEADER = re.compile(rb"\n\r?\n")
+_BARE_LINE_END = re.compile(rb"(?<!\r)\n")
+_FOLDED_LINE = re.compile(rb"\n[ \t]")
+_AUTHORITY = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
+
+_QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
+_PYTHONS_BYTES = re.compile(rf"bytearray\(b(?P<array>{_QUOTED})\)|\bb(?P<bytes>{_QUOTED})")
+"""As h11 puts what it does not understand into its sentences."""
+
+
+class _Chunks(ChunkedReader):
+    """Reads bodies in chunks. What may follow them is a header once more, and h11 reads all of it in one go."""
+
+    def __init__(self, max_header_bytes: int) -> None:
+        super().__init__()
+        self._max_header_bytes = max_header_bytes
+
+    def __call__(self, buf: Any) -> Any:
+        if self._reading_trailer and _lines(bytes(buf), self._max_header_bytes) > MAX_HEADER_LINES:
+            raise h11.LocalProtocolError(_TOO_MANY_LINES, 431)  # h11 makes a RemoteProtocolError of it
+        return super().__call__(buf)
+
+
+class Requests(h11.Connection):
+    """The server's side of one socket. Each RemoteProtocolError tells the client why, in plain words."""
+
+    def __init__(self, max_header_bytes: int) -> None:
+        super().__init__(h11.SERVER, max_header_bytes)
+        self._max_header_bytes = max_header_bytes
+
+    def next_event(self) -> Any:
+        """As h11's."""
+        if self.their_state is h11.IDLE:
+            problem = _problem_of_header(self.trailing_data[0], self._max_header_bytes)
+            if problem is not None:
+                status, text = problem
+                raise h11.RemoteProtocolError(text, status)
+        try:
+            return super().next_event()
+        except h11.RemoteProtocolError as error:
+            text = f"not a request of HTTP: {_in_plain_words(str(error))}"
+            raise h11.RemoteProtocolError(text, error.error_status_hint or 400) from error
+
+    def _get_io_object(self, role: Any, event: Any, io_dict: Any) -> Any:
+        found = super()._get_io_object(role, event, io_dict)
+        return _Chunks(self._max_header_bytes) if type(found) is ChunkedReader else found
+
+
+def problem_of(request: h11.Request) -> tuple[int, str] | None:
+    """Status and sentence of a refusal, whatever the request is for."""
+    if not request.http_version.startswith(b"1."):
+        return 505, "this server speaks HTTP/1.1"
+    names = {name for name, _ in request.headers}
+    if b"transfer-encoding" not in names:
+        return None
+    if b"content-length" in names:  # RFC 9112, 6.1: to a proxy the request may end elsewhere, and its rest is another
+        return 400, "a request has content-length or transfer-encoding, not both"
+    if request.http_version == b"1.0":  # the same: HTTP/1.0 knows no chunks
+        return 400, "a request of HTTP/1.0 has no transfer-encoding"
+    return None
+
+
+def leads_to(target: bytes, request_target: bytes) -> bool:
+    """Whether a request is for the path `target`, or for one below it. Who was asked, where a proxy was, is left out.
+
+    A proxy may make another path of what is escaped, or has dots for a name; it is none of ours.
+    """
+    authority = _AUTHORITY.match(request_target)
+    path = (request_target[authority.end() :] if authority else request_target).partition(b"?")[0]
+    below = path.removeprefix(target)
+    if path == below or (below and not below.startswith(b"/")):
+        return False
+    return not (set(below) & set(b"%\\;#") or {b".", b".."} & set(below.split(b"/")))
+
+
+def _problem_of_header(buffered: bytes, max_header_bytes: int) -> tuple[int, str] | None:
+    """Of one that begins here, as far as it has come."""
+    if _lines(buffered, max_header_bytes) > MAX_HEADER_LINES:
+        return 431, _TOO_MANY_LINES
+    end = _END_OF_HEADER.search(buffered, 0, max_header_bytes)
+    length = end.end() if end else len(buffered)
+    if _BARE_LINE_END.search(buffered, 0, length):
+        return 400, "a line of the header does not end with CR LF"
+    if _FOLDED_LINE.search(buffered, 0, length):
+        return 400, "a line of the header begins with a blank"
+    return None
+
+
+def _lines(buffered: bytes, max_header_bytes: int) -> int:
+    """How many a header has that begins here, as far as it has come."""
+    end = _END_OF_HEADER.search(buffered, 0, max_header_bytes)
+    return buffered.count(b"\n", 0, end.start() if end else len(buffered))
+
+
+def _in_plain_words(text: str) -> str:
+    """Without the names of Python's types."""
+    plain = _PYTHONS_BYTES.sub(lambda found: found["array"] or found["bytes"], text)
+    return plain if len(plain) <= _MOST_TOLD else f"{plain[:_MOST_TOLD]}…"
