@@ -180,9 +180,10 @@ class Database:
 
     @property
     def missing_file(self) -> str | None:
-        """Of an embedded database that is not there yet; None of any other."""
+        """Of an embedded database that is named by its path and is not there yet; None of any other."""
         file = self.url.database or ""
-        return file if self.is_sqlite and not os.path.exists(file) else None
+        is_path = self.is_sqlite and not file.startswith("file:")
+        return file if is_path and not os.path.exists(file) else None
 
     @property
     def is_sqlite(self) -> bool:
