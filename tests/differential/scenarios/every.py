@@ -22,6 +22,7 @@ from tests.differential.scenarios import (
     transactions,
     workload,
     writers,
+    written_fields,
 )
 
 SCENARIOS = {
@@ -46,6 +47,7 @@ SCENARIOS = {
         client_fields,
         read_fields,
         object_fields,
+        written_fields,
     )
     for scenario in module.SCENARIOS
 }
