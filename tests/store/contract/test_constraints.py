@@ -241,7 +241,8 @@ def test_made_up_names_of_all_kinds_of_one_column_differ(catalog: StoreUnderTest
         *(key.pk_name for key in found.primaryKeys),
         *(key.uk_name for key in found.uniqueConstraints),
         *(one.nn_name for one in found.notNullConstraints),
-        *(one.dc_name for one in (*found.defaultConstraints, *found.checkConstraints)),
+        *(one.dc_name for one in found.defaultConstraints),
+        *(one.dc_name for one in found.checkConstraints),
     ]
     assert len(set(names)) == 5
 
