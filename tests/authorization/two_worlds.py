@@ -223,7 +223,7 @@ def _changed(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, list | tuple):
-        return [_changed(one, change) for one in value]
+        return type(value)(_changed(one, change) for one in value)  # a tuple is a key of a map
     if isinstance(value, set):
         return {_changed(one, change) for one in value}
     if isinstance(value, dict):

@@ -218,7 +218,7 @@ def _filled(value: Any, warehouse_uri: str) -> Any:
     if isinstance(value, str):
         return value.replace(WAREHOUSE, warehouse_uri)
     if isinstance(value, list | tuple):
-        return [_filled(item, warehouse_uri) for item in value]
+        return type(value)(_filled(item, warehouse_uri) for item in value)  # a tuple is a key of a map
     if isinstance(value, dict):
         return {_filled(key, warehouse_uri): _filled(item, warehouse_uri) for key, item in value.items()}
     if isinstance(value, TBase):
@@ -244,7 +244,9 @@ def plain(value: Any, warehouse_uri: str = "") -> Any:
             plain(key, warehouse_uri): TIME if key in _TIME_PARAMETERS else plain(item, warehouse_uri)
             for key, item in value.items()
         }
-    if isinstance(value, list | tuple):
+    if isinstance(value, tuple):
+        return tuple(plain(item, warehouse_uri) for item in value)  # a key of a map
+    if isinstance(value, list):
         return [plain(item, warehouse_uri) for item in value]
     if isinstance(value, set | frozenset):
         return sorted(plain(item, warehouse_uri) for item in value)

@@ -73,6 +73,20 @@ LOST_LOCATION = (
     "Java stores no location for a table that is altered without one where it does not have to list the files; ours"
     " keeps the one that the table has."
 )
+NO_SUCH_COLUMN = (
+    "Java takes a default or a check of a column that the table does not have for one of no column; ours refuses it."
+)
+SKEW_IN_OTHER_CASE = "Java knows no skewed column by a name in another case; ours does, as elsewhere."
+KEY_IN_OTHER_CASE = (
+    "Java knows no key of an exchange by a name in another case than the table's; ours does, as elsewhere."
+)
+FORGOTTEN_SERDE = (
+    "Java forgets the classes and the type of a serde when a table or a partition is altered; ours keeps what is sent."
+)
+OWN_PLACE = (
+    "Java moves the directory that a partition would have by its values, and forgets the one that it has; ours refuses"
+    " to exchange a partition that lies elsewhere."
+)
 TWO_SPELLINGS = "Java keeps two values of a setting that has two names; ours means one setting by both."
 
 UNCOUNTED = (

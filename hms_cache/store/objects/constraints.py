@@ -204,7 +204,8 @@ def _make_up_names(context: StoreContext, wanted: Sequence[Any]) -> None:
             name = made[owner]
         else:
             column = constraint.fkcolumn_name if kind.type == FOREIGN_KEY else constraint.column_name
-            seed = zlib.crc32("|".join((*owner, column or "", kind.suffix)).encode()) & 0xFFFFFFF
+            # Defaults and checks have the same letters: of one column their names differ by the seed alone.
+            seed = zlib.crc32("|".join((*owner, column or "", str(kind.type))).encode()) & 0xFFFFFFF
             name = made[owner] = f"{kind.suffix}_{seed}_{int(context.clock.epoch_s() * 1000)}_{number}"
         setattr(constraint, kind.name_field, name)
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Connection
 
+from hms_cache.metadata.names import normalize_identifier
 from hms_cache.store.rows.storage_descriptor_statements import (
     BUCKET_COLUMN,
     COLUMN,
@@ -71,6 +72,12 @@ class ColumnsKeys:
         return found[1]
 
 
+def stored_orders(sent: Sequence[Order] | None) -> list[Order]:
+    """The columns that files are sorted by, with their names as stored: of a descriptor's lists, Hive changes those of
+    this one alone (`ObjectStore.convertToMOrders`), and takes an absent number for 0."""
+    return [Order(order.col and normalize_identifier(order.col), order.order or 0) for order in sent or ()]
+
+
 def own_descriptor(sent: StorageDescriptor) -> StorageDescriptor:
     """A copy of a client's descriptor that may be changed, with a value for all that is stored with one."""
     return StorageDescriptor(
@@ -82,7 +89,7 @@ def own_descriptor(sent: StorageDescriptor) -> StorageDescriptor:
         numBuckets=sent.numBuckets or 0,
         serdeInfo=sent.serdeInfo,
         bucketCols=sent.bucketCols or [],
-        sortCols=sent.sortCols or [],
+        sortCols=stored_orders(sent.sortCols),
         parameters=sent.parameters or {},
         skewedInfo=sent.skewedInfo,
         storedAsSubDirectories=bool(sent.storedAsSubDirectories),

@@ -147,7 +147,8 @@ class Privileges(PartOfStore):
     def refresh_privileges(
         self, reference: HiveObjectRef, authorizer: str | None, grants: Sequence[HiveObjectPrivilege]
     ) -> None:
-        """Make these the grants that an authorizer has on a database, data connector, table or its columns.
+        """Make these the grants that an authorizer has on a database, data connector, table or its columns: those of
+        all authorizers where none is named, as Hive reads it.
 
         Grants that are there already keep their time of creation.
 
@@ -164,8 +165,8 @@ class Privileges(PartOfStore):
             target = find_target(transaction.connection, reference, lock=True)
             if target is None:
                 raise NoSuchObjectException(f"{_text(reference)} does not exist")
-            by_authorizer = same_text(level.table.c.AUTHORIZER, authorizer)
-            old = _read(transaction.connection, level, lambda level: [*_on(target)(level), by_authorizer])
+            of_it = [] if authorizer is None else [same_text(level.table.c.AUTHORIZER, authorizer)]
+            old = _read(transaction.connection, level, lambda level: [*_on(target)(level), *of_it])
             wanted = {_identity(grant): grant for grant in grants}
             kept = {_identity(grant) for grant in old}
             self._revoke(transaction, [grant for grant in old if _identity(grant) not in wanted], False)

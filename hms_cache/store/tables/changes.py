@@ -31,6 +31,7 @@ from hms_cache.store.rows.parameters import (
 )
 from hms_cache.store.rows.statistics_validity import aborted_write_ids, are_statistics_valid, check_statistics_change
 from hms_cache.store.rows.storage_descriptor_writes import update_storage_descriptor, write_parameters
+from hms_cache.store.rows.storage_descriptors import stored_orders
 from hms_cache.store.rows.table_kinds import is_transactional, is_view, require_descriptor, stored_type
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
@@ -153,6 +154,7 @@ class TableChanges(PartOfStore):
         new.temporary = new.colStats = new.privileges = None
         if new.sd is not None:
             new.sd.cols = lower_columns(new.sd.cols)
+            new.sd.sortCols = new.sd.sortCols and stored_orders(new.sd.sortCols)
             if new.sd.location:
                 new.sd.location = str(self._context.warehouse.location(new.sd.location))
 

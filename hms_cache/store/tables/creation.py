@@ -31,6 +31,7 @@ from hms_cache.store.rows.parameters import (
     update_directory_statistics,
 )
 from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
+from hms_cache.store.rows.storage_descriptors import stored_orders
 from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view, stored_type
 from hms_cache.store.rows.table_rows import MANAGED_TABLE, MATERIALIZED_VIEW, read_table
 from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, PARTITION_KEYS, TABLE_PARAMS, TBL_PRIVS, TBLS
@@ -112,6 +113,7 @@ class TableCreation(PartOfStore):
             table.parameters["EXTERNAL"] = "TRUE"
         table.partitionKeys = lower_columns(table.partitionKeys)
         table.sd.cols = lower_columns(table.sd.cols)
+        table.sd.sortCols = table.sd.sortCols and stored_orders(table.sd.sortCols)
         _check_columns(table)
         table.tableType = stored_type(table)  # the parameter EXTERNAL decides what may be transactional, too
         check_created_table(table)

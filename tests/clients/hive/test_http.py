@@ -65,7 +65,7 @@ def started(stack: ExitStack, directory: Path, **settings: Any) -> int:
 
 
 def lines_of(owner: str) -> list[str]:
-    return [f"over_http of {owner} 100000"] * 3 + ["default,over_http", "missing", "closed"]
+    return [f"over_http of {owner} 105000"] * 3 + ["default,over_http", "missing", "closed"]
 
 
 def test_a_name_that_is_only_said(tmp_path: Path) -> None:

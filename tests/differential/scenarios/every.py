@@ -23,6 +23,7 @@ from tests.differential.scenarios import (
     transactions,
     workload,
     writers,
+    written_fields,
 )
 
 SCENARIOS = {
@@ -48,6 +49,7 @@ SCENARIOS = {
         read_fields,
         object_fields,
         names,
+        written_fields,
     )
     for scenario in module.SCENARIOS
 }

@@ -175,4 +175,49 @@ ROLES = Scenario.of(
     call("get_role_names", is_ordered=False),
 )
 
-SCENARIOS = [PRIVILEGES, PLACES, ROLES]
+COLUMNS = HiveObjectRef(HiveObjectType.COLUMN, "d", "t")
+
+
+def by(authorizer: str, where: HiveObjectRef, privilege: str, *who: Any, **fields: Any) -> HiveObjectPrivilege:
+    [made] = bag(where, privilege, *who, **fields).privileges
+    made.authorizer = authorizer
+    return made
+
+
+def refreshed(where: HiveObjectRef | None, authorizer: str | None, *grants: HiveObjectPrivilege) -> list[Call]:
+    request = GrantRevokePrivilegeRequest(GrantRevokeType.GRANT, PrivilegeBag(list(grants)))
+    return [
+        call("refresh_privileges", where, authorizer, request),
+        *(listed(who, kind, place) for who, kind in ((None, None), ("u", USER)) for place in (TABLE, DATABASE, COLUMN)),
+    ]
+
+
+REFRESHED = Scenario.of(
+    "refreshed privileges",
+    call("create_database", database("d")),
+    call("create_table", table("t")),
+    call("create_table", table("p", keys=("k:string",), parameters={"PARTITION_LEVEL_PRIVILEGE": "TRUE"})),
+    call("add_partition", partition("1")),
+    call("create_role", Role("r", 1, "owner")),
+    [
+        step
+        for where, on in ((TABLE, TABLE), (DATABASE, DATABASE), (COLUMNS, COLUMN))
+        for step in (
+            grant(on),
+            *refreshed(where, "SQL", by("SQL", on, "UPDATE"), by("SQL", on, "INSERT", "grp", GROUP)),
+            *refreshed(where, "OTHER", by("OTHER", on, "DELETE")),
+            *refreshed(where, "OTHER", by("SQL", on, "ALTER")),
+            *refreshed(where, None, by("SQL", on, "ALTER"), by("OTHER", on, "DROP")),
+            *refreshed(where, "SQL", by("SQL", on, "SELECT,UPDATE")),
+            *refreshed(where, "SQL", by("SQL", on, "SELECT", "r", ROLE, grantor="me", createTime=77)),
+            *refreshed(where, "SQL", by("SQL", on, "SELECT", "none", ROLE)),
+            *refreshed(where, None),
+        )
+    ],
+    [step for where in (GLOBAL, PARTITION, COLUMN, OF_PARTITION) for step in refreshed(where, "SQL")],
+    refreshed(TABLE, "SQL", by("SQL", DATABASE, "SELECT")),
+    refreshed(UPPER, "SQL", by("SQL", UPPER, "UPDATE")),
+    refreshed(None, "SQL"),
+)
+
+SCENARIOS = [PRIVILEGES, PLACES, ROLES, REFRESHED]

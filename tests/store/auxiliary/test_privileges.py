@@ -206,6 +206,19 @@ def test_refresh_replaces_what_one_authorizer_granted(granting: World) -> None:
     assert [each.hiveObject.columnName for each in privileges.list_privileges(None, None, columns)] == ["b"]
 
 
+@pytest.mark.parametrize("reference", [ON_DATABASE, ON_TABLE, HiveObjectRef(HiveObjectType.COLUMN, "d", "t")])
+def test_refresh_without_an_authorizer_replaces_what_all_granted(granting: World, reference: HiveObjectRef) -> None:
+    privileges = granting.stores.privileges
+    on = ON_COLUMN if reference.objectType == HiveObjectType.COLUMN else reference
+    both = [grant(on, "SELECT,DELETE"), grant(on, "SELECT", authorizer="Ranger")]
+    privileges.grant_privileges(both)
+    privileges.refresh_privileges(reference, None, [grant(on, "SELECT"), grant(on, "INSERT", authorizer="Ranger")])
+    found = {(each.grantInfo.privilege, each.authorizer) for each in privileges.list_privileges(None, None, on)}
+    assert found == {("SELECT", "SQL"), ("INSERT", "Ranger")}
+    privileges.refresh_privileges(reference, None, [])
+    assert privileges.list_privileges(None, None, on) == []
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_random_grants_equal_a_model(granting: World, seed: int) -> None:
     privileges, choose = granting.stores.privileges, random.Random(seed)

@@ -220,6 +220,33 @@ def test_names_are_made_up(catalog: StoreUnderTest) -> None:
     assert event.event_id > 0
 
 
+@pytest.mark.parametrize("is_created", [False, True])
+def test_made_up_names_of_all_kinds_of_one_column_differ(catalog: StoreUnderTest, is_created: bool) -> None:
+    """`CREATE TABLE t (v INT PRIMARY KEY NOT NULL DEFAULT 1 CHECK (v > 0))`: the names have no more than the column,
+    the kind and the time to tell them apart."""
+    wanted = ttypes.SQLAllTableConstraints(
+        primaryKeys=primary_key("v", name=None),
+        uniqueConstraints=[ttypes.SQLUniqueConstraint(**place("v"), key_seq=1, **FLAGS)],
+        notNullConstraints=[ttypes.SQLNotNullConstraint(**place("v"), **FLAGS)],
+        defaultConstraints=[ttypes.SQLDefaultConstraint(**place("v"), default_value="1", **FLAGS)],
+        checkConstraints=[ttypes.SQLCheckConstraint(**place("v"), check_expression="v > 0", **FLAGS)],
+    )
+    if is_created:
+        catalog.store.writes.tables.create_table(table(), constraints=wanted)
+    else:
+        catalog.create_table()
+        catalog.store.writes.constraints.add_constraints(wanted)
+    found = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t"))
+    names = [
+        *(key.pk_name for key in found.primaryKeys),
+        *(key.uk_name for key in found.uniqueConstraints),
+        *(one.nn_name for one in found.notNullConstraints),
+        *(one.dc_name for one in found.defaultConstraints),
+        *(one.dc_name for one in found.checkConstraints),
+    ]
+    assert len(set(names)) == 5
+
+
 def test_drop_constraint(catalog: StoreUnderTest) -> None:
     catalog.create_table(keys=[("dt", "string")])
     catalog.store.writes.constraints.add_constraints(everything())

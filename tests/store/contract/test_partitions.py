@@ -75,6 +75,30 @@ SELECTIONS: list[tuple[PartitionSelection, list[str]]] = [
 ]
 
 
+@pytest.mark.parametrize("order", [0, 1, None])
+def test_sort_columns_are_stored_as_hive_stores_them(catalog: StoreUnderTest, order: int | None) -> None:
+    """Of the lists of a descriptor Hive brings the names of this one into lower case."""
+    sent = [ttypes.Order(" Id\t", order), ttypes.Order("V", 1)]
+    stored = [ttypes.Order("id", order or 0), ttypes.Order("v", 1)]
+    of_table = table(keys=KEYS)
+    of_table.sd.sortCols, of_table.sd.bucketCols = copy.deepcopy(sent), ["Id"]
+    catalog.store.writes.tables.create_table(of_table)
+    assert (catalog.get("t").sd.sortCols, catalog.get("t").sd.bucketCols) == (stored, ["Id"])
+    for _ in range(2):  # the second time it is sent what is stored already
+        changed = catalog.get("t")
+        changed.sd.sortCols = copy.deepcopy(sent[1:])
+        catalog.alter("t", changed)
+        assert catalog.get("t").sd.sortCols == stored[1:]
+    added = new_partition("2024-01-01", "1")
+    added.sd.sortCols = copy.deepcopy(sent)
+    [answered] = catalog.store.writes.partitions.add_partitions(TableName(*T), [added])
+    found = get(catalog, "2024-01-01", "1")
+    assert answered.sd.sortCols == found.sd.sortCols == stored
+    found.sd.sortCols = copy.deepcopy(sent[1:])
+    catalog.store.writes.partitions.alter_partitions(TableName(*T), [found])
+    assert get(catalog, "2024-01-01", "1").sd.sortCols == stored[1:]
+
+
 @pytest.mark.parametrize(("selection", "expected"), SELECTIONS, ids=[str(index) for index in range(len(SELECTIONS))])
 def test_all_reads_of_a_selection_agree(
     parted: StoreUnderTest, selection: PartitionSelection, expected: list[str]

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hms_cache.metadata.names import normalize_identifier
 from hms_cache.metadata.object_names import DatabaseName
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, StoreUnderTest
@@ -21,6 +22,7 @@ KEY = st.text(
     st.characters(min_codepoint=33, max_codepoint=0x2FFF, exclude_categories=["Cs", "Zs"]), min_size=1, max_size=12
 )
 NAME = st.from_regex(r"\A[a-z_][a-z0-9_]{0,8}\Z")
+IDENTIFIER = TEXT.map(normalize_identifier)
 TYPE = st.sampled_from(["int", "string", "decimal(10,2)", "array<map<string,struct<a:int,b:string>>>", "varchar(5)"])
 COUNT = st.integers(min_value=0, max_value=2**31 - 1)
 MAP = st.dictionaries(KEY, TEXT, max_size=4)
@@ -62,7 +64,7 @@ def tables(draw: Any) -> ttypes.Table:
                 )
             ),
             bucketCols=draw(st.lists(TEXT, max_size=3)),
-            sortCols=[ttypes.Order(name, draw(st.integers(0, 1))) for name in draw(st.lists(TEXT, max_size=3))],
+            sortCols=[ttypes.Order(name, draw(st.integers(0, 1))) for name in draw(st.lists(IDENTIFIER, max_size=3))],
             parameters=draw(MAP),
             skewedInfo=ttypes.SkewedInfo(
                 skewedColNames=skewed,

@@ -1,5 +1,4 @@
 import java.util.List;
-import java.util.Map;
 import java.util.TreeMap;
 
 import org.apache.hadoop.conf.Configuration;
@@ -19,12 +18,16 @@ public class CallsOverHttp {
       configuration.set(argument.substring(0, equals), argument.substring(equals + 1));
     }
     HiveMetaStoreClient client = new HiveMetaStoreClient(configuration);
-    Database made = new Database("over_http", "c", null, new TreeMap<>(Map.of("k", "x".repeat(100_000))));
+    TreeMap<String, String> parameters = new TreeMap<>();
+    for (int number = 0; number < 30; number++) {
+      parameters.put("k" + number, "x".repeat(3_500));
+    }
+    Database made = new Database("over_http", "c", null, parameters);
     client.createDatabase(made);
     for (int round = 0; round < 3; round++) {
       Database found = client.getDatabase("over_http");
       System.out.println(found.getName() + " of " + found.getOwnerName() + " "
-          + found.getParameters().get("k").length());
+          + String.join("", found.getParameters().values()).length());
     }
     List<String> names = client.getAllDatabases();
     System.out.println(String.join(",", names));
