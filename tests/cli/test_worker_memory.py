@@ -61,7 +61,10 @@ def _outcomes(management: str) -> dict[tuple[str, str], float]:
 
 
 def _shared_files(pid: int) -> set[str]:
-    return set(re.findall(r" (\d+) +/memfd:\S+", Path(f"/proc/{pid}/maps").read_text()))
+    try:
+        return set(re.findall(r" (\d+) +/memfd:\S+", Path(f"/proc/{pid}/maps").read_text()))
+    except FileNotFoundError:  # a child that has just ended
+        return set()
 
 
 def _check(port: int) -> None:

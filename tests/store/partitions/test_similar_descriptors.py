@@ -111,7 +111,8 @@ def test_similar_ones_are_read_and_altered_apart(empty_database: Database, tmp_p
 
 
 def _stored(sent: StorageDescriptor) -> StorageDescriptor:
-    """A descriptor as it is answered."""
+    """A descriptor as it is answered. Names of sort columns are stored as those of columns are."""
     one = copy.copy(sent)
     one.location = None
+    one.sortCols = [Order(order.col.strip().lower(), order.order) for order in sent.sortCols]
     return one
