@@ -81,8 +81,6 @@ class Warming:
         self._lock = threading.Lock()
         self._generation: int | None = None
         self._has_new_rules = False
-        self._outage_s = 0.0
-        """When the last outage of the database was met (monotonic)."""
         self.prewarm: Prewarm | None = None
         """The warming up under way, or the last one. It begins anew when the cache was reset or other tables may be
         cached, and after an outage of the database: `_lock` guards that."""
@@ -144,7 +142,8 @@ class Warming:
             return "other tables may be cached", (None,)
         assert self.prewarm is not None
         # Not before the poller has found that the database is there: each try is a line in the log.
-        if self.prewarm.met_outage and self._poller.current_at_s > self._outage_s:
+        outage_at_s = self.prewarm.outage_at_s
+        if outage_at_s is not None and self._poller.current_at_s > outage_at_s:
             return "the database is back", tuple(lane.read for lane in self.prewarm.lanes)
         return "", ()
 
@@ -169,9 +168,7 @@ class Warming:
             return rest_s(time.monotonic() - started_s, processor_time_of_calls_s() - before_s)
         with self._lock:
             assert self.prewarm is not None
-            if self.prewarm.met_outage:
-                self._outage_s = time.monotonic()
-            elif self.prewarm.progress().finished:
+            if self.prewarm.outage_at_s is None and self.prewarm.progress().finished:
                 self._end_processes()
         return _RESET_PAUSE_S
 

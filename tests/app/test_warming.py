@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -77,7 +78,7 @@ def test_after_an_outage_the_processes_go_on(count: int, server: Server) -> None
     """It ended for good, and what was not loaded by then stayed cold until somebody asked for it."""
     processes = [Process(server, lambda asked: asked == 2) for _ in range(count)]
     with warming(server, *processes) as made:
-        wait_until(lambda: made.prewarm is not None and made.prewarm.met_outage, "the database is away")
+        wait_until(lambda: made.prewarm is not None and made.prewarm.outage_at_s is not None, "the database is away")
         assert not any(one.closed for one in processes)
         wait_until(lambda: server.poller.step() is not None and held(server.cache.shared) == {*TABLES}, "all is warm")
         wait_until(lambda: all(one.closed for one in processes), "then they end")
@@ -88,9 +89,33 @@ def test_while_the_database_is_away_it_is_not_tried_again_and_again(server: Serv
     process = Process(server, lambda asked: True)
     with warming(server, process) as made:
         first = made.prewarm
-        wait_until(lambda: first is not None and first.met_outage, "the database is away")
+        wait_until(lambda: first is not None and first.outage_at_s is not None, "the database is away")
         assert made._lane(0) is made._lane(0), "the poller has not found it"
         assert made.prewarm is first and process.asked == 1
+
+
+def test_another_lane_that_looks_at_once_does_not_begin_anew(server: Server) -> None:
+    """It took the database for seen again: the time of the outage was set after the first lane's end was shown."""
+    processes = [Process(server, lambda asked: True), Process(server, lambda asked: False)]
+    settings: Settings = load(command_line={"cache.warm": "full"}, environment={}).settings
+    made = Warming(settings, server.cache, server.objects.reads, server.poller, processes)
+    first, found = made.prewarm, []
+
+    class OtherLane(logging.Handler):
+        """Looks when the first lane tells that the database is away, which is the first moment that it may."""
+
+        def emit(self, record: logging.LogRecord) -> None:
+            made._lane(1)
+            found.append(made.prewarm is first)
+
+    logger, other = logging.getLogger("hms_cache.cache.warming.prewarm"), OtherLane()
+    logger.addHandler(other)
+    try:
+        for _ in range(20):
+            made._step(0)
+    finally:
+        logger.removeHandler(other)
+    assert found == [True]
 
 
 def test_a_reload_warms_what_may_be_cached_by_then(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import json
 import logging
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -86,8 +87,8 @@ class Prewarm:
         self._finished = False
         self.ended_early = ""
         """Why it ended before everything was loaded; empty: it did not."""
-        self.met_outage = False
-        """Whether that was because the database was away."""
+        self.outage_at_s: float | None = None
+        """When it met an outage of the database, which ended it (monotonic); None: it did not."""
         self.lanes = tuple(
             Lane(self, number, read, None if number else self._plan()) for number, read in enumerate(reads)
         )
@@ -134,8 +135,11 @@ class Prewarm:
             self._at_work -= 1
             if self._finished or (self._at_work and not outage):
                 return
-            self._finished, self.met_outage = True, bool(outage)
+            self._finished = True
             self.ended_early = self.ended_early or outage
+            if outage:
+                # In one step with the end: another lane may look at once whether the database has been seen since.
+                self.outage_at_s = time.monotonic()
         if outage:
             _log.warning("warming up ends early: %s", outage)
             return
