@@ -168,8 +168,12 @@ class Warming:
             return rest_s(time.monotonic() - started_s, processor_time_of_calls_s() - before_s)
         with self._lock:
             assert self.prewarm is not None
-            if self.prewarm.outage_at_s is None and self.prewarm.progress().finished:
-                self._end_processes()
+            if self.prewarm.outage_at_s is None:
+                if self.prewarm.progress().finished:
+                    self._end_processes()
+                elif lane in self.prewarm.lanes and number < len(self._reads):
+                    # A process that reads for several workers waits for those that may still ask.
+                    self._reads[number].leave()
         return _RESET_PAUSE_S
 
     def _end_processes(self) -> None:

@@ -121,9 +121,14 @@ class WarmingReads:
                 return self._process.read(wanted, self._memory)
             except WarmingProcessLost as error:
                 _log.warning("warming up goes on in the server itself: %s", error)
-                self._is_lost = True
-                self.close()
+                self.leave()
         return self._here(wanted)
+
+    def leave(self) -> None:
+        """Ends the process, which is not needed any more; what is read all the same is read here. For the thread that
+        reads."""
+        self._is_lost = True
+        self.close()
 
     def close(self) -> None:
         """Ends the process."""

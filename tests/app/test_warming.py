@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -21,6 +22,7 @@ from hms_cache.store.engine.errors import DatabaseUnavailable
 from tests.app.test_service import client, configured
 from tests.cache.world import CATALOG, Server, create_database, table
 from tests.consistency.observers import wait_until
+from tests.servers import PATIENCE_S
 
 TABLES = [f"t{number:03}" for number in range(120)]
 
@@ -52,11 +54,13 @@ class Process(WarmingReads):
         self._reads = SnapshotReads(server.objects.reads, 10**9)
         self._when_away = when_away
         self.asked = 0
+        self.was_away = False
         self.closed = 0
 
     def __call__(self, wanted: Sequence[Wanted]) -> SnapshotRead:
         self.asked += 1
         if self._when_away(self.asked):
+            self.was_away = True
             raise DatabaseUnavailable("it is away")
         return self._reads.read(wanted)
 
@@ -79,7 +83,7 @@ def test_after_an_outage_the_processes_go_on(count: int, server: Server) -> None
     processes = [Process(server, lambda asked: asked == 2) for _ in range(count)]
     with warming(server, *processes) as made:
         wait_until(lambda: made.prewarm is not None and made.prewarm.outage_at_s is not None, "the database is away")
-        assert not any(one.closed for one in processes)
+        assert not any(one.closed for one in processes if one.was_away)
         wait_until(lambda: server.poller.step() is not None and held(server.cache.shared) == {*TABLES}, "all is warm")
         wait_until(lambda: all(one.closed for one in processes), "then they end")
     assert made.prewarm is not None and not made.prewarm.ended_early
@@ -92,6 +96,23 @@ def test_while_the_database_is_away_it_is_not_tried_again_and_again(server: Serv
         wait_until(lambda: first is not None and first.outage_at_s is not None, "the database is away")
         assert made._lane(0) is made._lane(0), "the poller has not found it"
         assert made.prewarm is first and process.asked == 1
+
+
+def test_a_process_ends_when_there_is_nothing_left_for_it(server: Server) -> None:
+    """It reads for several workers, and waits for those that may still ask: half a minute for one that never would."""
+    other_has_ended = threading.Event()
+
+    class Ending(Process):
+        def close(self) -> None:
+            super().close()
+            other_has_ended.set()
+
+    waiting = Process(server, lambda asked: not other_has_ended.wait(PATIENCE_S))
+    other = Ending(server, lambda asked: False)
+    with warming(server, waiting, other):
+        wait_until(lambda: held(server.cache.shared) == {*TABLES}, "all is warm")
+        wait_until(lambda: bool(waiting.closed), "the other one ends")
+    assert not waiting.was_away
 
 
 def test_another_lane_that_looks_at_once_does_not_begin_anew(server: Server) -> None:
