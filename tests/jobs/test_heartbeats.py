@@ -93,7 +93,7 @@ class Metastore:
 
     def wait_for(self, heartbeats: int) -> bool:
         with self.beaten:
-            return self.beaten.wait_for(lambda: self.heartbeats >= heartbeats, 10)
+            return self.beaten.wait_for(lambda: self.heartbeats >= heartbeats, 30)
 
 
 def held(monkeypatch: pytest.MonkeyPatch, metastore: Metastore, **options: Any) -> Lease:
@@ -104,7 +104,7 @@ def held(monkeypatch: pytest.MonkeyPatch, metastore: Metastore, **options: Any) 
 
 @pytest.mark.parametrize("outage", OUTAGES, ids=lambda one: type(one).__name__)
 def test_a_lease_outlives_an_outage_that_is_shorter(monkeypatch: pytest.MonkeyPatch, outage: Exception) -> None:
-    metastore = Metastore("1200ms", lambda number: outage if number in (1, 2) else None)
+    metastore = Metastore("3s", lambda number: outage if number in (1, 2) else None)
     with held(monkeypatch, metastore).releasing() as one:
         assert metastore.wait_for(5)
         assert not one.lost.is_set()
@@ -120,10 +120,10 @@ def test_a_lease_is_lost_before_its_time_is_over(monkeypatch: pytest.MonkeyPatch
 
 def test_a_lease_is_lost_before_its_time_is_over_where_a_metastore_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or another job would have it while this one still works on the table."""
-    metastore = Metastore("1500ms", lambda _: None)
+    metastore = Metastore("5s", lambda _: None)
     metastore.heartbeat = metastore.silence
     with held(monkeypatch, metastore).releasing() as one:
-        assert one.lost.wait(1.5)
+        assert one.lost.wait(5)
 
 
 @pytest.mark.parametrize("gone", GONE, ids=lambda one: type(one).__name__)
