@@ -38,7 +38,7 @@ from hms_cache.app.security.authorization import (
 from hms_cache.app.security.authorization import reload as reload_policy
 from hms_cache.app.security.certificates import server_context
 from hms_cache.app.security.delegation import token_manager
-from hms_cache.app.security.expiry import CertificateEnd
+from hms_cache.app.security.expiry import CertificateEnd, RevocationListEnd
 from hms_cache.app.security.groups import directory_groups, groups_for_proxies
 from hms_cache.app.security.listeners import listener_tokens, new_listener_tokens
 from hms_cache.app.security.ports import Ports, open_ports, settings_of_ports
@@ -127,6 +127,7 @@ class Service:
         self._authorizer: Authorizer | None = None
         self._listener_tokens: ListenerTokens | None = None
         self._certificate_end: CertificateEnd | None = None
+        self._revocation_list_end: RevocationListEnd | None = None
         self._cache_off_reason = ""
         self.membership: Membership | None = None
         """This server as a member of a set that reads by lease; None under `cache.exactness = check`."""
@@ -188,6 +189,9 @@ class Service:
             gauge = self.metrics.server.certificate_end
             self._certificate_end = CertificateEnd(self._settings, gauge, database.clock)
             self._certificate_end.start(starting)
+            gauge = self.metrics.server.revocation_list_end
+            self._revocation_list_end = RevocationListEnd(self._settings, gauge, database.clock)
+            self._revocation_list_end.start(starting)
             self._started = starting.pop_all()
         return uri
 
@@ -238,6 +242,8 @@ class Service:
             )
             shown = self._settings.model_copy(update={"server": files})
             take.append(self._certificate_end.renewed(shown))
+        if self._revocation_list_end is not None:
+            take.append(self._revocation_list_end.renewed(configuration.settings))
         if self._policy is not None:
             reload_policy(self._policy)  # read and taken in one: the last that can fail
         for one in take:

@@ -127,6 +127,11 @@ class ServerMetrics(_Subsystem):
             "certificate_end_timestamp_seconds",
             "When the TLS certificate ends that new connections are shown; 0: no port has TLS.",
         )
+        self.revocation_list_end = self._gauge(
+            "revocation_list_end_timestamp_seconds",
+            "When the first of the lists of server.tls_client_crl_file ends: all clients with a certificate are refused"
+            " from then on. 0: there are none, or they have no end.",
+        )
         self.authentications = self._tally(
             "authentications_total",
             "SASL negotiations. outcome: ok, refused (wrong ticket, password or principal), refused_by_client,"

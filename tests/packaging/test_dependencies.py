@@ -19,6 +19,7 @@ WITH_EXTRAS = {
     "cli/demo/": "spark",
     "store/engine/postgresql_driver.py": "postgresql",
     "app/security/certificates.py": "tls",
+    "app/security/revocation.py": "tls",
     "app/security/http_port.py": "jwt",
     "authentication/bearer_tokens.py": "jwt",
     "authentication/digest_md5.py": "kerberos",

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from hms_cache.app.security.certificate_files import content_of, reason_of
+from hms_cache.app.security.revocation import load_revocation_lists
 from hms_cache.config.sections import ServerSettings
 from hms_cache.errors import StartupError
 
@@ -96,7 +98,7 @@ def _load_certificate(context: ssl.SSLContext, settings: ServerSettings) -> None
     file = settings.tls_certificate_file
     assert file is not None
     password = settings.tls_key_password.get_secret_value()
-    content = _content(file, "server.tls_certificate_file")
+    content = content_of(file, "server.tls_certificate_file")
     if content.startswith(_JAVA_MAGIC):
         raise StartupError(
             f"server.tls_certificate_file: {file} is a key store of Java's own format (JKS)",
@@ -112,7 +114,7 @@ def _load_certificate(context: ssl.SSLContext, settings: ServerSettings) -> None
     except (ssl.SSLError, OSError, ValueError) as error:
         key_file = settings.tls_key_file or file
         raise StartupError(
-            f"server.tls_certificate_file, tls_key_file: no use of {file} and {key_file}: {_reason(error)}",
+            f"server.tls_certificate_file, tls_key_file: no use of {file} and {key_file}: {reason_of(error)}",
             remedy="Both must be PEM, or one PKCS12 file; the key must be the certificate's and its password right.",
         ) from error
 
@@ -150,27 +152,15 @@ def _pem_of_pkcs12(file: Path, content: bytes, password: str) -> Iterator[tuple[
 def _load_client_authorities(context: ssl.SSLContext, settings: ServerSettings) -> None:
     file = settings.tls_client_ca_file
     assert file is not None
-    _content(file, "server.tls_client_ca_file")
+    content_of(file, "server.tls_client_ca_file")
     try:
         context.load_verify_locations(file)
     except (ssl.SSLError, OSError) as error:
         raise StartupError(
-            f"server.tls_client_ca_file: {file} holds no certificates in PEM: {_reason(error)}",
+            f"server.tls_client_ca_file: {file} holds no certificates in PEM: {reason_of(error)}",
             remedy="Export them: keytool -exportcert -rfc, or openssl x509 -outform pem.",
         ) from error
+    if settings.tls_client_crl_file is not None:
+        load_revocation_lists(context, settings.tls_client_crl_file)
     required = settings.tls_client_certificates == "required"
     context.verify_mode = ssl.CERT_REQUIRED if required else ssl.CERT_OPTIONAL
-
-
-def _content(file: Path, setting: str) -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise StartupError(
-            f"{setting}: {file} cannot be read: {error.strerror}",
-            remedy="The account of the server must be able to read it.",
-        ) from error
-
-
-def _reason(error: Exception) -> str:
-    return (error.reason if isinstance(error, ssl.SSLError) else None) or str(error) or type(error).__name__

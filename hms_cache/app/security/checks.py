@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hms_cache.app.security.authentication import directory_options, kerberos_options
 from hms_cache.app.security.authorization import authenticates, policy_file, policy_service, require_authentication
 from hms_cache.app.security.certificates import ENDS_SOON_S, server_context, shake_hands
+from hms_cache.app.security.expiry import DAY_S
 from hms_cache.app.security.groups import directory_groups
 from hms_cache.app.security.http_port import key_set
 from hms_cache.app.security.ports import settings_of_ports
+from hms_cache.app.security.revocation import end_of_revocation_lists_s
 from hms_cache.authentication.directory import Directory
 from hms_cache.authentication.key_set import KeySetError
 from hms_cache.authentication.mechanism import AuthenticationError
@@ -27,6 +29,8 @@ from hms_cache.config import Settings
 from hms_cache.errors import StartupError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hms_cache.app.checks import Findings
 
 T = TypeVar("T")
@@ -91,8 +95,10 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
         if one.server.tls_enabled and one.server.tls_client_certificates != "none":
             try:
                 server_context(one.server)
+                _check_revocation_lists(findings, where, one.server.tls_client_crl_file)
             except StartupError as error:
-                if "tls_client_ca_file" in error.problem:  # the certificate has a check of its own
+                # The certificate has a check of its own.
+                if "tls_client_ca_file" in error.problem or "tls_client_crl_file" in error.problem:
                     findings.error(f"{where}: {error.problem}", error.remedy)
         if asks and not authenticates(one):
             findings.warning(
@@ -104,6 +110,19 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
             findings.error(f"{where}: SASL does not go over HTTP", "Give it a port of its own: [[server.listeners]].")
         if one.server.transport_mode != "http" and section.jwt_jwks_url:
             findings.error(f"{where}: bearer tokens come with HTTP", "Give them a port: [[server.listeners]].")
+
+
+def _check_revocation_lists(findings: Findings, where: str, file: Path | None) -> None:
+    """Raises StartupError."""
+    ends_s = end_of_revocation_lists_s(file) if file is not None else None
+    if ends_s is None or ends_s - time.time() > DAY_S:
+        return
+    remedy = "Put the authority's new list in place of it and send the server SIGHUP."
+    if ends_s < time.time():
+        problem = f"{where}: a list of server.tls_client_crl_file has ended: clients with a certificate are refused"
+        findings.error(problem, remedy)
+    else:
+        findings.warning(f"{where}: a list of server.tls_client_crl_file ends within a day", remedy)
 
 
 def _check_certificate(findings: Findings, settings: Settings) -> None:

@@ -243,6 +243,10 @@ class ServerSettings(Section):
     good."""
     tls_client_ca_file: OptionalPath = setting(None, reloadable=True)
     """PEM file with the authorities that sign the certificates of clients."""
+    tls_client_crl_file: OptionalPath = setting(None, reloadable=True)
+    """PEM file with revocation lists (CRLs): of each authority between a client's certificate and its root, the root
+    included. Clients whose certificate is in one are refused, and so are all clients once a list has ended. Needs
+    hms-cache[tls]."""
     tls_minimum_version: Literal["1.2", "1.3"] = setting(
         "1.2",
         reason="Browsers and Java's own defaults gave 1.1 up years ago (RFC 8996).",
@@ -318,4 +322,8 @@ class ServerSettings(Section):
             raise ValueError("tls_enabled needs tls_certificate_file, the server's certificate")
         if any(one.tls_client_certificates != "none" for one in self.ports()) and self.tls_client_ca_file is None:
             raise ValueError("tls_client_certificates needs tls_client_ca_file, the authorities that sign them")
+        if self.tls_client_crl_file is not None and not any(
+            one.tls_client_certificates != "none" for one in self.ports()
+        ):
+            raise ValueError("tls_client_crl_file needs tls_client_certificates: no client shows one that is revoked")
         return self

@@ -302,7 +302,7 @@ class TlsLayer(Layer):
         except ssl.SSLError as error:
             # With the alert that tells the client why. The timer stays, for a client that does not take it.
             self._flush()
-            self._fail(_outcome_of(error), error.reason or type(error).__name__)
+            self._fail(_outcome_of(error), _reason_of(error))
             self._closing = True
             self._lower.close()
             return False
@@ -411,6 +411,12 @@ class TlsLayer(Layer):
     def _drop_backlog(self) -> None:
         self._backlog.clear()
         self._backlog_bytes = 0
+
+
+def _reason_of(error: ssl.SSLError) -> str:
+    """With what is wrong with a client's certificate: whether it is revoked, or the list of its authority has ended."""
+    reason = error.reason or type(error).__name__
+    return f"{reason}: {error.verify_message}" if isinstance(error, ssl.SSLCertVerificationError) else reason
 
 
 def _outcome_of(error: ssl.SSLError) -> str:
