@@ -14,6 +14,7 @@ from hms_cache.cache.dump import capture as capturing
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.partitions import segment as segments
 from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.segment_rows import SegmentRows
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification import invariants
@@ -253,6 +254,26 @@ def test_a_look_at_the_invariants_locks_for_some_partitions_at_a_time(monkeypatc
         with pytest.raises(InvariantViolation, match="which an event took out"):
             invariants.check(cache)
     assert most[MANY] < 1.5 * most[FEW], most
+
+
+def test_what_is_evicted_while_it_is_looked_at_contradicts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It changes nothing that was answered, so that the entry counts no change."""
+    monkeypatch.setattr(segments, "SEGMENT_PARTITIONS", 3)
+    cache = with_tables(1)
+    held = hold_segments(cache, 12, last_read=1.0)
+    names_of = SegmentRows.names
+
+    def names(rows: SegmentRows) -> list[str]:
+        """Without the lock; somebody else needs room meanwhile."""
+        with cache.view():
+            if all(one.complete for one in held.segments):
+                cache.budget_bytes = cache.weight - 1
+                cache._evict(keep=Entry(other(-1)))
+        return names_of(rows)
+
+    monkeypatch.setattr(SegmentRows, "names", names)
+    invariants.check(cache)
+    assert [one.complete for one in held.segments].count(False) == 1
 
 
 @pytest.mark.parametrize("subject", [Subject(other(5).in_database, other(5)), Subject(DatabaseName(CATALOG, "one"))])
