@@ -192,14 +192,9 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                 # The store says what is wrong with the selection.
                 return Bypass(Reason.UNSUPPORTED_FIELD)
 
-        def ask_store() -> Callable[[], T]:
-            answered = ask()
-            return lambda: answered
-
-        make = self._reading.answer(
-            kind, look, ask_store, facet=Facet.PARTITIONS, table=key, version=version, asks_for_all=asks_for_all
+        return self._reading.answer_made(
+            kind, look, ask, facet=Facet.PARTITIONS, table=key, version=version, asks_for_all=asks_for_all
         )
-        return make()
 
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
         return self._store.is_partition_marked_for_event(table, values, event_type)

@@ -124,12 +124,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
                 return Need(tuple(wanted for one in parts if isinstance(one, Need) for wanted in one.wanted))
             return lambda: judged(found(), invalid_among(selected, valid_write_ids))
 
-        def ask_store() -> Callable[[], T]:
-            answered = ask()
-            return lambda: answered
-
-        make = self._reading.answer(kind, look, ask_store, facet=Facet.PARTITION_STATISTICS, table=key, version=version)
-        return make()
+        return self._reading.answer_made(kind, look, ask, facet=Facet.PARTITION_STATISTICS, table=key, version=version)
 
 
 def _columns_held(entry: Entry, key: TableName, facet: Facet, asked: tuple[Any, ...]) -> ColumnsHeld | Need:
