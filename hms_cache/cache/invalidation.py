@@ -323,8 +323,9 @@ class FollowingEntries(BudgetedEntries):
 
     def _take_claims_back(self, event_id: int, change: TagChange) -> None:
         tables = {*change.raised, *change.unknown}
-        if change.void_all:
-            tables = {*self.indexes.maybe_transactional, *self._tables_being_loaded()}
+        if change.void_all or change.unknown:
+            # What the database tells of a transaction that is over may be a part: it forgets write ids table by table.
+            tables.update(self.indexes.maybe_transactional, self._tables_being_loaded())
         for table in tables:
             self._apply_rule(event_id, table, CLAIMS_TAKEN_BACK, None)
 

@@ -180,7 +180,8 @@ class StatisticsHeld(dict[Question, Any]):
             del held[column], weights[column]
         if not held:
             self._remove(question)
-        elif gone:
+            return True
+        if gone:
             self._charge(question, sum(weights.values()))
         return bool(gone)
 

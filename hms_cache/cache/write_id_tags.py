@@ -4,7 +4,8 @@ A commit event names a transaction, not its tables. They are known from the ALLO
 if its OPEN_TXN event was seen (then no allocation can have been missed) and none of the tables got another name since
 (then the name would raise the tag of whatever bears it now); otherwise TXN_TO_WRITE_ID tells, and no rows there means
 "unknown": then every tag is void, since the commit may be of any table (P5). TXN_TO_WRITE_ID is read later than the
-commit and knows tables under the names they have then, so what it names is not raised but loaded anew.
+commit and knows tables under the names they have then, so what it names is not raised but loaded anew. It may have
+forgotten a part by then (`store.transactions.housekeeping`): a tag that is not raised for that covers fewer lists.
 """
 
 from __future__ import annotations

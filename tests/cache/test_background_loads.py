@@ -15,7 +15,8 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming import background_loads
-from hms_cache.cache.warming.background_loads import ASKED_AGAIN_S
+from hms_cache.cache.warming.background_loads import ASKED_AGAIN_S, Way
+from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, PartitionQuery
@@ -84,6 +85,24 @@ def is_held(server: Server) -> bool:
     entry = server.cache.shared.entry(T)
     held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
     return isinstance(held, PartitionSet) and held.whole
+
+
+def test_of_many_that_changed_none_is_looked_at_by_itself(here: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That would be while memory is locked; more than may be queued are read as a whole anyway."""
+    here.cache.loader.load([Wanted(T, Facet.TABLE), Wanted(T, Facet.PARTITIONS)])
+    monkeypatch.setattr(background_loads, "MOST_QUEUED", 3)
+    looked_at = []
+
+    def watched(held: PartitionSet, values: tuple[str, ...]) -> bool:
+        looked_at.append(values)
+        return True
+
+    monkeypatch.setattr(background_loads, "_is_in_complete", watched)
+    some = tuple(("a", str(number)) for number in range(4))
+    assert here.cache.background.way_of(T, (Wanted(T, Facet.PARTITIONS, some[:3]),), ()) is Way.LOAD
+    assert len(looked_at) == 3
+    here.cache.background.way_of(T, (Wanted(T, Facet.PARTITIONS, some),), ())
+    assert len(looked_at) == 3
 
 
 @pytest.mark.parametrize("name", READS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from hms_cache.cache.warming.refill import RECENT_S
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
+from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -25,7 +28,7 @@ from hms_cache.store.schema import PARTITIONS
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from hms_cache.wire import UnencodableReply
 from tests.cache.conftest import MakeServer
-from tests.cache.world import CATALOG, Server, changed_table, create_database, partition, table
+from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
 from tests.manual_clock import ManualClock
 
 T = TableName(CATALOG, "d", "t0")
@@ -280,6 +283,42 @@ def test_a_defect_in_what_is_held_costs_a_read_of_the_database_and_no_more(serve
     assert here.reasons() == [Reason.BROKEN]
     entry.facets = sound
     assert read(here, 1) == [Reason.HIT]
+
+
+MADE: dict[str, Callable[[MetadataStore], object]] = {
+    "cached_tables._matching": lambda store: store.reads.tables.get_table_names(DatabaseName(CATALOG, "d")),
+    "cached_tables._matching_meta": lambda store: store.reads.tables.get_table_meta(CATALOG, "d", "*"),
+    "cached_databases.matching_names": lambda store: store.reads.databases.get_database_names(CATALOG),
+    "cached_functions._matching": lambda store: store.reads.functions.get_function_names(DatabaseName(CATALOG, "d")),
+    "cached_functions._of_each": lambda store: store.reads.functions.get_functions(CATALOG, "d"),
+    "cached_partitions._partition_answer": lambda store: store.reads.partitions.get_partitions(PartitionQuery(T)),
+    "cached_statistics.statistics_of_table_partitions": lambda store: (
+        store.reads.statistics.get_partition_column_statistics(StatisticsQuery(T, ["a"]), ["p=0"])
+    ),
+}
+"""What makes answers of what was chosen, after memory is not locked any more."""
+
+
+@pytest.mark.parametrize("what", MADE)
+def test_what_no_answer_can_be_made_of_is_read_from_the_database(
+    what: str, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = servers()
+    fill(here, 1, partitions=2)
+    for _ in range(2):
+        MADE[what](here.store)
+    assert here.reasons()[-1] is Reason.HIT
+
+    def fail(*_: object) -> Any:
+        raise RuntimeError("a defect of the cache")
+
+    module, _, name = what.partition(".")
+    with monkeypatch.context() as patch:
+        patch.setattr(importlib.import_module(f"hms_cache.cache.reads.{module}"), name, fail)
+        assert encoded(lambda: MADE[what](here.store)) == encoded(lambda: MADE[what](here.objects))
+    assert here.reasons() == [Reason.HIT, Reason.BROKEN]
+    assert encoded(lambda: MADE[what](here.store)) == encoded(lambda: MADE[what](here.objects))
+    assert here.reasons() == [Reason.MISS], "it was dropped"
 
 
 @pytest.mark.parametrize("part", ["freshness.ensure", "loader.load", "shared.touch", "shared.install"])

@@ -36,7 +36,8 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE, TABLE_PARAMS
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
-from tests.cache.test_equality import READS, Change, apply, changes, compare
+from tests.cache.evictions import evict_at_random
+from tests.cache.test_equality import READS, Change, apply, changes, compare, fill_all, inner_changes
 from tests.cache.world import CATALOG, IDENTITY, Server, changed_table, create_database, partition, table
 
 DAYS = tuple((f"2024-01-{day:02}",) for day in range(1, 29))
@@ -599,6 +600,67 @@ def test_restarts_at_any_moment_are_not_noticed(examples: int, sqlite_database: 
                 server.close()
 
     check()
+
+
+@pytest.mark.parametrize("examples", [4, pytest.param(100, marks=[pytest.mark.soak, pytest.mark.long])])
+def test_a_dump_that_is_taken_while_everything_goes_on_is_true(
+    examples: int, sqlite_database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between any two entries that are copied there may be changes, events, loads and evictions."""
+    url = sqlite_database.url.render_as_string(hide_password=False)
+    path = tmp_path / "dump"
+    monkeypatch.setattr(capturing, "AT_ONCE", 1)
+    copies = capturing._copies
+    restored = 0
+
+    @settings(max_examples=examples, deadline=None, phases=[Phase.generate])
+    @given(overlapping=st.lists(inner_changes | changes, min_size=30, max_size=30), seed=st.integers(0, 2**16))
+    def check(overlapping: list[Change], seed: int) -> None:
+        nonlocal restored
+        chance = random.Random(seed)
+        elsewhere, before = (Server(url, tmp_path / "warehouse") for _ in range(2))
+        after = None
+
+        def go_on() -> None:
+            match chance.randrange(8):
+                case 0 | 1:
+                    apply(elsewhere.objects, overlapping.pop()) if overlapping else None
+                case 2:
+                    before.poller.step()
+                case 3:
+                    _ignoring_faults(chance.choice(READS)[1], before)
+                case 4:
+                    evict_at_random(before.cache.shared, chance)
+
+        def copy_and_go_on(cache: Any, keys: Any) -> Any:
+            found = list(copies(cache, keys))
+            cache.view().release()
+            try:
+                go_on()
+            finally:
+                cache.view().acquire()
+            return found
+
+        try:
+            fill_all(elsewhere.objects)
+            compare(before)
+            with monkeypatch.context() as patching:
+                patching.setattr(capturing, "_copies", copy_and_go_on)
+                assert before.write_dump(path)
+            apply(elsewhere.objects, overlapping.pop()) if overlapping else None
+            after = next_server(before, path)
+            assert after.restore is not None
+            restored += after.restore.tables
+            if chance.random() < 0.5:
+                after.restore.step()
+            compare(after)
+        finally:
+            for server in (elsewhere, before, after):
+                if server is not None:
+                    server.close()
+
+    check()
+    assert restored > examples / 2
 
 
 def _change(server: Server, change: Change) -> None:

@@ -19,6 +19,7 @@ from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
+from hms_cache.cache.warming import name_rests
 from hms_cache.cache.warming.block_sharing import BlockSharing
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer
@@ -374,7 +375,7 @@ def compare(server: Server) -> None:
 def test_each_kind_of_read_comes_from_memory_where_nothing_changes(servers: MakeServer) -> None:
     """One that always asks the database is right, and slow for ever: no test of answers finds it."""
     server = servers()
-    _fill(server.store)
+    fill_all(server.store)
     compare(server)
     server.reasons()
     missed = []
@@ -448,13 +449,15 @@ def test_what_passes_through_or_is_evicted_at_random_is_answered_the_same(
         overlapping=st.lists(inner_changes, min_size=30, max_size=30),
         seed=st.integers(0, 2**16),
         at_once=st.sampled_from((0, 3)),
+        large=st.sampled_from((0, name_rests.LARGE_DATABASE)),
     )
-    def check(changes: list[Change], overlapping: list[Change], seed: int, at_once: int) -> None:
+    def check(changes: list[Change], overlapping: list[Change], seed: int, at_once: int, large: int) -> None:
         url = sqlite_database.url.render_as_string(hide_password=False)
         options = CacheOptions(load_at_once_partitions=at_once)
+        monkeypatch.setattr(name_rests, "LARGE_DATABASE", large)
         here, elsewhere = (Server(url, tmp_path / "warehouse", options) for _ in range(2))
         try:
-            _fill(elsewhere.objects)
+            fill_all(elsewhere.objects)
             _Disturbed(here, elsewhere, random.Random(seed), overlapping, files).run(changes)
         finally:
             for server in (here, elsewhere):
@@ -464,7 +467,8 @@ def test_what_passes_through_or_is_evicted_at_random_is_answered_the_same(
     assert files.made or not is_available()
 
 
-def _fill(store: MetadataStore) -> None:
+def fill_all(store: MetadataStore) -> None:
+    """Everything that changes and reads are about."""
     for database in DATABASES:
         apply(store, ("drop_database", database))
         apply(store, ("create_database", database))

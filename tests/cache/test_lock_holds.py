@@ -13,7 +13,9 @@ from hms_cache.admin.commands.subject import Subject
 from hms_cache.cache.dump import capture as capturing
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.partitions import segment as segments
+from hms_cache.cache.partitions import selection as selecting
 from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.segment_rows import SegmentRows
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification import invariants
@@ -22,9 +24,11 @@ from hms_cache.cache.warming import prewarm
 from hms_cache.cache.warming.prewarm import most_used
 from hms_cache.cache.warming.refill import BATCH_TABLES
 from hms_cache.cache.weights import weight_of
+from hms_cache.expressions import ParsedExpression
 from hms_cache.metadata.names import matching_names
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.event_log import LogPosition
+from hms_cache.store.contract.partitions import ByExpression, ByFilter, PartitionQuery, PartitionSelection
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Database,
     Function,
@@ -36,10 +40,12 @@ from tests.cache.blocks.partitions import KEYS, ordinary
 from tests.cache.conftest import MakeServer
 from tests.cache.test_event_cells import FENCE, new_cache
 from tests.cache.test_wide_events import hold_others, other
-from tests.cache.world import CATALOG, Server
+from tests.cache.world import CATALOG, Server, create_database, encoded, table
+from tests.cache.world import partition as ordinary_partition
 from tests.manual_clock import ManualClock
 from tests.work import CountedLock, instructions
 
+T = TableName(CATALOG, "d", "t")
 FEW, MANY = 100, 1_000
 
 
@@ -212,6 +218,55 @@ def test_names_of_databases_are_matched_without_the_lock(pattern: str | None, se
         assert most["some", 200] == most["some", 10], most
 
 
+FILTER = " or ".join(f"hr = {number}" for number in range(20))
+SELECTIONS: dict[str, PartitionSelection] = {
+    "filter": ByFilter(FILTER),
+    "text of an expression": ByExpression(FILTER.replace("hr = ", "hr=").encode(), plain_text=True),
+    "expression": ByExpression(b"no expression that is known"),
+    "filter of an unknown key": ByFilter("no_key = 1"),
+    "no filter": ByFilter("hr = = 1"),
+}
+
+
+@pytest.mark.parametrize("state", ["whole", "segments", "some missing", "cold"])
+@pytest.mark.parametrize("what", SELECTIONS)
+def test_filters_are_read_without_the_lock(
+    what: str, state: str, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of a megabyte takes a second to be read, and as long to be bound to the keys of its table."""
+    if state == "segments":
+        monkeypatch.setattr(segments, "SEGMENT_PARTITIONS", 3)
+    server = servers()
+    create_database(server.objects, "d")
+    made = table("d", "t", KEYS)
+    server.objects.writes.tables.create_table(made)
+    values = [("2024-01-01", str(number)) for number in range(12)]
+    server.objects.writes.partitions.add_partitions(T, [ordinary_partition(made, one) for one in values])
+    if state != "cold":
+        server.store.reads.partitions.get_partitions(PartitionQuery(T))
+    if state == "some missing":
+        with server.cache.shared.view():
+            server.cache.shared.tables[T].facets[Facet.PARTITIONS].mark_missing([values[3]])
+    under_the_lock = []
+
+    def watched(read: Callable[..., object]) -> Callable[..., object]:
+        def watch(*arguments: object) -> object:
+            under_the_lock.append(server.cache.shared.view().locked())
+            return read(*arguments)
+
+        return watch
+
+    for name in ("parse_filter", "parse_expression", "bind"):
+        monkeypatch.setattr(selecting, name, watched(getattr(selecting, name)))
+    monkeypatch.setattr(ParsedExpression, "bind", watched(ParsedExpression.bind))
+    query = PartitionQuery(T, SELECTIONS[what])
+    for _ in range(2 if state == "cold" else 1):
+        under_the_lock.clear()
+        answered = encoded(lambda: server.store.reads.partitions.get_partitions(query))
+        assert answered == encoded(lambda: server.objects.reads.partitions.get_partitions(query))
+    assert under_the_lock and not any(under_the_lock)
+
+
 def test_functions_of_a_database_are_matched_without_the_lock(servers: MakeServer) -> None:
     most = {}
     for count in (10, 200):
@@ -253,6 +308,26 @@ def test_a_look_at_the_invariants_locks_for_some_partitions_at_a_time(monkeypatc
         with pytest.raises(InvariantViolation, match="which an event took out"):
             invariants.check(cache)
     assert most[MANY] < 1.5 * most[FEW], most
+
+
+def test_what_is_evicted_while_it_is_looked_at_contradicts_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It changes nothing that was answered, so that the entry counts no change."""
+    monkeypatch.setattr(segments, "SEGMENT_PARTITIONS", 3)
+    cache = with_tables(1)
+    held = hold_segments(cache, 12, last_read=1.0)
+    names_of = SegmentRows.names
+
+    def names(rows: SegmentRows) -> list[str]:
+        """Without the lock; somebody else needs room meanwhile."""
+        with cache.view():
+            if all(one.complete for one in held.segments):
+                cache.budget_bytes = cache.weight - 1
+                cache._evict(keep=Entry(other(-1)))
+        return names_of(rows)
+
+    monkeypatch.setattr(SegmentRows, "names", names)
+    invariants.check(cache)
+    assert [one.complete for one in held.segments].count(False) == 1
 
 
 @pytest.mark.parametrize("subject", [Subject(other(5).in_database, other(5)), Subject(DatabaseName(CATALOG, "one"))])

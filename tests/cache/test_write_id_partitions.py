@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from hms_cache.cache.reads import cached_validity
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
@@ -24,6 +25,7 @@ from hms_cache.store.contract.partitions import (
 )
 from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.store.contract.statistics import StatisticsQuery
+from hms_cache.store.statistics.writes import normalized_partition_name
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from tests.cache.conftest import MakeServer
@@ -231,6 +233,25 @@ def test_covered_lists_are_answered_from_memory(mode: str, servers: MakeServer) 
             assert here.reasons() == [Reason.HIT], (who, what)
             has_id = what in READS and not what.endswith("_columns")
             assert seen.count == (0 if mode == "trust" and has_id else 1), (who, what)
+
+
+def test_names_of_partitions_are_read_while_nobody_waits_for_memory(
+    servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planner names all partitions that a query reads, with each question for their statistics."""
+    here = servers()
+    table_id = _make(here)
+    under_the_lock = []
+
+    def watched(name: str) -> str:
+        under_the_lock.append(here.cache.shared.view().locked())
+        return normalized_partition_name(name)
+
+    monkeypatch.setattr(cached_validity, "normalized_partition_name", watched)
+    for _ in range(2):
+        READS["columns_of_all"](here.store, _now(here), table_id)
+    assert here.reasons()[-1] is Reason.HIT
+    assert under_the_lock and not any(under_the_lock)
 
 
 def test_lists_of_writers_go_to_the_database(servers: MakeServer) -> None:

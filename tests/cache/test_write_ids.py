@@ -19,6 +19,8 @@ from hms_cache.notifications.events import EventHeader, TransactionWriteId
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, PartitionQuery
 from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.store.schema import TXN_TO_WRITE_ID
+from hms_cache.store.transactions import housekeeping
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     OpenTxnRequest,
@@ -346,6 +348,31 @@ def test_a_commit_that_nobody_can_resolve_voids_all_tags(servers: MakeServer) ->
     elsewhere.transactions.commit(txn_id)
     here.poller.step()
     assert [name.table for name in here.cache.shared.tables] == ["plain"]
+
+
+def test_a_commit_of_which_the_database_knows_a_part_is_of_any_table(
+    servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Write ids are forgotten table by table; and Hive 4 takes a claim back with a commit, and logs nothing else."""
+    elsewhere = servers()
+    for name in ("t", "u"):
+        make(elsewhere, name)
+    client = elsewhere.transactions
+    txn_id = client.open()
+    for name in ("t", "u"):
+        client.allocate([txn_id], name)
+    here = servers(CacheOptions(peers="hive4"))
+    for name in ("t", "u"):
+        assert read(here, None, name=name)[0].parameters["version"] == "old"
+        assert read(here, None, name=name)[1] is Reason.HIT
+    client.change(text("UPDATE TABLE_PARAMS SET PARAM_VALUE = 'new' WHERE PARAM_KEY = 'version'"))
+    client.commit(txn_id)
+    client.age(2000)
+    monkeypatch.setattr(housekeeping, "_BATCH_SIZE", 1)
+    client.store._write(housekeeping.clean, client.store.context)
+    assert client.rows(TXN_TO_WRITE_ID, "T2W_TABLE", "T2W_TXNID") == [("u", txn_id)]
+    for name in ("t", "u"):
+        assert read(here, None, name=name)[0].parameters["version"] == "new", name
 
 
 def test_a_database_that_cannot_be_asked_leaves_a_commit_unknown(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from sqlalchemy import delete, insert, update
 
@@ -23,8 +25,9 @@ from hms_cache.store.transactions import housekeeping
 from hms_cache.store.transactions.mutexes import Mutex
 from hms_cache.store.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, LockState
+from hms_cache.txn import ValidTxnList
 from tests.manual_clock import ManualClock
-from tests.txn.client import TxnClient
+from tests.txn.client import TxnClient, write_component
 
 
 def test_rows_of_finished_transactions_go_but_the_highest(client: TxnClient) -> None:
@@ -104,6 +107,117 @@ def test_what_a_long_transaction_kept_goes_by_a_limited_number_of_rows(
     assert max(one.write_ids for one in steps) == max(one.write_sets for one in steps) == 10
     client.store.clean()
     assert client.count(TXN_TO_WRITE_ID) == client.count(WRITE_SET) == 0
+
+
+def test_what_was_committed_is_not_hidden_by_what_was_aborted_below_it(client: TxnClient) -> None:
+    """Its write id is the higher one of the table, its transaction the older one: only the aborted one is kept."""
+    committed, aborted = client.open_many(2)
+    for txn_id in (aborted, committed):
+        client.allocate([txn_id])
+        client.lock(write_component(DataOperationType.INSERT), txn_id=txn_id)
+    client.abort(aborted)
+    client.commit(committed)
+    before = client.valid("d.t")
+    assert (before[0].is_valid(1), before[0].is_valid(2)) == (False, True)
+    client.age(2000)
+    for _ in range(2):
+        client.store.clean()
+    assert client.rows(TXNS, "TXN_ID", "TXN_STATE")[0] == (aborted, "a"), "its files have not been removed"
+    assert client.valid("d.t") == before
+    client.change(delete(TXN_COMPONENTS))
+    client.commit(client.open())
+    client.age(2000)
+    for _ in range(2):
+        client.store.clean()
+    assert client.count(TXN_TO_WRITE_ID) == 0
+    assert client.valid("d.t")[0].is_valid(2)
+
+
+class Writers:
+    """Transactions that wrote to some tables, in any order, and readers that began meanwhile."""
+
+    def __init__(self, client: TxnClient, chance: random.Random, number: int) -> None:
+        self._client = client
+        self._chance = chance
+        self._tables = [f"t{number}_{one}" for one in range(3)]
+        self._owners: dict[str, list[int]] = {table: [] for table in self._tables}
+        """Of the write ids 1, 2, … of each table."""
+        self._committed: set[int] = set()
+        self._readers: dict[int, tuple[ValidTxnList, frozenset[int]]] = {}
+        """What each may see: as a snapshot of transactions, and as the ids of those that had been committed."""
+        self._has_aborted_files = True
+        self._left = client.open_many(8)
+        for txn_id in chance.sample(self._left, len(self._left)):
+            for table in chance.sample(self._tables, chance.randint(1, 3)):
+                client.allocate([txn_id], table)
+                client.lock(write_component(DataOperationType.INSERT, table), txn_id=txn_id)
+                self._owners[table].append(txn_id)
+        # The older ones first, more or less.
+        self._left.sort(key=lambda txn_id: txn_id + chance.uniform(0, 4), reverse=True)
+
+    def end_one(self) -> None:
+        """A writer or a reader, if any is left."""
+        client, chance = self._client, self._chance
+        if self._readers and chance.random() < 0.5:
+            reader = chance.choice(sorted(self._readers))
+            del self._readers[reader]
+            client.commit(reader)
+        elif self._left:
+            txn_id = self._left.pop()
+            if chance.random() < 0.1:
+                client.abort(txn_id)
+            else:
+                client.commit(txn_id)
+                self._committed.add(txn_id)
+            if chance.random() < 0.2:
+                reader = client.open()
+                self._readers[reader] = client.snapshot(reader), frozenset(self._committed)
+
+    def end(self) -> None:
+        """All of them; and the files of the aborted ones are removed."""
+        while self._left or self._readers:
+            self.end_one()
+        self._client.change(delete(TXN_COMPONENTS))
+        self._has_aborted_files = False
+
+    def check(self) -> None:
+        """Each reader sees what it saw, and who begins now all that is committed."""
+        for snapshot, seen in [*self._readers.values(), (self._client.snapshot(), frozenset(self._committed))]:
+            found = self._client.valid(*(f"d.{table}" for table in self._tables), snapshot=snapshot)
+            for table, valid in zip(self._tables, found, strict=True):
+                for write_id, owner in enumerate(self._owners[table], start=1):
+                    if owner in seen or self._has_aborted_files:
+                        assert valid.is_valid(write_id) is (owner in seen), (table, write_id, owner, valid)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_step_of_housekeeping_changes_what_readers_may_see(
+    seed: int, client: TxnClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the order in which transactions took their write ids, and however few rows a step deletes."""
+    chance = random.Random(seed)
+    monkeypatch.setattr(housekeeping, "_TABLES_AT_ONCE", 2)
+    early = 0
+    for number in range(4):
+        writers = Writers(client, chance, number)
+        monkeypatch.setattr(housekeeping, "_BATCH_SIZE", chance.randint(1, 5))
+
+        def step(writers: Writers = writers) -> int:
+            writers.check()
+            client.age(2000)
+            cleaned = client.store._write(housekeeping.clean, client.store.context)
+            assert cleaned.write_ids <= housekeeping._BATCH_SIZE
+            writers.check()
+            return cleaned.write_ids
+
+        for _ in range(15):
+            writers.end_one()
+            early += step()
+        writers.end()
+        while client.count(TXN_TO_WRITE_ID):
+            client.commit(client.open())
+            step()
+    assert early > 2
 
 
 def test_completed_writes_are_thinned_out(client: TxnClient) -> None:

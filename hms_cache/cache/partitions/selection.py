@@ -16,6 +16,7 @@ from hms_cache.expressions import (
     Bound,
     FilterError,
     KeyColumns,
+    PartitionKey,
     bind,
     evaluate,
     evaluate_expression,
@@ -23,8 +24,9 @@ from hms_cache.expressions import (
     parse_filter,
 )
 from hms_cache.expressions.filter_parser import DEFAULT_LIMITS, FilterLimits
-from hms_cache.expressions.hive_tree import parse_expression
+from hms_cache.expressions.hive_tree import ParsedExpression, parse_expression
 from hms_cache.expressions.key_columns import KeyColumn
+from hms_cache.expressions.tree import Predicate
 from hms_cache.metadata.name_ranges import NameRange, beginning_with, only
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, escape_path_name
 from hms_cache.store.contract.partitions import (
@@ -63,37 +65,108 @@ class Selected:
     has_unknown: bool = False
 
 
+_NOT_A_SELECTION = (FilterError, MetaException, UnicodeError)
+"""What does not fit raises one of these."""
+
+
+class Asked:
+    """A selection as one call asks for it. A filter or an expression is read once, and bound once to the keys of its
+    table: one of a megabyte takes a second or two, for which memory must not be locked. Not for two threads.
+    """
+
+    def __init__(self, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS) -> None:
+        self.selection = selection
+        self.limits = limits
+        self._read: Predicate | ParsedExpression | Exception | None = None
+        self._bound: tuple[tuple[PartitionKey, ...], Bound | Exception] | None = None
+
+    @property
+    def is_decided_by_keys(self) -> bool:
+        """Whether there is something to be bound to them."""
+        return isinstance(self.selection, ByExpression) or _has_filter(self.selection)
+
+    def read(self) -> Predicate | ParsedExpression | Exception:
+        """The tree, or what is wrong with its text or its bytes."""
+        if self._read is None:
+            try:
+                match self.selection:
+                    case ByFilter(text):
+                        self._read = parse_filter(text, self.limits)
+                    case ByExpression(expression, _, plain_text):
+                        self._read = parse_expression(expression, plain_text, self.limits)
+                    case other:
+                        raise TypeError(f"{type(other).__name__} has nothing to be read")
+            except Exception as error:
+                self._read = error
+        return self._read
+
+    @property
+    def is_text(self) -> bool:
+        """Whether an expression is the text of a filter."""
+        read = self.read()
+        return isinstance(read, ParsedExpression) and read.is_filter_text
+
+    def bound_to(self, keys: tuple[PartitionKey, ...]) -> Bound:
+        """The filter, or the expression. Raises what is wrong with it: FilterError, MetaException, UnicodeError."""
+        if self._bound is None or self._bound[0] != keys:
+            self._bound = keys, self._bind(keys)
+        bound = self._bound[1]
+        if isinstance(bound, Exception):
+            raise bound
+        return bound
+
+    def _bind(self, keys: tuple[PartitionKey, ...]) -> Bound | Exception:
+        read, selection = self.read(), self.selection
+        if isinstance(read, Exception):
+            return read
+        try:
+            if isinstance(read, ParsedExpression):
+                name = selection.default_partition_name if isinstance(selection, ByExpression) else None
+                return read.bind(keys, name or DEFAULT_PARTITION_VALUE)
+            return bind(read, keys)
+        except Exception as error:
+            return error
+
+
+def _has_filter(selection: PartitionSelection) -> bool:
+    """Whether it is by a filter that is not empty, which all partitions meet."""
+    return isinstance(selection, ByFilter) and bool(selection.text.strip())
+
+
+def _asked(selection: PartitionSelection | Asked, limits: FilterLimits) -> Asked:
+    return selection if isinstance(selection, Asked) else Asked(selection, limits)
+
+
 def select_partitions(
-    held: PartitionSet, selection: PartitionSelection, max_parts: int, limits: FilterLimits = DEFAULT_LIMITS
+    held: PartitionSet, selection: PartitionSelection | Asked, max_parts: int, limits: FilterLimits = DEFAULT_LIMITS
 ) -> Selected:
-    """Selected first, then `max_parts` (negative: no limit; 0: judged, then none). Raises SelectionError."""
-    if max_parts == 0 and isinstance(selection, AllPartitions | ByNames):
+    """Selected first, then `max_parts` (negative: no limit; 0: judged, then none). `limits`: those of what is not
+    `Asked` yet, here and below. Raises SelectionError."""
+    asked = _asked(selection, limits)
+    if max_parts == 0 and isinstance(asked.selection, AllPartitions | ByNames):
         return Selected(held.all().first(0))
-    selected = _select(held, selection, limits)
+    selected = _select(held, asked)
     if max_parts >= 0:
         return Selected(selected.partitions.first(max_parts), selected.has_unknown)
     return selected
 
 
 def ranges_of(
-    held: PartitionSet, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS
+    held: PartitionSet, selection: PartitionSelection | Asked, limits: FilterLimits = DEFAULT_LIMITS
 ) -> tuple[NameRange, ...] | None:
     """Ranges that have the names of all partitions of the selection, as the store finds them; None: any name may be.
 
     Not for names: these are a range each. Raises SelectionError.
     """
+    asked = _asked(selection, limits)
     try:
-        match selection:
+        match asked.selection:
             case ByValues(values):
                 return (only(held.name_of(values)),)
             case ByPartialValues(values):
                 return _ranges_of_values(held, values)
-            case ByFilter(text) if text.strip():
-                return _ranges_of_bound(bind(parse_filter(text, limits), held.keys))
-            case ByExpression():
-                return _ranges_of_bound(_bound_expression(held, selection, limits))
-        return None
-    except (FilterError, MetaException, UnicodeError) as error:
+        return _ranges_of_bound(asked.bound_to(held.keys)) if asked.is_decided_by_keys else None
+    except _NOT_A_SELECTION as error:
         raise SelectionError(str(error)) from error
 
 
@@ -117,31 +190,35 @@ def _ranges_of_bound(bound: Bound) -> tuple[NameRange, ...] | None:
     )
 
 
-def narrowed(held: PartitionSet, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS) -> PartitionSet:
+def narrowed(
+    held: PartitionSet, selection: PartitionSelection | Asked, limits: FilterLimits = DEFAULT_LIMITS
+) -> PartitionSet:
     """The segments that the selection may touch, as a set that answers it. Raises SelectionError."""
     if not held.is_segmented:
         return held
-    if isinstance(selection, ByNames):
-        return held.narrowed_to_names(selection.names)
-    return held.narrowed(ranges_of(held, selection, limits))
+    asked = _asked(selection, limits)
+    if isinstance(asked.selection, ByNames):
+        return held.narrowed_to_names(asked.selection.names)
+    return held.narrowed(ranges_of(held, asked))
 
 
 def gaps_of(
-    held: PartitionSet, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS
+    held: PartitionSet, selection: PartitionSelection | Asked, limits: FilterLimits = DEFAULT_LIMITS
 ) -> tuple[NameRange, ...]:
     """Ranges of the selection of which not all partitions are held, `MOST_GAPS` at most; none where any name may be of
     it. Raises SelectionError."""
-    asked: Iterable[NameRange] | None
-    if isinstance(selection, ByNames):
-        asked = map(only, selection.names)  # of many names the first few gaps are enough
+    asked = _asked(selection, limits)
+    ranges: Iterable[NameRange] | None
+    if isinstance(asked.selection, ByNames):
+        ranges = map(only, asked.selection.names)  # of many names the first few gaps are enough
     else:
-        asked = ranges_of(held, selection, limits)
-    gaps = (covered for covered in asked or () if held.gap_in(covered) is not None)
+        ranges = ranges_of(held, asked)
+    gaps = (covered for covered in ranges or () if held.gap_in(covered) is not None)
     return tuple(islice(gaps, MOST_GAPS))
 
 
 def missing_of(
-    held: PartitionSet, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS
+    held: PartitionSet, selection: PartitionSelection | Asked, limits: FilterLimits = DEFAULT_LIMITS
 ) -> list[Values]:
     """The missing partitions that the selection may be about, by name: without them it is decided exactly.
 
@@ -153,16 +230,16 @@ def missing_of(
         return sorted(held.missing)
     judged_values = [values for values in held.missing if not _EMPTY.intersection(values)]
     stand_ins = [Partition(values=list(values), sd=StorageDescriptor()) for values in judged_values]
-    judged = _select(PartitionSet(held.keys, stand_ins, complete=True), selection, limits)
+    judged = _select(PartitionSet(held.keys, stand_ins, complete=True), _asked(selection, limits))
     if judged.has_unknown:
         return sorted(held.missing)
     selected = {tuple(values) for values in judged.partitions.values()}
     return sorted(values for values in held.missing if _EMPTY.intersection(values) or values in selected)
 
 
-def _select(held: PartitionSet, selection: PartitionSelection, limits: FilterLimits) -> Selected:
+def _select(held: PartitionSet, asked: Asked) -> Selected:
     try:
-        match selection:
+        match asked.selection:
             case AllPartitions():
                 return Selected(held.all())
             case ByNames(names):
@@ -171,11 +248,11 @@ def _select(held: PartitionSet, selection: PartitionSelection, limits: FilterLim
                 return Selected(held.select_names([held.name_of(values)]))
             case ByPartialValues(values):
                 return Selected(_by_partial_values(held, values))
-            case ByFilter(text):
-                return Selected(_by_filter(held, text, limits))
+            case ByFilter():
+                return Selected(_by_filter(held, asked) if asked.is_decided_by_keys else held.all())
             case ByExpression():
-                return _by_expression(held, selection, limits)
-    except (FilterError, MetaException, UnicodeError) as error:
+                return _by_expression(held, asked)
+    except _NOT_A_SELECTION as error:
         raise SelectionError(str(error)) from error
 
 
@@ -204,26 +281,19 @@ def _equal_text(column: KeyColumn, value: str) -> Mask:
     return np.isin(column.codes, found)
 
 
-def _by_filter(held: PartitionSet, text: str, limits: FilterLimits) -> SelectedPartitions:
-    if not text.strip():
-        return held.all()
-    bound = bind(parse_filter(text, limits), held.keys)
-    return _masked(held, lambda columns: evaluate(bound, columns, limits))
+def _by_filter(held: PartitionSet, asked: Asked) -> SelectedPartitions:
+    bound = asked.bound_to(held.keys)
+    return _masked(held, lambda columns: evaluate(bound, columns, asked.limits))
 
 
-def _bound_expression(held: PartitionSet, selection: ByExpression, limits: FilterLimits) -> Bound:
-    parsed = parse_expression(selection.expression, selection.plain_text, limits)
-    return parsed.bind(held.keys, selection.default_partition_name or DEFAULT_PARTITION_VALUE)
-
-
-def _by_expression(held: PartitionSet, selection: ByExpression, limits: FilterLimits) -> Selected:
-    bound = _bound_expression(held, selection, limits)
-    if parse_expression(selection.expression, selection.plain_text, limits).is_filter_text:
-        return Selected(_masked(held, lambda columns: evaluate(bound, columns, limits)))
+def _by_expression(held: PartitionSet, asked: Asked) -> Selected:
+    if asked.is_text:
+        return Selected(_by_filter(held, asked))
+    bound = asked.bound_to(held.keys)
     has_unknown = False
     chosen = []
     for segment in held.segments:
-        rows, is_unknown = _expression_rows(segment, bound, limits)
+        rows, is_unknown = _expression_rows(segment, bound, asked.limits)
         chosen.append(rows)
         has_unknown = has_unknown or is_unknown
     return Selected(SelectedPartitions.of(chosen), has_unknown)

@@ -48,12 +48,13 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
             names = database_names(cache, key)
             return names if isinstance(names, Need) else partial(matching_names, names, pattern)
 
-        def ask() -> Callable[[], list[str]]:
-            names = self._store.get_database_names(catalog, pattern)
-            return lambda: names
-
-        make = self._reading.answer("database_names", look, ask, facet=Facet.DATABASE_NAMES, subject=key)
-        return make()
+        return self._reading.answer_made(
+            "database_names",
+            look,
+            lambda: self._store.get_database_names(catalog, pattern),
+            facet=Facet.DATABASE_NAMES,
+            subject=key,
+        )
 
     def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
         key = normalize_identifier(catalog)

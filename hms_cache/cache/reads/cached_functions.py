@@ -43,12 +43,13 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
             held: list[Function] | Need = of_database(cache, database, Facet.FUNCTIONS)
             return held if isinstance(held, Need) else partial(_matching, held, pattern)
 
-        def ask() -> Callable[[], list[str]]:
-            names = self._store.get_function_names(database, pattern)
-            return lambda: names
-
-        make = self._reading.answer("function_names", look, ask, facet=Facet.FUNCTIONS, subject=database)
-        return make()
+        return self._reading.answer_made(
+            "function_names",
+            look,
+            lambda: self._store.get_function_names(database, pattern),
+            facet=Facet.FUNCTIONS,
+            subject=database,
+        )
 
     def get_functions(self, catalog: str, database: str | None = None, pattern: str | None = None) -> list[Function]:
         key = normalize_identifier(catalog)
@@ -60,12 +61,9 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
             found = of_each_database(cache, key, sorted(names), Facet.FUNCTIONS)
             return partial(_of_each, found, pattern) if isinstance(found, list) else found
 
-        def ask() -> Callable[[], list[Function]]:
-            functions = self._store.get_functions(catalog, database, pattern)
-            return lambda: functions
-
-        make = self._reading.answer("functions", look, ask, facet=Facet.FUNCTIONS)
-        return make()
+        return self._reading.answer_made(
+            "functions", look, lambda: self._store.get_functions(catalog, database, pattern), facet=Facet.FUNCTIONS
+        )
 
 
 def _matching(functions: Sequence[Function], pattern: str | None) -> list[str]:

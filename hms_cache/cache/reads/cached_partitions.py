@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -10,6 +11,7 @@ from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.partitions.selection import (
+    Asked,
     Selected,
     SelectionError,
     gaps_of,
@@ -34,12 +36,13 @@ from hms_cache.store.contract.partitions import (
     PartitionProjection,
     PartitionQuery,
     PartitionReads,
-    PartitionSelection,
 )
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.partition_store import judge_partition
 from hms_cache.store.partitions.projections import project_partitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition, PartitionValuesRow
+
+_log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -47,8 +50,22 @@ T = TypeVar("T")
 class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
     """`PartitionReads` from memory where that is right, else from the store."""
 
-    def _select(self, held: PartitionSet, selection: PartitionSelection, max_parts: int) -> Selected:
-        return select_partitions(held, selection, max_parts, self._reading.filter_limits)
+    def _asked(self, query: PartitionQuery) -> Asked:
+        """The selection, bound to the keys that the table is held with: here, as memory is not locked."""
+        asked = Asked(query.selection, self._reading.filter_limits)
+        if not asked.is_decided_by_keys or not self._reading.modes.enabled:
+            return asked
+        asked.read()
+        try:
+            with self._reading.cache.view():
+                entry = self._reading.cache.tables.get(query.table)
+                keys = _keys_of(entry) if entry is not None and Facet.TABLE in entry.facets else None
+            if keys is not None:
+                asked.bound_to(keys)
+        except Exception as error:
+            # Whatever is wrong with the selection or with memory: the look finds it, too, and it is known what follows.
+            _log.debug("a selection is not bound before memory is locked: %s", error)
+        return asked
 
     def get_partition(
         self, table: TableName, values: KeyValues, *, grantee: Grantee | None = None, version: ReadVersion = ANY_VERSION
@@ -101,12 +118,12 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         def ask() -> PartitionAnswer:
             return self._store.get_partitions(query, grantee=grantee, projection=projection)
 
-        def answer(entry: Entry, held: PartitionSet) -> Callable[[], PartitionAnswer] | Bypass:
+        def answer(entry: Entry, held: PartitionSet, asked: Asked) -> Callable[[], PartitionAnswer] | Bypass:
             refused = _needs_store(entry, grantee, valid_write_ids)
             if refused is not None:
                 return refused
             reader = judging_list(entry, valid_write_ids)
-            return partial(_partition_answer, self._select(held, query.selection, query.max_parts), projection, reader)
+            return partial(_partition_answer, select_partitions(held, asked, query.max_parts), projection, reader)
 
         asks_for_all = isinstance(query.selection, AllPartitions) and query.max_parts < 0
         return self._from_set("partitions", query, answer, ask, asks_for_all=asks_for_all)
@@ -115,12 +132,12 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         def ask() -> list[str]:
             return self._store.get_partition_names(query, order=order)
 
-        def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[str]] | Bypass:
+        def answer(entry: Entry, held: PartitionSet, asked: Asked) -> Callable[[], list[str]] | Bypass:
             try:
                 ordered_by = parse_order(order, len(held.keys))
             except MetaException:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            selected = self._select(held, query.selection, -1 if ordered_by else query.max_parts)
+            selected = select_partitions(held, asked, -1 if ordered_by else query.max_parts)
             if selected.has_unknown:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
             if not ordered_by:
@@ -136,7 +153,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         return self._from_set(
             "partition_count",
             query,
-            lambda entry, held: partial(len, self._select(held, query.selection, -1).partitions),
+            lambda entry, held, asked: partial(len, select_partitions(held, asked, -1).partitions),
             ask,
         )
 
@@ -146,11 +163,11 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         def ask() -> list[PartitionValuesRow]:
             return self._store.get_partition_values(query, keys, distinct=distinct, ascending=ascending)
 
-        def answer(entry: Entry, held: PartitionSet) -> Callable[[], list[PartitionValuesRow]] | Bypass:
+        def answer(entry: Entry, held: PartitionSet, asked: Asked) -> Callable[[], list[PartitionValuesRow]] | Bypass:
             positions = _key_positions(held.keys, keys)
             if positions is None:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
-            selected = self._select(held, query.selection, -1)
+            selected = select_partitions(held, asked, -1)
             return partial(_value_rows, selected, held.keys, positions, distinct, ascending, query.max_parts)
 
         return self._from_set("partition_values", query, answer, ask)
@@ -159,7 +176,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         self,
         kind: str,
         query: PartitionQuery,
-        answer: Callable[[Entry, PartitionSet], Callable[[], T] | Bypass],
+        answer: Callable[[Entry, PartitionSet, Asked], Callable[[], T] | Bypass],
         ask: Callable[[], T],
         *,
         asks_for_all: bool = False,
@@ -169,7 +186,8 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
 
         `answer` runs under the cache's lock and selects; what it returns makes the answer of the selection afterwards.
         """
-        key, selection, version = query.table, query.selection, query.version
+        key, version = query.table, query.version
+        asked = self._asked(query)
 
         def look(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
             entry = self._reading.table_entry(cache, key, version)
@@ -178,28 +196,24 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             if not frozen_table(entry).partitionKeys or self._reading.limits_partitions:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
             held = entry.facets.get(Facet.PARTITIONS)
-            limits = self._reading.filter_limits
             try:
                 if held is None:
                     held = PartitionSet.bare(_keys_of(entry))
-                touched = narrowed(held, selection, limits)
+                touched = narrowed(held, asked)
                 if not touched.complete or touched.is_mostly_missing:
-                    return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(held, selection, limits))
+                    return Need((Wanted(key, Facet.PARTITIONS),), gaps_of(held, asked))
                 touched.touch(entry.last_read)
-                missing = missing_of(touched, selection, limits)
-                return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),)) if missing else answer(entry, touched)
+                missing = missing_of(touched, asked)
+                if missing:
+                    return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),))
+                return answer(entry, touched, asked)
             except SelectionError:
                 # The store says what is wrong with the selection.
                 return Bypass(Reason.UNSUPPORTED_FIELD)
 
-        def ask_store() -> Callable[[], T]:
-            answered = ask()
-            return lambda: answered
-
-        make = self._reading.answer(
-            kind, look, ask_store, facet=Facet.PARTITIONS, table=key, version=version, asks_for_all=asks_for_all
+        return self._reading.answer_made(
+            kind, look, ask, facet=Facet.PARTITIONS, table=key, version=version, asks_for_all=asks_for_all
         )
-        return make()
 
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
         return self._store.is_partition_marked_for_event(table, values, event_type)

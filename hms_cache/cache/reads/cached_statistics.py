@@ -14,6 +14,7 @@ from hms_cache.cache.reads.cached_validity import (
     judged_aggregate,
     judged_partition_statistics,
     judged_table_statistics,
+    named_partitions,
     partitions_asked_about,
 )
 from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
@@ -109,27 +110,23 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         What is found is chosen under the cache's lock, and made into an answer without it.
         """
         key, version = query.table, query.version
+        valid_write_ids = version.valid_write_ids
+        named = named_partitions(partition_names if valid_write_ids is not None else ())
 
         def look(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
             entry = self._entry(cache, query)
             if not isinstance(entry, Entry):
                 return entry
             found = find(entry, key)
-            valid_write_ids = version.valid_write_ids
             if valid_write_ids is None:
                 return found
-            selected = partitions_asked_about(entry, key, partition_names)
+            selected = partitions_asked_about(entry, key, named)
             if isinstance(found, Need) or isinstance(selected, Need):
                 parts = (selected, found)
                 return Need(tuple(wanted for one in parts if isinstance(one, Need) for wanted in one.wanted))
             return lambda: judged(found(), invalid_among(selected, valid_write_ids))
 
-        def ask_store() -> Callable[[], T]:
-            answered = ask()
-            return lambda: answered
-
-        make = self._reading.answer(kind, look, ask_store, facet=Facet.PARTITION_STATISTICS, table=key, version=version)
-        return make()
+        return self._reading.answer_made(kind, look, ask, facet=Facet.PARTITION_STATISTICS, table=key, version=version)
 
 
 def _columns_held(entry: Entry, key: TableName, facet: Facet, asked: tuple[Any, ...]) -> ColumnsHeld | Need:

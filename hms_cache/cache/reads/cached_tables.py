@@ -101,12 +101,13 @@ class CachedTables(CachedEntity[TableReads], TableReads):
             held: TableNames | Need = of_database(cache, database, Facet.TABLE_NAMES)
             return held if isinstance(held, Need) else partial(_matching, held, pattern, table_type)
 
-        def ask() -> Callable[[], list[str]]:
-            names = self._store.get_table_names(database, pattern, table_type)
-            return lambda: names
-
-        make = self._reading.answer("table_names", look, ask, facet=Facet.TABLE_NAMES, subject=database)
-        return make()
+        return self._reading.answer_made(
+            "table_names",
+            look,
+            lambda: self._store.get_table_names(database, pattern, table_type),
+            facet=Facet.TABLE_NAMES,
+            subject=database,
+        )
 
     def get_table_names_by_filter(self, database: DatabaseName, filter_text: str, limit: int = -1) -> list[str]:
         return self._reading.pass_through(
@@ -128,12 +129,10 @@ class CachedTables(CachedEntity[TableReads], TableReads):
                 return found
             return partial(_matching_meta, found, table_pattern, tuple(table_types))
 
-        def ask() -> Callable[[], list[TableMeta]]:
-            found = self._store.get_table_meta(catalog, database_pattern, table_pattern, table_types)
-            return lambda: found
+        def ask() -> list[TableMeta]:
+            return self._store.get_table_meta(catalog, database_pattern, table_pattern, table_types)
 
-        make = self._reading.answer("table_meta", look, ask, facet=Facet.TABLE_NAMES)
-        return make()
+        return self._reading.answer_made("table_meta", look, ask, facet=Facet.TABLE_NAMES)
 
     def get_materialized_view_names(self, catalog: str, database: str | None = None) -> list[tuple[str, str]]:
         return self._reading.pass_through(

@@ -56,13 +56,17 @@ def judged_aggregate(found: AggrStats, invalid: frozenset[str]) -> AggrStats:
     return AggrStats(colStats=[], partsFound=0, isStatsCompliant=False) if invalid else found
 
 
-def partitions_asked_about(entry: Entry, key: TableName, names: Sequence[str]) -> SelectedPartitions | Need:
+def named_partitions(names: Sequence[str]) -> ByNames:
+    """The selection of these; without the cache's lock, since there may be hundreds of thousands."""
+    return ByNames(tuple(map(normalized_partition_name, names)))
+
+
+def partitions_asked_about(entry: Entry, key: TableName, asked: ByNames) -> SelectedPartitions | Need:
     """Those of the named partitions that exist.
 
     Decided on complete segments: only these tell which of the names exist (P6).
     """
     held = entry.facets.get(Facet.PARTITIONS)
-    asked = ByNames(tuple(normalized_partition_name(name) for name in names))
     if held is None:
         return Need((Wanted(key, Facet.PARTITIONS),))
     touched = narrowed(held, asked)

@@ -188,6 +188,42 @@ class Reading:
                 break
         return self._ask(kind, Reason.INCOMPLETE, ask)
 
+    def answer_made(
+        self,
+        kind: str,
+        look: Callable[[SharedCache], Callable[[], T] | Need | Bypass],
+        ask: Callable[[], T],
+        *,
+        facet: Facet,
+        table: TableName | None = None,
+        subject: Key | None = None,
+        version: ReadVersion = ANY_VERSION,
+        asks_for_all: bool = False,
+    ) -> T:
+        """As `answer`, where the answer is long: `look` chooses what it is made of, and what it returns makes it, not
+        under the lock. What was chosen stays as it is."""
+
+        def ask_store() -> Callable[[], T]:
+            answered = ask()
+            return lambda: answered
+
+        make = self.answer(
+            kind,
+            look,
+            ask_store,
+            facet=facet,
+            table=table,
+            subject=subject,
+            version=version,
+            asks_for_all=asks_for_all,
+        )
+        try:
+            return make()
+        except (NoSuchObjectException, MetaException):
+            raise
+        except Exception as error:
+            return self._ask_for_broken(kind, table.as_stored if table is not None else subject, ask, error)
+
     def _is_fresh(self, table: TableName | None) -> bool:
         try:
             return self.freshness.ensure(table, wants_proof=call_context.serves_a_write)

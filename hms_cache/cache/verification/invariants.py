@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 from hms_cache.batches import batches
 from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, TABLE_FACETS, Entry, Facet, Key
 from hms_cache.cache.partitions.partition_set import PartitionSet
+from hms_cache.cache.partitions.segment import Segment
 from hms_cache.cache.partitions.segment_rows import SegmentRows
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.cache.statistics_by_column import StatisticsHeld
 from hms_cache.cache.table_indexes import TableIndexes
 from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.names import is_among
@@ -58,9 +60,9 @@ def check(cache: SharedCache, subjects: Sequence[Key] | None = None, go_on: Call
                 found += _subject(cache, key, entry, is_decoded=number % encoded_every == 0)
                 held = entry.facets.get(Facet.PARTITIONS)
                 if isinstance(held, PartitionSet) and isinstance(key, TableName):
-                    looks.append((key, entry, held, entry.version, [*_segments(held)]))
-        for key, entry, held, version, segments in looks:
-            found += _partitions(cache, key, entry, held, version, segments)
+                    looks.append(_PartitionsLook(key, entry, entry.version, held, held.segments, [*_segments(held)]))
+        for look in looks:
+            found += _partitions(cache, look)
     for some in batches(by_id, MEMBERS_AT_ONCE):
         with cache.view():
             found += _ids(cache, some)
@@ -153,6 +155,9 @@ def _facets(key: Any, entry: Entry, allowed: frozenset[Facet]) -> Iterator[str]:
         yield f"{key} has a facet of another kind: {facet}"
     if entry.facets.keys() != entry.weights.keys():
         yield f"P11: {key} has facets {set(entry.facets)} and is charged for {set(entry.weights)}"
+    for facet, value in entry.facets.items():
+        if isinstance(value, StatisticsHeld) and value.weight != entry.weights.get(facet):
+            yield f"P11: {facet.value} of {key} weigh {value.weight} and are charged with {entry.weights.get(facet)}"
 
 
 def _database(cache: SharedCache, database: DatabaseName, entry: Entry) -> Iterator[str]:
@@ -207,20 +212,31 @@ class _SegmentLook(NamedTuple):
     complete: bool
 
 
+class _PartitionsLook(NamedTuple):
+    """The partitions of a table as they were under the lock."""
+
+    key: TableName
+    entry: Entry
+    version: int
+    held: PartitionSet
+    of: tuple[Segment, ...]
+    """What `segments` tells of."""
+    segments: Sequence[_SegmentLook]
+
+    def is_as_it_was(self, cache: SharedCache) -> bool:
+        """Whether no event has changed it, and nothing was evicted of it. Under the lock."""
+        is_same = cache.entry(self.key) is self.entry and self.entry.version == self.version
+        return is_same and self.held.segments is self.of
+
+
 def _segments(partitions: PartitionSet) -> Iterator[_SegmentLook]:
     for one in partitions.segments:
         yield _SegmentLook(partitions.range_of(one), one.all(), bool(one.missing), one.complete)
 
 
-def _partitions(
-    cache: SharedCache,
-    key: TableName,
-    entry: Entry,
-    partitions: PartitionSet,
-    version: int,
-    segments: Sequence[_SegmentLook],
-) -> Iterator[str]:
-    """Without the lock, but for some names at a time, as long as the entry has not changed."""
+def _partitions(cache: SharedCache, look: _PartitionsLook) -> Iterator[str]:
+    """Without the lock, but for some names at a time, as long as they are as they were."""
+    key, segments = look.key, look.segments
     firsts = [one.covered.first for one in segments]
     if firsts[0] or firsts != sorted(set(firsts)):
         yield f"P6: the segments of {key} do not lie side by side"
@@ -239,9 +255,9 @@ def _partitions(
         chosen += names[::every]
     for some in batches(chosen, PARTITIONS_AT_ONCE):
         with cache.view():
-            if cache.entry(key) is not entry or entry.version != version:
+            if not look.is_as_it_was(cache):
                 return
-            yield from [*_named(key, partitions, some)]
+            yield from [*_named(key, look.held, some)]
 
 
 def _named(key: TableName, partitions: PartitionSet, names: Iterable[str]) -> Iterator[str]:

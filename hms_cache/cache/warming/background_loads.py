@@ -131,15 +131,15 @@ class BackgroundLoads:
 
     def _is_refill(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
         """Whether only the table, or some partitions, are missing beside a complete set: to read these costs less."""
+        named = [len(one.detail) or MOST_QUEUED + 1 for one in wanted if one.facet is Facet.PARTITIONS]
+        if sum(named) > MOST_QUEUED:
+            return False
         with self._cache.view():
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
             if held is None or not held.has_complete:
                 return False
-            if not all(_is_in_complete(held, values) for one in wanted for values in one.detail):
-                return False
-        named = [len(one.detail) or MOST_QUEUED + 1 for one in wanted if one.facet is Facet.PARTITIONS]
-        return sum(named) <= MOST_QUEUED
+            return all(_is_in_complete(held, values) for one in wanted for values in one.detail)
 
     def _count_unless_large(self, table: TableName) -> int | None:
         """How many partitions a table has; None: more than are loaded at once."""

@@ -8,9 +8,10 @@ happens when TXN_TO_WRITE_ID is cleaned too early: snapshots take uncommitted wr
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import astuple
 
-from sqlalchemy import Connection, and_, case, delete, func, select
+from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, or_, select
 
 from hms_cache.batches import batches
 from hms_cache.clock import stored_s
@@ -39,6 +40,9 @@ DONE = COMPLETED_TXN_COMPONENTS.c
 
 _BATCH_SIZE = 10_000
 """Rows of one table deleted in one transaction: enough to keep up, little enough that nobody waits long for it."""
+
+_TABLES_AT_ONCE = 100
+"""Whose write ids one statement deletes."""
 
 
 @frozen
@@ -137,7 +141,47 @@ def _clean_write_ids(connection: Connection, context: TxnContext) -> int:
         marks.append(select(func.min(MIN_HISTORY_LEVEL.c.MHL_MIN_OPEN_TXNID)).scalar_subquery())
     found = [value for value in connection.execute(select(*marks)).one() if value is not None]
     found.append(min_open_txn_water_mark(connection, context))
-    return delete_some(connection, TXN_TO_WRITE_ID, W.T2W_TXNID < min(found), _BATCH_SIZE)
+    return _delete_oldest_write_ids(connection, min(found))
+
+
+def _delete_oldest_write_ids(connection: Connection, mark: int) -> int:
+    """Of transactions below the mark; how many. What stays of a table are always its latest ones.
+
+    Whoever reads them (`write_ids.valid_write_ids`) takes the highest that is there for the end of what a snapshot may
+    see, and all below the lowest invalid one for valid. A write id of a committed transaction that is forgotten before
+    a lower one of the table would be above that end: what was written under it would be there no more. So it stays
+    while a lower one does, which may be that of an aborted transaction, and what is deleted in several steps begins
+    with the lowest.
+    """
+    is_old = W.T2W_TXNID < mark
+    kept_from = func.min(case((~is_old, W.T2W_WRITEID)))
+    waiting = deque(
+        connection.execute(
+            select(
+                W.T2W_DATABASE,
+                W.T2W_TABLE,
+                func.coalesce(kept_from, func.max(W.T2W_WRITEID) + 1),
+                func.sum(case((is_old, 1), else_=0)),
+            )
+            .group_by(W.T2W_DATABASE, W.T2W_TABLE)
+            .having(func.min(W.T2W_WRITEID) < func.coalesce(kept_from, func.max(W.T2W_WRITEID) + 1))
+            .limit(_BATCH_SIZE)
+        ).tuples()
+    )
+    left = _BATCH_SIZE
+    while waiting and left > 0:
+        planned = 0
+        of_tables: list[ColumnElement[bool]] = []
+        while waiting and planned < left and len(of_tables) < _TABLES_AT_ONCE:
+            database, table, end, at_most = waiting.popleft()
+            of_table = and_(W.T2W_DATABASE == database, W.T2W_TABLE == table)
+            if at_most > left - planned:
+                in_order = select(W.T2W_WRITEID).where(of_table).order_by(W.T2W_WRITEID)
+                end = min(end, connection.execute(in_order.offset(left - planned).limit(1)).scalar() or end)
+            of_tables.append(and_(of_table, W.T2W_WRITEID < end))
+            planned += int(at_most)
+        left -= connection.execute(delete(TXN_TO_WRITE_ID).where(is_old, or_(*of_tables))).rowcount
+    return _BATCH_SIZE - left
 
 
 def _clean_write_sets(connection: Connection, context: TxnContext) -> int:
