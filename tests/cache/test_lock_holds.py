@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from hms_cache.admin.commands.subject import Subject
 from hms_cache.cache.dump import capture as capturing
 from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.event_rules import Action
 from hms_cache.cache.partitions import segment as segments
 from hms_cache.cache.partitions import selection as selecting
 from hms_cache.cache.partitions.partition_set import PartitionSet
@@ -216,6 +217,45 @@ def test_names_of_databases_are_matched_without_the_lock(pattern: str | None, se
     assert most["names", 200] == most["names", 10], most
     if pattern:
         assert most["some", 200] == most["some", 10], most
+
+
+class Compared(str):
+    """A value that counts how often it is put in an order, while memory is locked."""
+
+    __slots__ = ()
+    lock: ClassVar[threading.Lock]
+    count: ClassVar[int] = 0
+
+    def __lt__(self, other: str) -> bool:
+        Compared.count += self.lock.locked()
+        return str.__lt__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_many_that_changed_are_not_sorted_under_the_lock(servers: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither for a read nor for the refill; each sorted tens of thousands, where a job writes that many."""
+    monkeypatch.setattr(selecting, "MOST_JUDGED", 5)
+    server = servers(clock=ManualClock())
+    create_database(server.objects, "d")
+    made = table("d", "t", KEYS)
+    server.objects.writes.tables.create_table(made)
+    values = [("2024-01-01", f"{number}") for number in range(20)]
+    server.objects.writes.partitions.add_partitions(T, [ordinary_partition(made, one) for one in values])
+    query = PartitionQuery(T, ByFilter("hr > 3"))
+    for by_refill in (False, True):
+        server.store.reads.partitions.get_partitions(query)
+        shared = server.cache.shared
+        monkeypatch.setattr(Compared, "lock", shared.view(), raising=False)
+        with shared.view():
+            named = tuple((day, Compared(hour)) for day, hour in values)
+            shared._act(shared.tables[T], Facet.PARTITIONS, Action.DROP_NAMED, named)
+        monkeypatch.setattr(Compared, "count", 0)
+        if by_refill:
+            assert server.cache.refill.step() == 1
+        answered = encoded(lambda: server.store.reads.partitions.get_partitions(query))
+        assert answered == encoded(lambda: server.objects.reads.partitions.get_partitions(query))
+        assert Compared.count == 0
 
 
 FILTER = " or ".join(f"hr = {number}" for number in range(20))

@@ -222,19 +222,20 @@ def missing_of(
 ) -> list[Values]:
     """The missing partitions that the selection may be about, by name: without them it is decided exactly.
 
-    Beyond `MOST_JUDGED` all of them: to read them together costs less than to judge each. Those of the default
-    partition always: an event does not tell whether its value is stored empty, which selections tell apart. Raises
-    SelectionError.
+    Beyond `MOST_JUDGED` all of them, in no order, since memory is locked meanwhile: to read them together costs less
+    than to judge each. Those of the default partition always: an event does not tell whether its value is stored empty,
+    which selections tell apart. Raises SelectionError.
     """
-    if not held.missing or len(held.missing) > MOST_JUDGED:
-        return sorted(held.missing)
-    judged_values = [values for values in held.missing if not _EMPTY.intersection(values)]
+    missing = held.missing
+    if not missing or len(missing) > MOST_JUDGED:
+        return list(missing)
+    judged_values = [values for values in missing if not _EMPTY.intersection(values)]
     stand_ins = [Partition(values=list(values), sd=StorageDescriptor()) for values in judged_values]
     judged = _select(PartitionSet(held.keys, stand_ins, complete=True), _asked(selection, limits))
     if judged.has_unknown:
-        return sorted(held.missing)
+        return sorted(missing)
     selected = {tuple(values) for values in judged.partitions.values()}
-    return sorted(values for values in held.missing if _EMPTY.intersection(values) or values in selected)
+    return sorted(values for values in missing if _EMPTY.intersection(values) or values in selected)
 
 
 def _select(held: PartitionSet, asked: Asked) -> Selected:

@@ -73,7 +73,8 @@ class Refill:
                 found = invalidated.pop(key, None)
                 if found is not None:
                     wanted.extend(self._missing(key, found[0]))
-        return wanted
+        # In an order, without the lock: there may be tens of thousands of partitions.
+        return [one if not one.detail else Wanted(one.key, one.facet, tuple(sorted(one.detail))) for one in wanted]
 
     def _ready(self, now_s: float) -> tuple[list[TableName], list[TableName]]:
         """A batch of tables to be loaded, those that were taken out last; and some that nobody has read for long.
@@ -106,5 +107,5 @@ class Refill:
         if Facet.PARTITIONS in facets:
             partitions = held.get(Facet.PARTITIONS)
             if partitions is not None and partitions.missing:
-                wanted.append(Wanted(key, Facet.PARTITIONS, tuple(sorted(partitions.missing))))
+                wanted.append(Wanted(key, Facet.PARTITIONS, tuple(partitions.missing)))
         return wanted
