@@ -93,8 +93,12 @@ def run(names: Sequence[str], directory: Path, uri: str) -> Outcome:
     classes, jars = fetch()
     site = directory / "site"
     reports = directory / "reports"
-    for each in (site, directory / "home", directory / "tmp"):
+    for each in (site, directory / "home", directory / "tmp", directory / "target"):
         each.mkdir(parents=True)
+    # Where suites look for the answers of Hive that they compare with.
+    resources = directory / "home" / "sql" / "hive" / "src" / "test" / "resources"
+    resources.parent.mkdir(parents=True)
+    resources.symlink_to(classes)
     _write_site(site, directory, uri)
     properties = {
         "spark.testing": "true",

@@ -13,7 +13,27 @@ from tests.servers import server_process
 
 _LOCATION = "execution.command.AlterNamespaceSetLocationSuite: ALTER NAMESPACE ... SET LOCATION using Hive V1 catalog"
 
+_ERASURE_CODED = "the metastore writes numFilesErasureCoded, as Hive 4.0.1's does; Spark lists what Hive 2.3's writes"
+_PROPERTIES = "execution.command.AlterTable{}TblPropertiesSuite: ALTER TABLE .. {} TBLPROPERTIES using Hive V1 catalog V1"
+_SHOW_CREATE = "execution.command.ShowCreateTableSuite: SHOW CREATE TABLE using Hive V1 catalog"
+
 FAIL: dict[str, str] = {
+    **{
+        f"{_PROPERTIES.format(verb.title(), verb)} command: alter table {verb.lower()} {what}": _ERASURE_CODED
+        for verb, what in (("SET", "properties"), ("UNSET", "properties"), ("UNSET", "non-existent properties"))
+    },
+    **{
+        f"{_SHOW_CREATE} {version} command: {what}": _ERASURE_CODED
+        for version in ("V1", "V2")
+        for what in (
+            "bucketed data source table",
+            "data source table CTAS",
+            "data source table with a comment",
+            "data source table with table properties",
+            "simple external hive table",
+            "sort bucketed data source table",
+        )
+    },
     **{
         f"{_LOCATION} {version} command: Hive catalog not supported": (
             "expects that the metastore changes no location; Hive's does since 3.0"
@@ -21,9 +41,7 @@ FAIL: dict[str, str] = {
         for version in ("V1", "V2")
     },
     **{
-        f"execution.HiveDDLSuite: CREATE TABLE LIKE {kind}": (
-            "the metastore writes numFilesErasureCoded, as Hive 4.0.1's does; Spark lists what Hive 2.3's writes"
-        )
+        f"execution.HiveDDLSuite: CREATE TABLE LIKE {kind}": _ERASURE_CODED
         for kind in (
             "a temporary view",
             "a data source table",
@@ -91,6 +109,30 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
         _commands("AlterTableAddPartition", "AlterTableDropPartition", "AlterTableRecoverPartitions")
         + _commands("AlterTableRenamePartition", "MsckRepairTable", "ShowPartitions", "TruncateTable"),
     ),
+    "descriptions": (
+        251,
+        _commands("AlterTableClusterBy", "AlterTableDropColumn", "AlterTableRenameColumn", "AlterTableSetSerde")
+        + _commands("AlterTableSetTblProperties", "AlterTableUnsetTblProperties", "CreateTableClusterBy")
+        + _commands("DescribeNamespace", "DescribeTable", "ShowColumns", "ShowCreateTable", "ShowFunctions")
+        + _commands("ShowNamespaces", "ShowTables", "ShowTblProperties", "TableConstraint", "V1WriteHiveCommand"),
+    ),
+    "caches": (
+        142,
+        (
+            "CachedTableSuite",
+            "CompressionCodecSuite",
+            "ErrorPositionSuite",
+            "HiveMetadataCacheSuite",
+            "HiveParquetSourceSuite",
+            "HiveParquetSuite",
+            "HiveSQLInsertTestSuite",
+            "HiveSharedStateSuite",
+            "HiveTableRelationResolverSuite",
+            "ParquetHiveCompatibilitySuite",
+        ),
+    ),
+    "answers of Hive": (138, ("execution.HiveQuerySuite",)),
+    "ORC": (82, ("orc.HiveOrcPartitionDiscoverySuite", "orc.HiveOrcQuerySuite", "orc.HiveOrcSourceSuite")),
 }
 """How many tests of these suites pass. Those of a group share a JVM and a server."""
 
