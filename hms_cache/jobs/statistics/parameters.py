@@ -12,10 +12,14 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 
-from hms_cache.jobs.statistics.data_files import RECORDED, SAMPLED, Figures
+from hms_cache.jobs.statistics.data_files import RECORDED, SAMPLED, Figures, Mark
 from hms_cache.jobs.statistics.totals import Totals, TotalsOfColumns
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, values_of
-from hms_cache.store.rows.parameters import remove_columns_from_accuracy, set_basic_statistics_accurate
+from hms_cache.store.rows.parameters import (
+    accurate_columns,
+    remove_columns_from_accuracy,
+    set_basic_statistics_accurate,
+)
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 SPARK = "spark.sql.statistics."
@@ -36,21 +40,22 @@ def basic_statistics(
     figures: Figures,
     columns: Iterable[ColumnStatisticsObj],
     sample: str | None = None,
+    reading: str = "",
 ) -> dict[str, str]:
     """The parameters with what was counted; they count as accurate from now on. With a `sample` they are estimates, and
-    nothing counts as accurate: Hive answers no query from them."""
+    nothing counts as accurate: Hive answers no query from them. `reading`: `reading_of` the table."""
     written = {name: value for name, value in parameters.items() if name != SAMPLED}
     written |= {
         "numRows": str(rows),
         "rawDataSize": str(raw_data_bytes(rows, columns)),
         "numFiles": str(figures.files),
         "totalSize": str(figures.bytes),
-        RECORDED: str(figures),
     }
     if sample is not None:
         written[SAMPLED] = sample
     set_basic_statistics_accurate(written, sample is None)
     remove_columns_from_accuracy(written, not_answerable(columns))
+    written[RECORDED] = str(Mark(figures, rows, reading, len(accurate_columns(written))))
     return written
 
 
