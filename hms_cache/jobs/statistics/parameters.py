@@ -30,6 +30,9 @@ _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "fl
 _DEFAULT_LENGTHS = {StatisticsKind.STRING: 20, StatisticsKind.BINARY: 100}
 """Of a column without values."""
 
+DECIMAL_PLACES = 4
+"""Of a double, in Hive's tables of MySQL: `double(53,4)`."""
+
 _EPOCH = date(1970, 1, 1)
 _GREGORIAN_SINCE = (date(1582, 10, 15) - _EPOCH).days
 
@@ -62,17 +65,26 @@ def basic_statistics(
 def not_answerable(columns: Iterable[ColumnStatisticsObj]) -> frozenset[str]:
     """Columns of whose statistics Hive is to plan and not to answer queries.
 
-    Of values without a bound that can be written, such as infinity and NaN, Hive answers NULL for the bound; and a day
+    Of values without a bound that can be written, such as infinity and NaN, Hive answers NULL for the bound; a bound
+    with more than four decimal places is another number in MySQL and MariaDB, whose tables of Hive cut it; and a day
     before 1582-10-15 is another one to Hive, by its calendar, than to Arrow and Spark.
     """
     found = set()
     for column in columns:
         values = values_of(column)
-        if values.kind is StatisticsKind.DOUBLE and values.distinct and (values.low is None or values.high is None):
+        if (
+            values.kind is StatisticsKind.DOUBLE
+            and values.distinct
+            and not all(map(_is_kept, (values.low, values.high)))
+        ):
             found.add(column.colName)
         if values.kind is StatisticsKind.DATE and isinstance(values.low, int) and values.low < _GREGORIAN_SINCE:
             found.add(column.colName)
     return frozenset(found)
+
+
+def _is_kept(bound: object) -> bool:
+    return isinstance(bound, int | float) and round(bound, DECIMAL_PLACES) == bound
 
 
 def raw_data_bytes(rows: int, columns: Iterable[ColumnStatisticsObj]) -> int:

@@ -37,6 +37,10 @@ COLUMNS = [
     column("plain", "double", DOUBLE, low=1.0, high=2.0, distinct=2),
     column("infinite", "double", DOUBLE, low=1.0, high=None, distinct=2),
     column("no_numbers", "float", DOUBLE, distinct=1),
+    column("cut", "double", DOUBLE, low=0.00001, high=2.0, distinct=2),
+    column("single", "float", DOUBLE, low=-1.0, high=0.10000000149011612, distinct=2),
+    column("four_places", "double", DOUBLE, low=-0.0625, high=1234.5678, distinct=2),
+    column("large", "double", DOUBLE, low=-1e40, high=123456789012345.0, distinct=2),
     column("empty", "double", DOUBLE, nulls=3),
     column("old", "date", DATE, low=days(date(1582, 10, 14)), high=5, distinct=2),
     column("first", "date", DATE, low=days(date(1582, 10, 15)), high=5, distinct=2),
@@ -44,7 +48,7 @@ COLUMNS = [
     column("text", "string", StatisticsKind.STRING, distinct=2, average_length=1.0, maximum_length=1),
     column("number", "int", StatisticsKind.LONG, low=-(10**6), high=2, distinct=2),
 ]
-NOT_CLAIMED = frozenset({"infinite", "no_numbers", "old"})
+NOT_CLAIMED = frozenset({"infinite", "no_numbers", "cut", "single", "old"})
 CLAIMED = frozenset(one.colName for one in COLUMNS) - NOT_CLAIMED
 
 
