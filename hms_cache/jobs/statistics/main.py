@@ -37,7 +37,7 @@ from hms_cache.jobs.statistics.reading import (
     whole_table,
 )
 from hms_cache.jobs.statistics.recording import record_table
-from hms_cache.jobs.statistics.rows.file_index import reads_files
+from hms_cache.jobs.statistics.rows.file_index import OtherFiles, reads_files
 from hms_cache.jobs.statistics.rows.small_files import SessionReading
 from hms_cache.jobs.statistics.session import reading_tables
 from hms_cache.jobs.statistics.totals import TotalsOfColumns
@@ -252,7 +252,7 @@ def _work_on(run: JobRun, one: TableWork, computation: Computation, cores: int) 
                 what = "" if one.names is None else f" of {len(one.sampled)} partitions"
                 done.notes.append((label, f"statistics{what} are estimated from a sample (--sample-above)"))
                 done.sampled += 1
-        except (PySparkException, Py4JJavaError, TException, OutcomeUnknownError) as error:
+        except (PySparkException, Py4JJavaError, TException, OutcomeUnknownError, OtherFiles) as error:
             done.failures.append((label, None, reason_of(error)))
         what = f", {len(done.failures) - failures} failures" if len(done.failures) > failures else ""
         run.progress.note(f"{label}: {done.rows:,} rows{what}, {time.monotonic() - began_s:.1f} s")
