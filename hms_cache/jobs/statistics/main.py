@@ -56,6 +56,7 @@ TABLES_TOGETHER, UNITS_TOGETHER = 100, 2_000
 whatever it does. What fails in one of them is tried again for each."""
 
 _STATE_WRITTEN_EVERY_S = 10.0
+_DAY_S = 86_400
 
 _FAILED = 3
 _FAILURES_SHOWN = 20
@@ -102,7 +103,8 @@ def main(run: JobRun) -> JobResult:
         known = {one.name: places[one.name] for one in work if one.name in places}
         changes = changes_since(log, known) if known and not run.options["all"] else {}
     _choose(run, work, changes)
-    postponed = limit_work(work, max_bytes) if max_bytes is not None else 0
+    night = int(time.time() // _DAY_S)
+    postponed = limit_work(work, max_bytes, night) if max_bytes is not None else 0
     planned = ResultTable("Plan", PLAN_COLUMNS, [one.plan_row() for one in work if one.has_work])
     done = _Done(postponed=postponed, notes=list(left_out))
     if not run.dry_run:
