@@ -15,7 +15,7 @@ from hms_cache.jobs.sources.scope import TableScope, shown_name
 from hms_cache.jobs.statistics.acid import Snapshot
 from hms_cache.jobs.statistics.changes import Changes
 from hms_cache.jobs.statistics.columns import StatisticsColumn, statistics_columns
-from hms_cache.jobs.statistics.data_files import UnitFiles
+from hms_cache.jobs.statistics.data_files import NESTED_FILES, RECORDED, UnitFiles
 from hms_cache.jobs.statistics.rows.file_index import format_of
 from hms_cache.jobs.statistics.transaction import snapshots
 from hms_cache.metadata.names import DEFAULT_CATALOG
@@ -125,6 +125,16 @@ class TableWork:
         """Partitions, or the table without partitions, whose files cannot be listed, and why."""
         return [(unit, found.problem) for unit, found in self.files.items() if found.problem is not None]
 
+    def outdated(self) -> list[str | None]:
+        """Those whose statistics are of other files than they have now, as far as that is known."""
+
+        def is_outdated(found: UnitFiles) -> bool:
+            if found.recorded is None:
+                return False
+            return found.figures != found.recorded if found.figures is not None else found.problem == NESTED_FILES
+
+        return [unit for unit, found in self.files.items() if is_outdated(found)]
+
     def chosen_bytes(self) -> list[int]:
         """Bytes to read of the files of each that is chosen, in their order."""
         units: Sequence[str | None] = [None] if self.is_chosen else self.chosen
@@ -206,21 +216,21 @@ def _shuffled(some: list[T], chance: random.Random | None) -> list[T]:
     return some
 
 
-def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[tuple[str, str]]]:
+def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[tuple[Table, str]]]:
     """The tables of the scope that Spark reads as Hive does, with all their partitions' names; and those that are left
     out, with the reason.
 
     Raises MetastoreUnavailableError.
     """
     found: list[TableWork] = []
-    left_out: list[tuple[str, str]] = []
+    left_out: list[tuple[Table, str]] = []
     reader = MetastoreReader(metastore, fills_cache=False)
     try:
         for table in tables_within(reader, scope):
             name = name_of_table(table)
             reason = refusal(table)
             if reason is not None:
-                left_out.append((shown_name(name), f"left out: {reason}"))
+                left_out.append((table, f"left out: {reason}"))
                 continue
             columns = statistics_columns(table)
             if not columns or table.tableType not in _WITH_ROWS:
@@ -236,6 +246,11 @@ def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[
         for one in transactional:
             one.snapshot = seen[one.name]
     return found, left_out
+
+
+def was_computed(table: Table) -> bool:
+    """Whether this job has written statistics of a table, as its parameters say."""
+    return not {RECORDED, MERGED}.isdisjoint(table.parameters or {})
 
 
 def refusal(table: Table) -> str | None:

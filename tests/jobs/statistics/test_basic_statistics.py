@@ -139,7 +139,9 @@ def test_what_is_not_certain_is_read_by_spark(job: tuple[SparkProcess, Any]) -> 
     assert failed["exit_status"] == 3 and "d.parted" in str(failed["tables"]["Failures"])
     with MetastoreClient(server.uri) as client:
         after = parameters_of(client)
-    assert after["p=1"] == found["p=1"]
+    # Its numbers stay; that they are exact is known to be no longer so.
+    claims = ("COLUMN_STATS_ACCURATE", RECORDED)
+    assert after["p=1"] == {name: value for name, value in found["p=1"].items() if name not in claims}
 
 
 def run_and_count(spark: SparkSession, **options: Any) -> dict[str, Any]:
