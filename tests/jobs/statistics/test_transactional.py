@@ -180,6 +180,8 @@ def test_hive_answers_as_it_reads(lake: Lake, tmp_path: Path) -> None:
     assert any(row[0] == "d.headed" and "no rows" in row[1] for row in report["tables"]["Notes"])
     assert lake.statistics("of_acid", ["a", "b"])[None][1]["a"].high == 300
 
+    # Else the second answer is the first one, as Hive has kept it.
+    lake.told("set hive.query.results.cache.enabled=false")
     queries = [f"min({name}), max({name}), count({name})" for name in ("a", "b", "d", "e", "x", "y", "z")]
     for table in ("of_acid", "of_inserts", "external_one", "united", "headed"):
         for what in ("count(*)", *queries):
