@@ -13,9 +13,9 @@ from typing import Any
 
 from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.jobs.frame.reasons import reason_of
-from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors, path_in
+from hms_cache.store.warehouse.file_systems import OBJECT_STORE_SCHEMES, FileSystems, driver_errors, path_in
 from hms_cache.store.warehouse.key_stores import key_store_of, store_listed_by_keys
-from hms_cache.store.warehouse.keys import KeyStore, OrderedKeyStore, StoredObject
+from hms_cache.store.warehouse.keys import KeyStore, OrderedKeyStore, StoredObject, no_bucket
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.store.warehouse.many_directories import objects_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -87,6 +87,17 @@ def _store(scheme: str, authority: str) -> str:
     return str(Location(scheme, authority, "/").spellings[0]).removesuffix("/")
 
 
+AWAY = "neither it nor the directory above its table's, or its own, is there: the file system may not be mounted"
+
+
+def anchor(location: Location, root: Location) -> Location | None:
+    """What has to be there of a file system where a directory is not: the directory above that of its table, `root`, or
+    above its own if it lies elsewhere. Else it may be the file system that is missing. None in a store of objects."""
+    if location.scheme not in OF_DIRECTORIES:
+        return None
+    return (root if location.is_inside(root) else location).parent
+
+
 class DirectoryLister:
     """Lists directories of any file system, never from what fsspec remembers."""
 
@@ -123,12 +134,30 @@ class DirectoryLister:
             if not seen:
                 file_system, path = self.open(here)
                 with driver_errors():
-                    return DirectoryFiles(exists=bool(file_system.exists(path)))
+                    exists = bool(file_system.exists(path))
+                if not exists and _is_bucket(here):
+                    raise no_bucket(path)
+                return DirectoryFiles(exists)
         except FileNotFoundError:
             return DirectoryFiles(exists=False)
         except (OSError, MetaException) as error:
             return DirectoryFiles(exists=False, problem=reason_of(error))
         return self.figures(infos)
+
+    def is_away(self, location: str, root: str) -> bool:
+        """Whether a directory that is not there, or not seen to have files, may be on a file system that is not there.
+        `root`: its table's directory, which may be missing, too; empty if it has none."""
+        try:
+            here = Location.parse(location)
+            above = anchor(here, Location.parse(root) if root else here)
+            return above is not None and not self._exists(here) and not self._exists(above)
+        except (OSError, MetaException):
+            return True
+
+    def _exists(self, location: Location) -> bool:
+        file_system, path = self.open(location)
+        with driver_errors():
+            return bool(file_system.exists(path))
 
     def data_files(self, location: Location) -> Iterator[tuple[str, Mapping[str, Any]]]:
         """Paths of the files that count, as `files` counts them. Raises as `below`, also for what lies deeper."""
@@ -196,7 +225,8 @@ class DirectoryLister:
     def below(self, location: Location) -> Iterator[tuple[str, Mapping[str, Any] | Exception]]:
         """Paths, as locations have them, of all that is below; for a directory that cannot be listed, the error.
 
-        Raises FileNotFoundError if the location is not there; of a store of objects, MetaException and OSError, too.
+        Raises FileNotFoundError if the location is not there; of a store of objects, MetaException and OSError, too,
+        the latter also where the bucket is not there: then nobody knows what is in it.
         """
         if location.scheme not in OF_DIRECTORIES:
             file_system, path = self.open(location)
@@ -207,8 +237,13 @@ class DirectoryLister:
                 yield from _objects_below(store, path, location)
                 return
             start = len(path.strip("/")) + 1
-            with driver_errors():
-                every = file_system.find(path, withdirs=True, detail=True)
+            try:
+                with driver_errors():
+                    every = file_system.find(path, withdirs=True, detail=True)
+            except FileNotFoundError as error:
+                if _is_bucket(location):
+                    raise no_bucket(path) from error
+                raise
             for name, info in every.items():
                 below = str(name).strip("/")[start:]
                 if not below:
@@ -285,9 +320,12 @@ def _local_info(path: str, found: os.stat_result, bytes_behind_link: int | None 
 
 def _objects_below(store: KeyStore, path: str, location: Location) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """As `DirectoryLister.below`. Directories are told by their markers only: others are in the paths of files."""
-    with driver_errors():
-        for page in store.below(path):
-            yield from _described(page, path, location)
+    try:
+        with driver_errors():
+            for page in store.below(path):
+                yield from _described(page, path, location)
+    except FileNotFoundError as error:
+        raise no_bucket(path) from error
 
 
 def _described(
@@ -300,6 +338,10 @@ def _described(
         kind = "directory" if each.is_marker else "file"
         found = {"name": path + name, "type": kind, "size": each.size}
         yield location.path + name, found | {"LastModified": each.modified, "ETag": each.tag}
+
+
+def _is_bucket(location: Location) -> bool:
+    return location.is_root and location.scheme in OBJECT_STORE_SCHEMES
 
 
 def _by_store(locations: Iterable[Location]) -> list[list[Location]]:

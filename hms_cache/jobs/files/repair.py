@@ -48,16 +48,16 @@ def repair_table(client: MetastoreClient, table: Table, repairs: Sequence[Repair
         new = [new_partition(table, one.partition, one.location) for one in still]
         outcome.added += _done(outcome, batch, still, partial(add_partitions, client, table, new))
     for batch in batches([one for one in repairs if one.action == "drop"], batch_partitions):
-        still = [one for one in batch if _is_gone(lister, one.location)]
+        still = [one for one in batch if _is_gone(lister, one.location, table.sd.location)]
         names = [one.partition for one in still]
         drop = partial(drop_partitions, client, table, names, deletes_data=False)
         outcome.dropped += _done(outcome, batch, still, drop)
     return outcome
 
 
-def _is_gone(lister: DirectoryLister, location: str) -> bool:
+def _is_gone(lister: DirectoryLister, location: str, root: str) -> bool:
     now = lister.files(location)
-    return not now.exists and now.problem is None
+    return not now.exists and now.problem is None and not lister.is_away(location, root)
 
 
 def _done(outcome: Outcome, batch: Sequence[Repair], still: Sequence[Repair], call: Callable[[], int]) -> int:

@@ -20,7 +20,7 @@ from hms_cache.jobs.repair.values import value_reader
 from hms_cache.metadata.partition_names import escape_path_name
 from hms_cache.store.warehouse import remote_files
 from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors
-from hms_cache.store.warehouse.key_stores import store_listed_by_keys
+from hms_cache.store.warehouse.key_stores import key_store_of, store_listed_by_keys
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException
 from hms_cache.values import frozen
@@ -88,7 +88,12 @@ class Directories:
             with driver_errors():
                 file_system, path = self._file_systems.open(location)
                 file_system.invalidate_cache(path)
-                return remote_files.is_directory(file_system, path)
+                if remote_files.is_directory(file_system, path):
+                    return True
+                store = key_store_of(file_system) if not location.is_root else None
+                if store is not None:
+                    store.require_bucket(path)
+                return False
         except FileNotFoundError:
             return False
 

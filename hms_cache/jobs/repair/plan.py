@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hms_cache.config.quantities import parse_duration_s
-from hms_cache.jobs.files.directories import canonical, place_of
+from hms_cache.jobs.files.directories import AWAY, anchor, canonical, place_of
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.repair.directories import NO_ROOT, Directories, LeafDirectory, PartitionTree
 from hms_cache.jobs.repair.known import KnownPartitions, Place
@@ -208,19 +208,25 @@ def _at_and_above(place: str, root: str) -> Iterator[str]:
 def _plan_drops(plan: TablePlan, absent: Iterable[Place], directories: Directories, pool: ThreadPoolExecutor) -> None:
     """A partition without a directory of its name may lie elsewhere: its own location decides."""
     changes = [Change(place.name, canonical(place.location)) for place in absent]
-    gone, undecided = missing(changes, directories, pool)
+    root = Location.parse(plan.table.sd.location, Location("file", "", "/"))
+    gone, undecided = missing(changes, directories, pool, root)
     plan.changes[DROP] = sorted(gone)
     plan.notes += [(UNDECIDED, change.location, reason) for change, reason in undecided]
 
 
 def missing(
-    changes: Iterable[Change], directories: Directories, pool: ThreadPoolExecutor
+    changes: Iterable[Change], directories: Directories, pool: ThreadPoolExecutor, root: Location
 ) -> tuple[list[Change], list[tuple[Change, str]]]:
-    """Those whose directories do not exist now, and those of which nobody knows, and why."""
+    """Those whose directories do not exist now, and those of which nobody knows, and why. `root`: their table's."""
 
     def look(change: Change) -> tuple[Change, bool, str]:
         try:
-            return change, directories.exists(Location.parse(change.location)), ""
+            location = Location.parse(change.location)
+            if directories.exists(location):
+                return change, True, ""
+            above = anchor(location, root)
+            is_away = above is not None and not directories.exists(above)
+            return change, False, AWAY if is_away else ""
         except (OSError, MetaException) as error:
             return change, False, reason_of(error)
 

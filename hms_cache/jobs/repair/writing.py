@@ -69,12 +69,13 @@ class RepairWriter:
         if reason is not None:
             self.outcome.failures += [(name, change.name, reason) for change in batch.changes]
             return
+        root = _root(table)
         if batch.action == EXPIRE:
             still = self._still_expired(table, batch.changes)
         elif batch.action == DROP:
-            still, unknown = missing(self._where_now(table, batch.changes), self._directories, self._pool)
+            still, unknown = missing(self._where_now(table, batch.changes), self._directories, self._pool, root)
         else:
-            gone, unknown = missing(batch.changes, self._directories, self._pool)
+            gone, unknown = missing(batch.changes, self._directories, self._pool, root)
             left = {*gone, *(change for change, _ in unknown)}
             still = [change for change in batch.changes if change not in left]
         self.outcome.failures += [(name, change.name, reason) for change, reason in unknown]
@@ -86,7 +87,7 @@ class RepairWriter:
         """Why nothing is written: the table's own directory is not there now, or nobody knows. A file system that is
         not mounted has no partitions either, and what is dropped with its files would leave them behind."""
         try:
-            if self._directories.exists(Location.parse(table.sd.location, Location("file", "", "/"))):
+            if self._directories.exists(_root(table)):
                 return None
         except (OSError, MetaException) as error:
             return reason_of(error)
@@ -160,3 +161,7 @@ class RepairWriter:
             return add_partitions(self._client, table, new)
         names = [change.name for change in changes]
         return drop_partitions(self._client, table, names, deletes_data=action == EXPIRE)
+
+
+def _root(table: Table) -> Location:
+    return Location.parse(table.sd.location, Location("file", "", "/"))

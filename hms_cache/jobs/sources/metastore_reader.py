@@ -25,6 +25,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     PartitionsStatsRequest,
     Table,
     TableStatsRequest,
+    UnknownDBException,
 )
 
 TABLES_OF_A_CALL = 500
@@ -79,7 +80,10 @@ class MetastoreReader:
                 capabilities=CAPABILITIES,
                 catName=catalog,
             )
-            found.extend(self._client.call("get_table_objects_by_name_req", request).tables)
+            try:
+                found.extend(self._client.call("get_table_objects_by_name_req", request).tables)
+            except (NoSuchObjectException, UnknownDBException):
+                return []  # the database was dropped
         return sorted(found, key=lambda table: table.tableName)
 
     def partition_ranges(self, catalog: str, database: str, tables: Sequence[str], size: int) -> list[PartitionRange]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hms_cache.jobs.frame import JobRun
 from hms_cache.jobs.statistics import table_level
-from hms_cache.jobs.statistics.columns import passes
+from hms_cache.jobs.statistics.columns import StatisticsColumn, passes
 from hms_cache.jobs.statistics.plan import TableWork
-from hms_cache.jobs.statistics.reading import PLACE, partition_numbers, portions, rows_of
-from hms_cache.jobs.statistics.rows.file_index import reads_files
+from hms_cache.jobs.statistics.reading import PLACE, Portion, partition_numbers, portions, rows_of
+from hms_cache.jobs.statistics.rows.file_index import OtherFiles, reads_files
 from hms_cache.jobs.statistics.rows.small_files import SessionReading, is_small
 from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transform import transform
@@ -83,19 +84,41 @@ class Computation:
         return [table_level.merged(*each) for each in zip(self._together, names, strict=True)]
 
     def _read_by_spark(self, chosen: Sequence[str]) -> None:
-        work, spark = self._work, self._run.spark
+        work = self._work
         writing_tasks = _writing_tasks(self._run)
         target = target_of(self._run, work, writing_tasks)
         some = None if work.names is None else chosen
         for portion in portions(some, work.names, work.files, by_directory=self._by_directory):
             for number, columns in enumerate(self._groups):
-                numbers = partition_numbers(spark, work.table, portion.names, work.files)
-                rows = rows_of(spark, work.table, columns, portion, numbers, work.files)
+                portion, numbers, rows = self._rows(portion, columns)
+                if rows is None:
+                    break
                 tasks = max(writing_tasks, len(portion.names) // PARTITIONS_OF_A_TASK) if portion.names else 1
                 statistics = transform(rows, columns, numbers, tasks).join(_broadcast(numbers), "partition")
                 # In order: metastore and database keep neighbours together, and a call is for these.
                 in_order = statistics.coalesce(writing_tasks).sortWithinPartitions("partition")
                 self._take(written(in_order, target, columns, work.table).collect(), number)
+
+    def _rows(
+        self, portion: Portion, columns: Sequence[StatisticsColumn]
+    ) -> tuple[Portion, DataFrame, DataFrame | None]:
+        """What is left of the portion, its `partition_numbers`, and `rows_of` it; None where nothing is left."""
+        work, spark = self._work, self._run.spark
+        while True:
+            numbers = partition_numbers(spark, work.table, portion.names, work.files)
+            try:
+                return portion, numbers, rows_of(spark, work.table, columns, portion, numbers, work.files)
+            except OtherFiles as error:
+                portion = self._without(portion, error)
+                if not portion.names:
+                    return portion, numbers, None
+
+    def _without(self, portion: Portion, error: OtherFiles) -> Portion:
+        """The portion without what Spark sees other files of, which is told."""
+        names: Sequence[str | None] = [None] if portion.names is None else portion.names
+        gone = {name for number, name in enumerate(names) if number in error.numbers}
+        self.failures += [(self._work.label, name, str(error)) for name in names if name in gone]
+        return replace(portion, names=tuple(name for name in portion.names or () if name not in gone))
 
     def _small_ones(self, tasks: int) -> SmallUnits:
         work = self._work

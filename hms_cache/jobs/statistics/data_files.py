@@ -14,22 +14,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pyspark.sql.types import ArrayType, StructType
 
-from hms_cache.jobs.files.directories import OF_DIRECTORIES, DirectoryFiles, DirectoryLister, is_hidden
+from hms_cache.jobs.files.directories import AWAY, OF_DIRECTORIES, DirectoryFiles, DirectoryLister, is_hidden
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.catalog_reader import PartitionRange, TableName
 from hms_cache.jobs.sources.fields import BOOLEAN, LONG, STRING, fields, required
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 from hms_cache.jobs.statistics.acid import COMPACTED, AcidDirectory, Snapshot, state_of
+from hms_cache.store.rows.parameters import accurate_columns
 from hms_cache.store.warehouse.locations import Location
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, StorageDescriptor
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, StorageDescriptor, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
 RECORDED = "hms_cache.statistics.files"
-"""The parameter of a table or partition: `Figures` of the files that its statistics were computed from."""
+"""The parameter of a table or partition: the `Mark` of the files that its statistics were computed from."""
 
 SAMPLED = "hms_cache.statistics.sample"
 """The parameter of one whose statistics are estimates: bytes that were read, and of how many. Of a partitioned table:
@@ -81,6 +82,42 @@ class Figures(NamedTuple):
             return None
         files, size, newest_us = map(int, parts[:3])
         return cls(files, size, newest_us, parts[3])
+
+
+class Mark(NamedTuple):
+    """What is kept beside statistics: of which files they are, and what else they were written with.
+
+    Files are not all that makes statistics wrong: engines that add rows to a number that they have read (Hive's and
+    Trino's INSERT) count those twice that this job has found in the files already; a column's type or a table's
+    delimiter may be changed; and a metastore claims by itself that statistics are exact, until the job takes back what
+    is not.
+    """
+
+    figures: Figures
+    rows: int
+
+    reading: str
+    """`reading_of` the table."""
+
+    claims: int
+    """Columns whose statistics were claimed to be exact."""
+
+    def __str__(self) -> str:
+        return f"{self.figures}:{self.rows}:{self.reading}:{self.claims}"
+
+    @classmethod
+    def read(cls, text: str | None) -> Mark | None:
+        """None for a text that is none, such as that of an earlier release."""
+        parts = (text or "").split(":")
+        figures, more = Figures.read(":".join(parts[:4])), parts[4:]
+        if figures is None or len(more) != 3 or not more[0].isdecimal() or not more[2].isdecimal():
+            return None
+        return cls(figures, int(more[0]), more[1], int(more[2]))
+
+    def holds(self, parameters: Mapping[str, str], reading: str) -> bool:
+        """Whether nothing but the files can have made the statistics beside it others."""
+        is_same = parameters.get("numRows") == str(self.rows) and self.reading == reading
+        return is_same and len(accurate_columns(parameters)) <= self.claims
 
 
 class Layout(NamedTuple):
@@ -166,6 +203,10 @@ class FigureLister:
         found = self._lister.files(location)
         problem = NESTED_FILES if found.depth else found.problem
         return (_figures(found), None) if problem is None else (None, problem)
+
+    def is_away(self, location: str, root: str) -> bool:
+        """`DirectoryLister.is_away`, of a directory without files."""
+        return self._lister.is_away(location, root)
 
     def of_many(self, locations: Sequence[str], partitions: int) -> dict[str, Figures]:
         """The same of directories of one table, which has so many `partitions`, in stores of objects, by as few
@@ -324,22 +365,45 @@ class _Place(NamedTuple):
     is_stored_otherwise: bool = False
     """Than its table."""
 
+    reading: str = ""
+    """`reading_of` its table."""
+
+    table: str = ""
+    """Where that lies."""
+
 
 def _places(reader: MetastoreReader, row: dict[str, Any]) -> Iterator[_Place]:
     """None of what was dropped since it was listed."""
     name = TableName(*(row[part] for part in TABLE_COLUMNS))
     for table in reader.tables(name.catalog, name.database, [name.table]):
+        reading, root = reading_of(table), table.sd.location or ""
         if row["partitions"] is None:
-            yield _Place(None, table.sd.location or "", table.parameters or {})
+            yield _Place(None, root, table.parameters or {}, reading=reading, table=root)
             continue
         # Of tables of its own Spark reads each partition by the table's options.
-        is_sparks = (table.parameters or {}).get("spark.sql.sources.provider", "hive").lower() != "hive"
+        is_sparks = _provider(table) != "hive"
         known = _storage(table.sd)
         for unit, partition in reader.partitions(PartitionRange(name, names=tuple(row["partitions"]))):
             descriptor = partition.sd
             is_other = descriptor is None or (not is_sparks and _storage(descriptor) != known)
             location = descriptor.location if descriptor is not None else None
-            yield _Place(unit, location or "", partition.parameters or {}, is_other)
+            yield _Place(unit, location or "", partition.parameters or {}, is_other, reading, root)
+
+
+def _provider(table: Table) -> str:
+    return (table.parameters or {}).get("spark.sql.sources.provider", "hive").lower()
+
+
+def reading_of(table: Table) -> str:
+    """A digest of what values the rows of a table's files are besides the files: its columns in their order, and how
+    they are stored."""
+    columns = [(column.name.lower(), column.type.lower()) for column in table.sd.cols or ()]
+    provider, options = _provider(table), None
+    if provider != "hive" and table.sd.serdeInfo is not None:
+        # Of a table of Spark's own: options of its reader, of which the place of the files is none.
+        options = sorted((key, value) for key, value in (table.sd.serdeInfo.parameters or {}).items() if key != "path")
+    told = repr((columns, _storage(table.sd), provider, options))
+    return hashlib.blake2b(told.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def _storage(of: StorageDescriptor) -> tuple[object, ...]:
@@ -379,7 +443,7 @@ def _row(
     layout = None
     figures: Figures | None
     problem: str | None
-    partition, location, parameters, _ = place
+    partition, location, parameters = place.unit, place.location, place.parameters
     if place.is_stored_otherwise:
         figures, problem = None, OTHER_STORAGE
     elif location in known:
@@ -389,9 +453,12 @@ def _row(
     else:
         figures, problem, layout = lister.seen(location, Snapshot(**row["snapshot"]))
         sample_bytes = None  # of some files nobody knows which rows others delete
+    if figures is not None and not figures.files and lister.is_away(location, place.table):
+        figures, problem, layout = None, AWAY, None
     is_large = figures is not None and sample_bytes is not None and figures.bytes > sample_bytes
     sample = lister.sample(location, sample_bytes or 0) if is_large else None
     rows = parameters.get("numRows", "")
+    mark = Mark.read(parameters.get(RECORDED))
     return {
         **{name: row[name] for name in TABLE_COLUMNS},
         "partition": partition,
@@ -404,7 +471,7 @@ def _row(
         "rows_in": None if layout is None else list(layout.rows),
         "deletes_in": None if layout is None else list(layout.deletes),
         "hidden": None if layout is None else list(layout.hidden),
-        "recorded": parameters.get(RECORDED),
+        "recorded": str(mark.figures) if mark is not None and mark.holds(parameters, place.reading) else None,
         "rows": int(rows) if rows.isdecimal() else None,
     }
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.types import ArrayType, StructField, StructType
 
+from hms_cache.batches import batches
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.sources.catalog_reader import TableName
 from hms_cache.jobs.sources.fields import BOOLEAN, INTEGER, STRING, fields, required
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
 
 PARTITIONS_OF_A_SLICE = 500
 """Partitions looked at in one call: the statistics of each column come with it, some 100 bytes."""
+
+STATISTICS_OF_A_CALL = 50_000
+"""Of columns, of several partitions: some ten MB, and five times that as objects."""
 
 _NAMES = ArrayType(STRING, False)
 SLICES = StructType(
@@ -82,8 +86,11 @@ def _lacking(
                 TableStatsRequest(name.database, name.table, columns, name.catalog, engine=engine),
             )
             return [] if {one.colName for one in answer.tableStats} >= set(columns) else [None]
-        request = PartitionsStatsRequest(name.database, name.table, columns, partitions, name.catalog, engine=engine)
-        found = client.call("get_partitions_statistics_req", request).partStats
+        lacking: list[str | None] = []
+        for some in batches(partitions, max(1, STATISTICS_OF_A_CALL // len(columns))):
+            request = PartitionsStatsRequest(name.database, name.table, columns, some, name.catalog, engine=engine)
+            found = client.call("get_partitions_statistics_req", request).partStats
+            lacking += [one for one in some if not {stat.colName for stat in found.get(one, ())} >= set(columns)]
+        return lacking
     except NoSuchObjectException:
         return []  # dropped since it was listed
-    return [one for one in partitions if not {stat.colName for stat in found.get(one, ())} >= set(columns)]

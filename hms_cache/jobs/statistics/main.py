@@ -22,7 +22,7 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.frame import JobResult, JobRun, ResultTable
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.origin import Origin
-from hms_cache.jobs.sources.scope import TABLE_COLUMNS, TableScope
+from hms_cache.jobs.sources.scope import TABLE_COLUMNS, TableScope, shown_name
 from hms_cache.jobs.statistics import data_files, lacking, plan, table_level
 from hms_cache.jobs.statistics.changes import Changes, PlaceFile, changes_since, current_place
 from hms_cache.jobs.statistics.computing import Computation, compute_small, target_of
@@ -30,19 +30,20 @@ from hms_cache.jobs.statistics.data_files import SAMPLED, UnitFiles
 from hms_cache.jobs.statistics.histograms import histograms
 from hms_cache.jobs.statistics.lacking import PARTITIONS_OF_A_SLICE, SLICES
 from hms_cache.jobs.statistics.parameters import not_answerable, spark_statistics
-from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, limit_work, tables_in
+from hms_cache.jobs.statistics.plan import PLAN_COLUMNS, TableWork, limit_work, tables_in, was_computed
 from hms_cache.jobs.statistics.reading import (
     knows_files,
     unreadable_partitions,
     whole_table,
 )
 from hms_cache.jobs.statistics.recording import record_table
-from hms_cache.jobs.statistics.rows.file_index import reads_files
+from hms_cache.jobs.statistics.rows.file_index import OtherFiles, reads_files
 from hms_cache.jobs.statistics.rows.small_files import SessionReading
 from hms_cache.jobs.statistics.session import reading_tables
 from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transaction import Transaction
-from hms_cache.metadata.object_names import TableName
+from hms_cache.jobs.statistics.withdrawing import withdraw, withdraw_of_table
+from hms_cache.metadata.object_names import TableName, name_of_table
 from hms_cache.metadata.statistics_values import ColumnValues, statistics_of
 from hms_cache.store.rows.parameters import (
     accurate_columns,
@@ -56,6 +57,7 @@ TABLES_TOGETHER, UNITS_TOGETHER = 100, 2_000
 whatever it does. What fails in one of them is tried again for each."""
 
 _STATE_WRITTEN_EVERY_S = 10.0
+_DAY_S = 86_400
 
 _FAILED = 3
 _FAILURES_SHOWN = 20
@@ -102,10 +104,16 @@ def main(run: JobRun) -> JobResult:
         known = {one.name: places[one.name] for one in work if one.name in places}
         changes = changes_since(log, known) if known and not run.options["all"] else {}
     _choose(run, work, changes)
-    postponed = limit_work(work, max_bytes) if max_bytes is not None else 0
+    night = int(time.time() // _DAY_S)
+    postponed = limit_work(work, max_bytes, night) if max_bytes is not None else 0
     planned = ResultTable("Plan", PLAN_COLUMNS, [one.plan_row() for one in work if one.has_work])
-    done = _Done(postponed=postponed, notes=list(left_out))
+    done = _Done(postponed=postponed, notes=[(shown_name(name_of_table(table)), why) for table, why in left_out])
     if not run.dry_run:
+        for table in (table for table, _ in left_out if was_computed(table)):
+            try:
+                withdraw_of_table(run, table)
+            except (TException, OutcomeUnknownError) as error:
+                done.failures.append((shown_name(name_of_table(table)), None, reason_of(error)))
         with reading_tables(run.spark):
             written_s = time.monotonic()
             for one, part in _each(run, work):
@@ -252,13 +260,32 @@ def _work_on(run: JobRun, one: TableWork, computation: Computation, cores: int) 
                 what = "" if one.names is None else f" of {len(one.sampled)} partitions"
                 done.notes.append((label, f"statistics{what} are estimated from a sample (--sample-above)"))
                 done.sampled += 1
-        except (PySparkException, Py4JJavaError, TException, OutcomeUnknownError) as error:
+        except (PySparkException, Py4JJavaError, TException, OutcomeUnknownError, OtherFiles) as error:
             done.failures.append((label, None, reason_of(error)))
         what = f", {len(done.failures) - failures} failures" if len(done.failures) > failures else ""
         run.progress.note(f"{label}: {done.rows:,} rows{what}, {time.monotonic() - began_s:.1f} s")
+    _withdraw_outdated(run, one, done)
     if one.postponed:
         done.notes.append((label, f"{one.postponed} to compute are left for the next run (--max-bytes)"))
     return done
+
+
+def _withdraw_outdated(run: JobRun, one: TableWork, done: _Done) -> None:
+    """Of partitions, or a table, that this run did not get to, or failed at: Hive shall not answer from what is known
+    to be no longer so."""
+    if one.snapshot is not None:  # by a transaction that wrote, statistics of those before are no longer valid
+        return
+    failed = {unit for _, unit, _ in done.failures}
+    chosen: set[str | None] = {None} if one.is_chosen else set(one.chosen)
+    units = [unit for unit in one.outdated() if unit not in chosen or unit in failed or None in failed]
+    if not units:
+        return
+    what = "its numbers are" if one.names is None else f"those of {len(units)} partitions are"
+    done.notes.append((one.label, f"{what} no longer exact, and claimed no more to be"))
+    try:
+        withdraw(run, one.table, {unit: one.files[unit] for unit in units})
+    except (TException, OutcomeUnknownError) as error:
+        done.failures.append((one.label, None, reason_of(error)))
 
 
 def _begin(run: JobRun, one: TableWork, done: _Done, transaction: Transaction) -> None:

@@ -12,10 +12,14 @@ from datetime import date, datetime, timedelta
 
 import numpy as np
 
-from hms_cache.jobs.statistics.data_files import RECORDED, SAMPLED, Figures
+from hms_cache.jobs.statistics.data_files import RECORDED, SAMPLED, Figures, Mark
 from hms_cache.jobs.statistics.totals import Totals, TotalsOfColumns
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, values_of
-from hms_cache.store.rows.parameters import remove_columns_from_accuracy, set_basic_statistics_accurate
+from hms_cache.store.rows.parameters import (
+    accurate_columns,
+    remove_columns_from_accuracy,
+    set_basic_statistics_accurate,
+)
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj
 
 SPARK = "spark.sql.statistics."
@@ -25,6 +29,9 @@ _SPARK_VERSION = "2"
 _WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "bigint": 8, "float": 4, "double": 8, "date": 4}
 _DEFAULT_LENGTHS = {StatisticsKind.STRING: 20, StatisticsKind.BINARY: 100}
 """Of a column without values."""
+
+DECIMAL_PLACES = 4
+"""Of a double, in Hive's tables of MySQL: `double(53,4)`."""
 
 _EPOCH = date(1970, 1, 1)
 _GREGORIAN_SINCE = (date(1582, 10, 15) - _EPOCH).days
@@ -36,38 +43,48 @@ def basic_statistics(
     figures: Figures,
     columns: Iterable[ColumnStatisticsObj],
     sample: str | None = None,
+    reading: str = "",
 ) -> dict[str, str]:
     """The parameters with what was counted; they count as accurate from now on. With a `sample` they are estimates, and
-    nothing counts as accurate: Hive answers no query from them."""
+    nothing counts as accurate: Hive answers no query from them. `reading`: `reading_of` the table."""
     written = {name: value for name, value in parameters.items() if name != SAMPLED}
     written |= {
         "numRows": str(rows),
         "rawDataSize": str(raw_data_bytes(rows, columns)),
         "numFiles": str(figures.files),
         "totalSize": str(figures.bytes),
-        RECORDED: str(figures),
     }
     if sample is not None:
         written[SAMPLED] = sample
     set_basic_statistics_accurate(written, sample is None)
     remove_columns_from_accuracy(written, not_answerable(columns))
+    written[RECORDED] = str(Mark(figures, rows, reading, len(accurate_columns(written))))
     return written
 
 
 def not_answerable(columns: Iterable[ColumnStatisticsObj]) -> frozenset[str]:
     """Columns of whose statistics Hive is to plan and not to answer queries.
 
-    Of values without a bound that can be written, such as infinity and NaN, Hive answers NULL for the bound; and a day
+    Of values without a bound that can be written, such as infinity and NaN, Hive answers NULL for the bound; a bound
+    with more than four decimal places is another number in MySQL and MariaDB, whose tables of Hive cut it; and a day
     before 1582-10-15 is another one to Hive, by its calendar, than to Arrow and Spark.
     """
     found = set()
     for column in columns:
         values = values_of(column)
-        if values.kind is StatisticsKind.DOUBLE and values.distinct and (values.low is None or values.high is None):
+        if (
+            values.kind is StatisticsKind.DOUBLE
+            and values.distinct
+            and not all(map(_is_kept, (values.low, values.high)))
+        ):
             found.add(column.colName)
         if values.kind is StatisticsKind.DATE and isinstance(values.low, int) and values.low < _GREGORIAN_SINCE:
             found.add(column.colName)
     return frozenset(found)
+
+
+def _is_kept(bound: object) -> bool:
+    return isinstance(bound, int | float) and round(bound, DECIMAL_PLACES) == bound
 
 
 def raw_data_bytes(rows: int, columns: Iterable[ColumnStatisticsObj]) -> int:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+import random
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from hms_cache.client import MetastoreClient
 from hms_cache.jobs.sources.catalog_reader import tables_within
@@ -13,7 +15,7 @@ from hms_cache.jobs.sources.scope import TableScope, shown_name
 from hms_cache.jobs.statistics.acid import Snapshot
 from hms_cache.jobs.statistics.changes import Changes
 from hms_cache.jobs.statistics.columns import StatisticsColumn, statistics_columns
-from hms_cache.jobs.statistics.data_files import UnitFiles
+from hms_cache.jobs.statistics.data_files import NESTED_FILES, RECORDED, UnitFiles
 from hms_cache.jobs.statistics.rows.file_index import format_of
 from hms_cache.jobs.statistics.transaction import snapshots
 from hms_cache.metadata.names import DEFAULT_CATALOG
@@ -21,6 +23,8 @@ from hms_cache.metadata.object_names import TableName, name_of_table
 from hms_cache.metadata.partition_names import values_of_name
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
+
+T = TypeVar("T")
 
 MERGED = "hms_cache.statistics.partitions"
 """The parameter of a partitioned table: `TableWork.digest` as of its last merge."""
@@ -121,6 +125,16 @@ class TableWork:
         """Partitions, or the table without partitions, whose files cannot be listed, and why."""
         return [(unit, found.problem) for unit, found in self.files.items() if found.problem is not None]
 
+    def outdated(self) -> list[str | None]:
+        """Those whose statistics are of other files than they have now, as far as that is known."""
+
+        def is_outdated(found: UnitFiles) -> bool:
+            if found.recorded is None:
+                return False
+            return found.figures != found.recorded if found.figures is not None else found.problem == NESTED_FILES
+
+        return [unit for unit, found in self.files.items() if is_outdated(found)]
+
     def chosen_bytes(self) -> list[int]:
         """Bytes to read of the files of each that is chosen, in their order."""
         units: Sequence[str | None] = [None] if self.is_chosen else self.chosen
@@ -138,11 +152,11 @@ class TableWork:
             if (found.sample is not None if name in chosen else found.was_sampled)
         ]
 
-    def keep_first(self, kept: int) -> None:
-        """Keeps so many of the chosen ones and postpones the others."""
-        self.postponed = (1 if self.is_chosen else len(self.chosen)) - kept
-        self.is_chosen = self.is_chosen and kept > 0
-        self.chosen = self.chosen[:kept]
+    def keep(self, kept: Collection[int]) -> None:
+        """Keeps those of the chosen ones that stand at these positions, and postpones the others."""
+        self.postponed = (1 if self.is_chosen else len(self.chosen)) - len(kept)
+        self.is_chosen = self.is_chosen and bool(kept)
+        self.chosen = [name for position, name in enumerate(self.chosen) if position in kept]
 
     def digest(self) -> str:
         """Of the files of all partitions: what the statistics of the table as a whole were merged from."""
@@ -170,44 +184,53 @@ class TableWork:
 PLAN_COLUMNS = ("table", "columns", "partitions", "changed", "lacking", "to compute", "all because")
 
 
-def limit_work(work: Iterable[TableWork], max_bytes: int) -> int:
+def limit_work(work: Iterable[TableWork], max_bytes: int, night: int | None = None) -> int:
     """Postpones what is beyond so many bytes of files to read; how many partitions and tables that are.
 
     The first one is never postponed: else one that is larger than the limit would keep all others waiting for ever.
+    And so would what fails each time, as it is damaged, or changes all the time: with a `night` the order of tables,
+    and of partitions in each, is another one each night.
     """
     left_bytes = max_bytes
     is_first, is_over = True, False
     postponed = 0
-    for one in work:
-        kept = 0
-        for size in one.chosen_bytes():
+    chance = None if night is None else random.Random(night)
+    for one in _shuffled(list(work), chance):
+        kept: set[int] = set()
+        for position, size in _shuffled(list(enumerate(one.chosen_bytes())), chance):
             # In order: what is small does not overtake.
             is_over = is_over or (size > left_bytes and not is_first)
             if is_over:
                 break
             left_bytes -= size
-            kept += 1
+            kept.add(position)
             is_first = False
-        one.keep_first(kept)
+        one.keep(kept)
         postponed += one.postponed
     return postponed
 
 
-def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[tuple[str, str]]]:
+def _shuffled(some: list[T], chance: random.Random | None) -> list[T]:
+    if chance is not None:
+        chance.shuffle(some)
+    return some
+
+
+def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[tuple[Table, str]]]:
     """The tables of the scope that Spark reads as Hive does, with all their partitions' names; and those that are left
     out, with the reason.
 
     Raises MetastoreUnavailableError.
     """
     found: list[TableWork] = []
-    left_out: list[tuple[str, str]] = []
+    left_out: list[tuple[Table, str]] = []
     reader = MetastoreReader(metastore, fills_cache=False)
     try:
         for table in tables_within(reader, scope):
             name = name_of_table(table)
             reason = refusal(table)
             if reason is not None:
-                left_out.append((shown_name(name), f"left out: {reason}"))
+                left_out.append((table, f"left out: {reason}"))
                 continue
             columns = statistics_columns(table)
             if not columns or table.tableType not in _WITH_ROWS:
@@ -223,6 +246,11 @@ def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[
         for one in transactional:
             one.snapshot = seen[one.name]
     return found, left_out
+
+
+def was_computed(table: Table) -> bool:
+    """Whether this job has written statistics of a table, as its parameters say."""
+    return not {RECORDED, MERGED}.isdisjoint(table.parameters or {})
 
 
 def refusal(table: Table) -> str | None:

@@ -25,6 +25,7 @@ from hms_cache.jobs.statistics.data_files import Sample, UnitFiles
 from hms_cache.jobs.statistics.rows.acid_rows import rows_not_deleted
 from hms_cache.jobs.statistics.rows.file_index import (
     NUMBER,
+    Listed,
     format_of,
     reads_files,
     rows_of_directories,
@@ -254,7 +255,10 @@ def rows_of(
     numbers: DataFrame,
     files: Mapping[str | None, UnitFiles],
 ) -> DataFrame:
-    """``partition``, then ``c0``, ``c1``, … for `transform`. `numbers`: `partition_numbers` of the portion."""
+    """``partition``, then ``c0``, ``c1``, … for `transform`. `numbers`: `partition_numbers` of the portion.
+
+    Raises OtherFiles.
+    """
     from pyspark.sql import functions as f
 
     units: Sequence[str | None] = [None] if portion.names is None else portion.names
@@ -300,7 +304,10 @@ def _rows_of_directories(spark: SparkSession, table: Table, units: Sequence[Unit
     places = [(number, directory) for number, layout in layouts for directory in layout.rows]
     columns = schema_of(table)
     if not layouts or is_insert_only(table):
-        return rows_of_directories(spark, file_format, columns, plain + places)
+        having = {number for number, _ in plain + places}
+        known = [(number, one.figures) for number, one in enumerate(units) if number in having]
+        listed = {number: Listed(found.files, found.bytes) for number, found in known if found is not None}
+        return rows_of_directories(spark, file_format, columns, plain + places, listed)
     deletes = [(number, directory) for number, layout in layouts for directory in layout.deletes]
     hidden = {number: layout.hidden for number, layout in layouts if layout.hidden}
     return rows_not_deleted(spark, columns, places, deletes, hidden)

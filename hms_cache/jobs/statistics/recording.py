@@ -12,11 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.sources.metastore_reader import CAPABILITIES, in_catalog
-from hms_cache.jobs.statistics.data_files import RECORDED, Figures
+from hms_cache.jobs.statistics.data_files import RECORDED, Figures, Mark
 from hms_cache.jobs.statistics.parameters import basic_statistics, not_answerable
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.partition_names import make_partition_name
-from hms_cache.store.rows.parameters import accurate_columns, remove_columns_from_accuracy
+from hms_cache.store.rows.parameters import (
+    accurate_columns,
+    remove_columns_from_accuracy,
+    set_basic_statistics_accurate,
+)
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlterPartitionsRequest,
     AlterTableRequest,
@@ -55,15 +59,20 @@ class Unit:
     sample: str | None = None
     """What is kept of the sample that they are estimated from (`data_files.SAMPLED`)."""
 
+    reading: str = ""
+    """`data_files.reading_of` its table."""
+
 
 def counted(unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
     """The parameters with its row counts and files."""
-    return basic_statistics(dict(parameters), unit.rows, unit.figures, unit.columns, unit.sample)
+    return basic_statistics(dict(parameters), unit.rows, unit.figures, unit.columns, unit.sample, unit.reading)
 
 
 def is_counted(unit: Unit, parameters: Mapping[str, str]) -> bool:
     """Whether these are there."""
-    return parameters.get(RECORDED) == str(unit.figures) and is_planned_by(unit, parameters)
+    mark = Mark.read(parameters.get(RECORDED))
+    is_marked = mark is not None and (mark.figures, mark.rows) == (unit.figures, unit.rows)
+    return is_marked and is_planned_by(unit, parameters)
 
 
 def planned_by(unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
@@ -76,6 +85,22 @@ def planned_by(unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
 def is_planned_by(unit: Unit, parameters: Mapping[str, str]) -> bool:
     """Whether there are no such claims."""
     return accurate_columns(parameters).isdisjoint(not_answerable(unit.columns))
+
+
+def withdrawn(unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
+    """The parameters without the claims that were made when its files were these, and without their mark; as they are
+    where others were written since."""
+    changed = dict(parameters)
+    if not is_withdrawn(unit, parameters):
+        del changed[RECORDED]
+        set_basic_statistics_accurate(changed, False)
+    return changed
+
+
+def is_withdrawn(unit: Unit, parameters: Mapping[str, str]) -> bool:
+    """Whether the mark of these files is not there."""
+    mark = Mark.read(parameters.get(RECORDED))
+    return mark is None or mark.figures != unit.figures
 
 
 def record_partitions(

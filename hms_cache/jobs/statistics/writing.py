@@ -21,7 +21,7 @@ from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.fields import BOOLEAN, INTEGER, LONG, STRING, fields, required
 from hms_cache.jobs.statistics.acid import Snapshot
 from hms_cache.jobs.statistics.columns import StatisticsColumn
-from hms_cache.jobs.statistics.data_files import FigureLister, Figures, UnitFiles
+from hms_cache.jobs.statistics.data_files import FigureLister, Figures, UnitFiles, reading_of
 from hms_cache.jobs.statistics.parameters import not_answerable, spark_statistics
 from hms_cache.jobs.statistics.recording import (
     Failures,
@@ -346,12 +346,12 @@ class _Calls:
         """After the last pass: what was counted, and of which files, stands beside statistics of all columns. After
         others claims are taken back that a query would be answered wrongly from."""
         target, table = self._target, self._table
-        units = []
+        units, reading = [], reading_of(table)
         for row, one in zip(rows, statistics, strict=True):
             figures = Figures.read(row["files"])
             assert figures is not None
             sample = None if row["sample_bytes"] is None else f"{row['sample_bytes']}:{row['all_bytes']}"
-            units.append(Unit(row["name"], row["rows"], row["location"], figures, one.statsObj, sample))
+            units.append(Unit(row["name"], row["rows"], row["location"], figures, one.statsObj, sample, reading))
         if {one.colName for one in statistics[0].statsObj} != set(target.last_pass):
             return self._take_back(client, [unit for unit in units if not_answerable(unit.columns)])
         if units[0].name is not None:

@@ -64,6 +64,14 @@ class KeyStore(ABC):
         except FileNotFoundError:  # the bucket
             return False
 
+    def require_bucket(self, path: str) -> None:
+        """Raises OSError, and no FileNotFoundError, if the bucket of a directory is not there: of a bucket that is
+        looked for in the wrong store, or was misspelt, nobody knows what is in it."""
+        try:
+            next(self.below(path, page_objects=1), None)
+        except FileNotFoundError as error:
+            raise no_bucket(path) from error
+
     def is_empty(self, path: str) -> bool:
         """Whether nothing is in a directory but its marker."""
         return not any(each.name or not each.is_marker for page in self.below(path, page_objects=2) for each in page)
@@ -96,6 +104,11 @@ class OrderedKeyStore(KeyStore):
     def page_from(self, bucket: str, prefix: str, start: str, page_objects: int) -> tuple[list[StoredObject], bool]:
         """Objects whose keys begin with the prefix, from the key `start` on, or after it: so many at most, each with
         its whole key as `suffix`, and whether there are more."""
+
+
+def no_bucket(path: str) -> OSError:
+    """For what lies in a bucket that is not there."""
+    return OSError(f"There is no bucket {path.strip('/').partition('/')[0]}")
 
 
 def bucket_and_key(path: str) -> tuple[str, str]:

@@ -20,6 +20,9 @@ _ALONE_DIRECTORIES = 64
 """So many are listed by themselves after a page that had too little of them, which lie far apart: then a page is tried
 again."""
 
+_PAGE_OBJECTS = 1_000
+"""Objects in a page at most: what stores give at once."""
+
 _MORE_OBJECTS = 8
 """Of a page, beside one for each directory that is wanted and a quarter more."""
 
@@ -84,7 +87,9 @@ class _Scan:
     def _page(self, prefix: str) -> tuple[list[StoredObject], bool]:
         start = self._start or self._wanted[self._number]
         left = len(self._wanted) - self._number
-        page, is_more = self._store.page_from(self._bucket, prefix, start, left + left // 4 + _MORE_OBJECTS)
+        # A directory that one page did not hold has many: of these as many as the store gives.
+        wanted = _PAGE_OBJECTS if self._start else min(left + left // 4 + _MORE_OBJECTS, _PAGE_OBJECTS)
+        page, is_more = self._store.page_from(self._bucket, prefix, start, wanted)
         keys = [start.encode(), *(each.suffix.encode() for each in page)]
         if any(one > other for one, other in pairwise(keys)) or (is_more and not page):
             raise OSError("The store does not list its keys in their order")

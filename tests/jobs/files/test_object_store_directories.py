@@ -51,7 +51,8 @@ def test_the_files_of_a_directory(lake: Lake) -> None:
     assert lister.files(f"{lake.root}/t").files == 3  # written by another
     assert lister.files(f"{lake.root}/e") == DirectoryFiles(True)
     assert lister.files(f"{lake.root}/none") == DirectoryFiles(False)
-    assert not lister.files(f"{lake.url_of('misspelt')}/t").exists
+    nowhere = lister.files(f"{lake.url_of('misspelt')}/t")
+    assert not nowhere.exists and "misspelt" in (nowhere.problem or "")
 
 
 def test_the_files_of_many_directories(lake: Lake) -> None:

@@ -139,7 +139,9 @@ def test_what_is_not_certain_is_read_by_spark(job: tuple[SparkProcess, Any]) -> 
     assert failed["exit_status"] == 3 and "d.parted" in str(failed["tables"]["Failures"])
     with MetastoreClient(server.uri) as client:
         after = parameters_of(client)
-    assert after["p=1"] == found["p=1"]
+    # Its numbers stay; that they are exact is known to be no longer so.
+    claims = ("COLUMN_STATS_ACCURATE", RECORDED)
+    assert after["p=1"] == {name: value for name, value in found["p=1"].items() if name not in claims}
 
 
 def run_and_count(spark: SparkSession, **options: Any) -> dict[str, Any]:
@@ -182,7 +184,8 @@ def test_small_tables_are_read_together(job: tuple[SparkProcess, Any]) -> None:
 
 @pytest.mark.soak
 def test_a_limit_of_bytes_leaves_the_rest_for_the_next_run(job: tuple[SparkProcess, Any]) -> None:
-    """Each run reads one partition here; the table as a whole gets its statistics when the last one has them."""
+    """Each run reads one partition or table here, in the order of the day; a table as a whole gets its statistics with
+    those of its last partition."""
     spark, server = job
     with MetastoreClient(server.uri) as client:
         lake = copy.deepcopy(client.call("get_table", "d", "plain"))
@@ -196,8 +199,9 @@ def test_a_limit_of_bytes_leaves_the_rest_for_the_next_run(job: tuple[SparkProce
         assert ["d.ice", "left out: Iceberg keeps statistics of its tables itself"] in report["tables"]["Notes"]
         with MetastoreClient(server.uri) as client:
             found = parameters_of(client)
-        assert sum("numRows" in found[f"p={number}"] for number in (1, 2, 3)) == min(3, 4 - left)
-        assert ("spark.sql.statistics.numRows" in found["parted"]) == (left <= 1)
+        done = {name for name in ("p=1", "p=2", "p=3", "plain") if RECORDED in found[name]}
+        assert len(done) == 4 - left
+        assert ("spark.sql.statistics.numRows" in found["parted"]) == (done >= {"p=1", "p=2", "p=3"})
     assert found["parted"]["spark.sql.statistics.numRows"] == "4" and found["plain"]["numRows"] == "2"
     assert run(spark, server.uri, max_bytes="1")["tables"]["Plan"] == []
 

@@ -61,6 +61,37 @@ def test_nightly_runs_get_through_everything_in_order(tables: list[list[int] | N
     assert done == todo
 
 
+@given(
+    st.lists(st.none() | st.lists(st.integers(1, 50), min_size=1, max_size=6), min_size=1, max_size=6),
+    st.data(),
+    st.integers(0, 10_000),
+)
+def test_what_fails_each_time_keeps_nothing_waiting_for_ever(
+    tables: list[list[int] | None], data: st.DataObject, first_night: int
+) -> None:
+    """One that is damaged, or changes all the time, may be larger than all that is read in a night."""
+    waiting = {
+        (number, name)
+        for number, sizes in enumerate(tables)
+        for name in ([None] if sizes is None else [f"p={index}" for index in range(len(sizes))])
+    }
+    failing = data.draw(st.sets(st.sampled_from(sorted(waiting, key=str)), max_size=3))
+    for night in range(first_night, first_night + 2_000):
+        if waiting == failing:
+            return
+        work = [work_of(sizes, number) for number, sizes in enumerate(tables)]
+        for number, one in enumerate(work):
+            one.chosen = [name for name in one.chosen if (number, name) in waiting]
+            one.is_chosen = one.is_chosen and (number, None) in waiting
+        before = [list(one.chosen) for one in work]
+        limit_work(work, 10, night)
+        for number, one in enumerate(work):
+            assert one.chosen == [name for name in before[number] if name in set(one.chosen)]
+            read = {(number, name) for name in ([None] if one.is_chosen else one.chosen)}
+            waiting -= read - failing
+    assert waiting == failing
+
+
 @pytest.mark.parametrize(
     ("sizes", "chosen", "whole"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import re
 import tempfile
@@ -18,10 +19,16 @@ from pyarrow import orc, parquet
 from pyspark.sql import SparkSession
 
 from hms_cache.jobs.statistics.columns import StatisticsColumn, statistics_columns
-from hms_cache.jobs.statistics.data_files import FigureLister, UnitFiles
+from hms_cache.jobs.statistics.data_files import FigureLister, Figures, UnitFiles
 from hms_cache.jobs.statistics.rows import arrow_values, small_files
 from hms_cache.jobs.statistics.rows.arrow_values import ParquetRows, values_of
-from hms_cache.jobs.statistics.rows.file_index import rows_of_directories, schema_of
+from hms_cache.jobs.statistics.rows.file_index import (
+    Listed,
+    OtherFiles,
+    _with_root,
+    rows_of_directories,
+    schema_of,
+)
 from hms_cache.jobs.statistics.rows.small_files import Files, SessionReading, reader
 from hms_cache.jobs.statistics.session import reading_tables
 from hms_cache.jobs.statistics.transform import statistics_of_row, transform
@@ -448,3 +455,74 @@ def test_what_is_small() -> None:
     assert not small_files.is_small(unit(small_files.UNIT_BYTES + 1))
     assert not small_files.is_small(unit(1, layout=()))
     assert not small_files.is_small(UnitFiles("file:/x", None, "gone", None, None))
+
+
+def test_files_that_cannot_be_seen_for_a_moment_are_not_taken_for_none(tmp_path: Path) -> None:
+    """What was read has to be what was listed."""
+    place = place_of(tmp_path / "t", x=parquet_bytes(pa.array([1, 2])))
+    table = table_of({"c": "bigint"})
+    columns = statistics_columns(table)
+    figures = FigureLister().figures(f"file:{place}")[0]
+    assert figures is not None
+    for location, listed, left in (
+        (place, figures, []),
+        (place, figures._replace(bytes=figures.bytes + 1), ["p=1"]),
+        (tmp_path / "away", figures, ["p=1"]),
+        (tmp_path / "away", Figures(0, 0, 0), []),
+    ):
+        with Files() as files:
+            unit = {"name": "p=1", "location": f"file:{location}", "files": str(listed)}
+            found = reader(files, table, columns)([unit])
+        assert (found.left, len(found.rows)) == (left, 1 - len(left))
+
+
+def seen_by_spark(spark: SparkSession, *, directories: list[str], listed: list[tuple[int, int]]) -> Any:
+    """Rows of directories; or the numbers of those that have other files than listed."""
+    known = {number: Listed(*one) for number, one in enumerate(listed)}
+    try:
+        rows = rows_of_directories(
+            spark, "parquet", schema_of(table_of({"c": "bigint"})), list(enumerate(directories)), known
+        )
+    except OtherFiles as error:
+        return sorted(error.numbers)
+    return rows.count()
+
+
+@pytest.mark.soak
+@pytest.mark.short
+def test_spark_has_to_see_the_files_that_were_listed(job_spark: SparkProcess, tmp_path: Path) -> None:
+    """Those that it passes over have rows to Hive, and those that Hive passes over have none."""
+    content = parquet_bytes(pa.array([1, 2]))
+    names = {
+        "plain": ["x"],
+        "summary": ["x", "_metadata", "_common_metadata", ".crc", "_SUCCESS"],
+        "odd é %41 +{a}": ["x y", "z"],
+        "copying": ["x", "y._COPYING_"],
+        "equals": ["x", "_a=1.parquet"],
+        "away": [],
+    }
+    places = []
+    listed: list[tuple[int, int]] = []
+    for name, files in names.items():
+        place = tmp_path / name
+        place.mkdir()
+        for file in files:
+            (place / file).write_bytes(content)
+        figures = FigureLister().figures(f"file:{place}")[0]
+        assert figures is not None
+        places.append(f"file:{place}")
+        listed.append((figures.files, figures.bytes))
+    (tmp_path / "away").rmdir()
+    listed[-1] = (1, len(content))
+    call = functools.partial(job_spark.call, seen_by_spark)
+    assert call(directories=places, listed=listed) == [3, 4, 5]
+    assert call(directories=places[:3], listed=listed[:3]) == 8
+    # Two partitions in one directory, and another spelling of it.
+    twice = [places[0], places[0], places[0].replace("file:/", "file:///")]
+    assert call(directories=twice, listed=[listed[0]] * 3) == 6
+    assert call(directories=places[3:4], listed=listed[3:4]) == [0]
+
+
+def test_the_root_of_a_bucket() -> None:
+    assert _with_root("s3a://lake") == _with_root("s3a://lake/") == "s3a://lake/"
+    assert [_with_root(one) for one in ("s3a://lake/t", "file:/x")] == ["s3a://lake/t", "file:/x"]

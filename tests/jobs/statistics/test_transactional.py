@@ -149,12 +149,12 @@ def wrong(ours: Found, theirs: Found, *, of_files: bool) -> list[str]:
 
 def test_hive_answers_as_it_reads(lake: Lake, tmp_path: Path) -> None:
     """What Spark, Arrow and Hive might see differently: columns of ORC that were renamed, days of before 1582, infinite
-    numbers and NaN, files in directories of a UNION ALL. Nothing is answered from statistics otherwise than from
-    rows."""
+    numbers, NaN and numbers of more decimal places than the database keeps, files in directories of a UNION ALL.
+    Nothing is answered from statistics otherwise than from rows."""
     place = f"stored as orc location 'file:{tmp_path}/ext"
     columns = "a int, b int, d date, e date, x double, y double, z double"
     infinite, no_number = (f"cast('{text}' as double)" for text in ("Infinity", "NaN"))
-    values = f"select 1, 100, date '0001-01-01', date '2024-01-01', {infinite}, 1.5, {no_number}"
+    values = f"select 1, 100, date '0001-01-01', date '2024-01-01', {infinite}, 0.00001, {no_number}"
     more = "select 2, 200, date '2024-02-01', date '2024-03-01', 0.5, 2.5, 3.5"
     for name, kind in (("of_acid", FULL), ("of_inserts", INSERT_ONLY), ("external_one", None)):
         what = f"external table d.{name} ({columns}) {place}/{name}'" if kind is None else ""
@@ -180,6 +180,8 @@ def test_hive_answers_as_it_reads(lake: Lake, tmp_path: Path) -> None:
     assert any(row[0] == "d.headed" and "no rows" in row[1] for row in report["tables"]["Notes"])
     assert lake.statistics("of_acid", ["a", "b"])[None][1]["a"].high == 300
 
+    # Else the second answer is the first one, as Hive has kept it.
+    lake.told("set hive.query.results.cache.enabled=false")
     queries = [f"min({name}), max({name}), count({name})" for name in ("a", "b", "d", "e", "x", "y", "z")]
     for table in ("of_acid", "of_inserts", "external_one", "united", "headed"):
         for what in ("count(*)", *queries):

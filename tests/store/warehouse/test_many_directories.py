@@ -110,6 +110,14 @@ def test_neighbours_take_a_page() -> None:
     assert store.requests == 1
 
 
+def test_directories_of_many_files_take_whole_pages() -> None:
+    names = [f"t/day={number}" for number in range(3)]
+    keys = [f"{name}/{file:05d}" for name in names for file in range(3_000)]
+    store, other = Keys(keys), Keys(keys)
+    assert told(objects_of(store, BUCKET, names)) == one_by_one(other, names)
+    assert store.requests <= 2 * other.requests
+
+
 def test_those_far_apart_are_listed_by_themselves() -> None:
     names = [f"t/day={number:06d}" for number in range(20_000)]
     store = Keys([f"{name}/f" for name in names])

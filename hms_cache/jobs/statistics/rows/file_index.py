@@ -9,8 +9,8 @@ its keys are spelled. The classes are those that Spark (4.1) reads such tables w
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -66,12 +66,39 @@ def spark_type(hive_type: str) -> str:
     return _TEXTS.sub("string", hive_type.lower()).replace("timestamp with local time zone", "timestamp")
 
 
+class OtherFiles(Exception):
+    """Spark sees other files in directories than were listed."""
+
+    def __init__(self, numbers: Collection[int]) -> None:
+        """`numbers` of the directories."""
+        super().__init__(OTHER_FILES)
+        self.numbers = frozenset(numbers)
+
+
+OTHER_FILES = (
+    "Spark sees other files in it than were listed: they changed meanwhile, have names that Spark passes over and Hive"
+    " does not or the other way round, or its settings lead to another store"
+)
+
+
+class Listed(NamedTuple):
+    """Data files as they were listed."""
+
+    files: int
+    bytes: int
+
+
 def rows_of_directories(
-    spark: SparkSession, file_format: str, columns: StructType, directories: Sequence[tuple[int, str]]
+    spark: SparkSession,
+    file_format: str,
+    columns: StructType,
+    directories: Sequence[tuple[int, str]],
+    listed: Mapping[int, Listed] | None = None,
 ) -> DataFrame:
     """The rows of all data files in the directories, not below them, with the number of their directory in `NUMBER`.
 
-    A directory that does not exist has none. Raises Py4JJavaError where one cannot be listed.
+    A directory that does not exist has none: so `listed` says by number what is in them. Raises OtherFiles if Spark
+    sees something else, Py4JJavaError where one cannot be listed.
     """
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
@@ -81,7 +108,7 @@ def rows_of_directories(
     numbers = _rows(spark, [number for number, _ in directories])
     partitions, roots = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
     for row, (_, directory) in zip(numbers, directories, strict=True):
-        place = _qualified(path(directory), directory, hadoop)
+        place = _qualified(path(_with_root(directory)), directory, hadoop)
         partitions.add(partition_path(row, place))
         roots.add(place)
     to_seq, no_options = jvm.PythonUtils.toSeq, jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap())
@@ -95,6 +122,9 @@ def rows_of_directories(
         jvm.scala.Option.apply(sources.PartitionSpec(of_directory, to_seq(partitions))),
         jvm.scala.Option.empty(),
     )
+    if listed is not None and index.sizeInBytes() != sum(one.bytes for one in listed.values()):
+        places = [(number, str(place.toUri())) for (number, _), place in zip(directories, roots, strict=True)]
+        _require_listed(list(index.inputFiles()), places, listed)
     relation = sources.HadoopFsRelation(
         index,
         of_directory,
@@ -105,6 +135,36 @@ def rows_of_directories(
         session,
     )
     return DataFrame(session.baseRelationToDataFrame(relation), spark)
+
+
+def _require_listed(seen: Sequence[str], places: Sequence[tuple[int, str]], listed: Mapping[int, Listed]) -> None:
+    """Raises OtherFiles unless so many of these files (as URIs) are read of the places' directories."""
+    read: dict[str, int] = {}
+    for file in map(_plain, seen):
+        above, _, name = file.rpartition("/")
+        # What Spark passes over: `PartitioningAwareFileIndex.isDataPath`.
+        if not name.startswith(".") and not (name.startswith("_") and "=" not in name):
+            read[above] = read.get(above, 0) + 1
+    found = dict.fromkeys(listed, 0)
+    for number, place in places:
+        found[number] = found.get(number, 0) + read.get(_plain(place).rstrip("/"), 0)
+    others = [number for number, files in found.items() if files != listed[number].files]
+    if others:
+        raise OtherFiles(others)
+
+
+def _plain(uri: str) -> str:
+    """One of the spellings of a place on this machine."""
+    return _LOCAL.sub("file:/", uri)
+
+
+def _with_root(location: str) -> str:
+    """As Hadoop has the root of a bucket: without the slash a path is one below the user's directory."""
+    return f"{location}/" if _BUCKET.fullmatch(location) else location
+
+
+_BUCKET = re.compile(r"[a-z0-9]+://[^/]+")
+_LOCAL = re.compile(r"\Afile:/+")
 
 
 def _package(jvm: Any, name: str) -> Any:

@@ -23,7 +23,7 @@ from pyspark.sql.types import ArrayType, IntegerType, StringType, StructField, S
 
 from hms_cache.jobs.files.directories import OF_DIRECTORIES, DirectoryLister
 from hms_cache.jobs.statistics.columns import COLUMNS_OF_A_PASS, StatisticsColumn
-from hms_cache.jobs.statistics.data_files import UnitFiles
+from hms_cache.jobs.statistics.data_files import Figures, UnitFiles
 from hms_cache.jobs.statistics.partials import BYTES_OF_A_PARTIAL, ROWS_OF_A_PARTIAL, partial_rows, partial_schema
 from hms_cache.jobs.statistics.rows.arrow_values import LeftToSpark, OrcRows, ParquetRows, values_of
 from hms_cache.jobs.statistics.rows.file_index import format_of
@@ -141,7 +141,9 @@ def reader(files: Files, table: Table, columns: Sequence[StatisticsColumn]) -> R
                 # One file that is others' to read tells enough: the rest of the table is likely to be like it.
                 if is_left:
                     raise LeftToSpark
-                for one in content():
+                contents = content()
+                _require_all(contents, places[name]["files"])
+                for one in contents:
                     for batch in rows_in.batches(one):
                         found.add(name, batch)
             except _UNREADABLE:
@@ -154,6 +156,14 @@ def reader(files: Files, table: Table, columns: Sequence[StatisticsColumn]) -> R
         return Read(rows, [name for name in places if name in left])
 
     return read
+
+
+def _require_all(contents: Iterable[bytes], files: str) -> None:
+    """Raises LeftToSpark unless these are of the files that were found when the run began: a directory that could not
+    be seen for a moment looks as if it had none."""
+    figures = Figures.read(files)
+    if figures is not None and figures.bytes != sum(map(len, contents)):
+        raise LeftToSpark
 
 
 _UNREADABLE = (LeftToSpark, OSError, MetaException, pa.ArrowException, ValueError, MemoryError)

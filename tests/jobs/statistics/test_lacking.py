@@ -1,0 +1,45 @@
+"""Which partitions lack statistics, asked for in calls of a limited size."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from hms_cache.client import MetastoreClient
+from hms_cache.jobs.statistics import lacking
+from hms_cache.jobs.statistics.lacking import _lacking
+from hms_cache.metadata.object_names import TableName
+from tests.conftest import ServerStarter
+from tests.jobs.catalogs import Catalog
+
+
+@pytest.mark.parametrize(("of_a_call", "calls"), [(50_000, 1), (4, 3), (1, 5)])
+def test_a_wide_table_takes_several_calls(
+    start_server: ServerStarter, monkeypatch: pytest.MonkeyPatch, of_a_call: int, calls: int
+) -> None:
+    """Of thousands of columns the statistics of five hundred partitions are more than a worker's memory, and than a
+    message of Thrift's."""
+    server = start_server("sqlite")
+    names = [f"day={number}" for number in range(5)]
+    with closing(Catalog(server.uri)) as catalog:
+        catalog.database("sales")
+        catalog.table("sales", "wide", keys=["day"])
+        catalog.partitions("sales", "wide", [(str(number),) for number in range(5)])
+        for name in names[1:4]:
+            catalog.statistics("sales", "wide", name)
+    monkeypatch.setattr(lacking, "STATISTICS_OF_A_CALL", of_a_call)
+    asked: list[str] = []
+    with MetastoreClient(server.uri) as client:
+        call = client.call
+
+        def counted(method: str, *arguments: Any) -> Any:
+            asked.append(method)
+            return call(method, *arguments)
+
+        monkeypatch.setattr(client, "call", counted)
+        wide = TableName("hive", "sales", "wide")
+        assert _lacking(client, wide, ["id", "name"], names, "hive") == [names[0], names[4]]
+        assert _lacking(client, TableName("hive", "sales", "none"), ["id"], names, "hive") == []
+    assert asked[:-1] == ["get_partitions_statistics_req"] * calls
