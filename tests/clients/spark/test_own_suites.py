@@ -14,7 +14,9 @@ from tests.servers import server_process
 _LOCATION = "execution.command.AlterNamespaceSetLocationSuite: ALTER NAMESPACE ... SET LOCATION using Hive V1 catalog"
 
 _ERASURE_CODED = "the metastore writes numFilesErasureCoded, as Hive 4.0.1's does; Spark lists what Hive 2.3's writes"
-_PROPERTIES = "execution.command.AlterTable{}TblPropertiesSuite: ALTER TABLE .. {} TBLPROPERTIES using Hive V1 catalog V1"
+_PROPERTIES = (
+    "execution.command.AlterTable{}TblPropertiesSuite: ALTER TABLE .. {} TBLPROPERTIES using Hive V1 catalog V1"
+)
 _SHOW_CREATE = "execution.command.ShowCreateTableSuite: SHOW CREATE TABLE using Hive V1 catalog"
 
 FAIL: dict[str, str] = {
