@@ -134,6 +134,18 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
         ),
     ),
     "answers of Hive": (138, ("execution.HiveQuerySuite",)),
+    "reading": (
+        105,
+        (
+            "execution.HiveExplainSuite",
+            "execution.HiveResolutionSuite",
+            "execution.HiveSerDeReadWriteSuite",
+            "execution.HiveSerDeSuite",
+            "execution.HiveTableScanSuite",
+            "execution.HiveTypeCoercionSuite",
+            "execution.PruningSuite",
+        ),
+    ),
     "ORC": (82, ("orc.HiveOrcPartitionDiscoverySuite", "orc.HiveOrcQuerySuite", "orc.HiveOrcSourceSuite")),
 }
 """How many tests of these suites pass. Those of a group share a JVM and a server."""
