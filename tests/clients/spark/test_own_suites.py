@@ -146,6 +146,15 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
             "execution.PruningSuite",
         ),
     ),
+    "windows": (
+        56,
+        (
+            "execution.HiveUDAFSuite",
+            "execution.HiveWindowFunctionQueryFileSuite",
+            "execution.HiveWindowFunctionQuerySuite",
+            "execution.WindowQuerySuite",
+        ),
+    ),
     "ORC": (82, ("orc.HiveOrcPartitionDiscoverySuite", "orc.HiveOrcQuerySuite", "orc.HiveOrcSourceSuite")),
 }
 """How many tests of these suites pass. Those of a group share a JVM and a server."""
