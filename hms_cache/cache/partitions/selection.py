@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 import numpy.typing as npt
 
+from hms_cache.cache.partitions.asked_names import AskedNames
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Segment, Values
 from hms_cache.cache.partitions.segment_rows import SegmentRows
@@ -28,6 +29,7 @@ from hms_cache.expressions.hive_tree import ParsedExpression, parse_expression
 from hms_cache.expressions.key_columns import KeyColumn
 from hms_cache.expressions.tree import Predicate
 from hms_cache.metadata.name_ranges import NameRange, beginning_with, only
+from hms_cache.metadata.names import is_among
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, escape_path_name
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -74,11 +76,21 @@ class Asked:
     table: one of a megabyte takes a second or two, for which memory must not be locked. Not for two threads.
     """
 
+    __slots__ = ("_bound", "_names", "_read", "limits", "selection")
+
     def __init__(self, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS) -> None:
         self.selection = selection
         self.limits = limits
         self._read: Predicate | ParsedExpression | Exception | None = None
         self._bound: tuple[tuple[PartitionKey, ...], Bound | Exception] | None = None
+        self._names: AskedNames | None = None
+
+    @property
+    def names(self) -> AskedNames:
+        """Those of a selection by names."""
+        if self._names is None:
+            self._names = AskedNames(self.selection.names if isinstance(self.selection, ByNames) else ())
+        return self._names
 
     @property
     def is_decided_by_keys(self) -> bool:
@@ -198,7 +210,7 @@ def narrowed(
         return held
     asked = _asked(selection, limits)
     if isinstance(asked.selection, ByNames):
-        return held.narrowed_to_names(asked.selection.names)
+        return held.narrowed_to_names(asked.names)
     return held.narrowed(ranges_of(held, asked))
 
 
@@ -208,12 +220,12 @@ def gaps_of(
     """Ranges of the selection of which not all partitions are held, `MOST_GAPS` at most; none where any name may be of
     it. Raises SelectionError."""
     asked = _asked(selection, limits)
-    ranges: Iterable[NameRange] | None
+    gaps: Iterable[NameRange]
     if isinstance(asked.selection, ByNames):
-        ranges = map(only, asked.selection.names)  # of many names the first few gaps are enough
+        of_gaps = (names for segment, names in asked.names.in_segments(held.segments) if not segment.complete)
+        gaps = map(only, chain.from_iterable(of_gaps))  # of many names the first few are enough
     else:
-        ranges = ranges_of(held, asked)
-    gaps = (covered for covered in ranges or () if held.gap_in(covered) is not None)
+        gaps = (covered for covered in ranges_of(held, asked) or () if held.gap_in(covered) is not None)
     return tuple(islice(gaps, MOST_GAPS))
 
 
@@ -229,9 +241,13 @@ def missing_of(
     missing = held.missing
     if not missing or len(missing) > MOST_JUDGED:
         return list(missing)
+    asked = _asked(selection, limits)
+    if isinstance(asked.selection, ByNames):
+        named = asked.names.ordered
+        return sorted(one for one in missing if _EMPTY.intersection(one) or is_among(named, held.name_of(one)))
     judged_values = [values for values in missing if not _EMPTY.intersection(values)]
     stand_ins = [Partition(values=list(values), sd=StorageDescriptor()) for values in judged_values]
-    judged = _select(PartitionSet(held.keys, stand_ins, complete=True), _asked(selection, limits))
+    judged = _select(PartitionSet(held.keys, stand_ins, complete=True), asked)
     if judged.has_unknown:
         return sorted(missing)
     selected = {tuple(values) for values in judged.partitions.values()}
@@ -243,10 +259,10 @@ def _select(held: PartitionSet, asked: Asked) -> Selected:
         match asked.selection:
             case AllPartitions():
                 return Selected(held.all())
-            case ByNames(names):
-                return Selected(held.select_names(names))
+            case ByNames():
+                return Selected(held.select_names(asked.names))
             case ByValues(values):
-                return Selected(held.select_names([held.name_of(values)]))
+                return Selected(held.select_names(AskedNames([held.name_of(values)])))
             case ByPartialValues(values):
                 return Selected(_by_partial_values(held, values))
             case ByFilter():
@@ -264,7 +280,7 @@ def _by_partial_values(held: PartitionSet, values: Sequence[str]) -> SelectedPar
     if not fixed:
         return held.all()
     if len(fixed) == len(held.keys):
-        return held.select_names([held.name_of(values)])
+        return held.select_names(AskedNames([held.name_of(values)]))
 
     def mask_of(columns: KeyColumns) -> Mask:
         masks = [_equal_text(columns.columns[position], value) for position, value in fixed]
