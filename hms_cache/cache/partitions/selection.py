@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +72,12 @@ _NOT_A_SELECTION = (FilterError, MetaException, UnicodeError)
 """What does not fit raises one of these."""
 
 
+class _Refused(NamedTuple):
+    """What is wrong with a selection. Not the exception: that holds all that was at work, this selection, too."""
+
+    text: str
+
+
 class Asked:
     """A selection as one call asks for it. A filter or an expression is read once, and bound once to the keys of its
     table: one of a megabyte takes a second or two, for which memory must not be locked. Not for two threads.
@@ -81,8 +88,8 @@ class Asked:
     def __init__(self, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS) -> None:
         self.selection = selection
         self.limits = limits
-        self._read: Predicate | ParsedExpression | Exception | None = None
-        self._bound: tuple[tuple[PartitionKey, ...], Bound | Exception] | None = None
+        self._read: Predicate | ParsedExpression | _Refused | None = None
+        self._bound: tuple[tuple[PartitionKey, ...], Bound | _Refused] | None = None
         self._names: AskedNames | None = None
 
     @property
@@ -97,7 +104,7 @@ class Asked:
         """Whether there is something to be bound to them."""
         return isinstance(self.selection, ByExpression) or _has_filter(self.selection)
 
-    def read(self) -> Predicate | ParsedExpression | Exception:
+    def read(self) -> Predicate | ParsedExpression | _Refused:
         """The tree, or what is wrong with its text or its bytes."""
         if self._read is None:
             try:
@@ -108,8 +115,8 @@ class Asked:
                         self._read = parse_expression(expression, plain_text, self.limits)
                     case other:
                         raise TypeError(f"{type(other).__name__} has nothing to be read")
-            except Exception as error:
-                self._read = error
+            except _NOT_A_SELECTION as error:
+                self._read = _Refused(str(error))
         return self._read
 
     @property
@@ -119,25 +126,25 @@ class Asked:
         return isinstance(read, ParsedExpression) and read.is_filter_text
 
     def bound_to(self, keys: tuple[PartitionKey, ...]) -> Bound:
-        """The filter, or the expression. Raises what is wrong with it: FilterError, MetaException, UnicodeError."""
+        """The filter, or the expression. Raises SelectionError."""
         if self._bound is None or self._bound[0] != keys:
             self._bound = keys, self._bind(keys)
         bound = self._bound[1]
-        if isinstance(bound, Exception):
-            raise bound
+        if isinstance(bound, _Refused):
+            raise SelectionError(bound.text)
         return bound
 
-    def _bind(self, keys: tuple[PartitionKey, ...]) -> Bound | Exception:
+    def _bind(self, keys: tuple[PartitionKey, ...]) -> Bound | _Refused:
         read, selection = self.read(), self.selection
-        if isinstance(read, Exception):
+        if isinstance(read, _Refused):
             return read
         try:
             if isinstance(read, ParsedExpression):
                 name = selection.default_partition_name if isinstance(selection, ByExpression) else None
                 return read.bind(keys, name or DEFAULT_PARTITION_VALUE)
             return bind(read, keys)
-        except Exception as error:
-            return error
+        except _NOT_A_SELECTION as error:
+            return _Refused(str(error))
 
 
 def _has_filter(selection: PartitionSelection) -> bool:

@@ -32,24 +32,24 @@ def asked_of(reading: Reading, table: TableName, selection: PartitionSelection) 
             return asked
     if not reading.modes.enabled:
         return asked
-    if asked.is_decided_by_keys:
-        asked.read()
-    if is_long:
-        _prepare(reading, table, asked)
+    try:
+        if asked.is_decided_by_keys:
+            asked.read()
+        if is_long:
+            _prepare(reading, table, asked)
+    except Exception as error:
+        # Whatever is wrong with the selection or with memory: the look finds it, too, and it is known what follows.
+        _log.debug("a selection is not prepared before memory is locked: %s", error)
     return asked
 
 
 def _prepare(reading: Reading, table: TableName, asked: Asked) -> None:
-    try:
-        with reading.cache.view():
-            entry = reading.cache.tables.get(table)
-            held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
-            of_table = frozen_table(entry) if entry is not None and Facet.TABLE in entry.facets else None
-            segments = held.segments if held is not None else ()
-        if not asked.is_decided_by_keys:
-            asked.names.look_up(segments)
-        elif of_table is not None:
-            asked.bound_to(tuple((key.name, key.type) for key in of_table.partitionKeys or ()))
-    except Exception as error:
-        # Whatever is wrong with the selection or with memory: the look finds it, too, and it is known what follows.
-        _log.debug("a selection is not prepared before memory is locked: %s", error)
+    with reading.cache.view():
+        entry = reading.cache.tables.get(table)
+        held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+        of_table = frozen_table(entry) if entry is not None and Facet.TABLE in entry.facets else None
+        segments = held.segments if held is not None else ()
+    if not asked.is_decided_by_keys:
+        asked.names.look_up(segments)
+    elif of_table is not None:
+        asked.bound_to(tuple((key.name, key.type) for key in of_table.partitionKeys or ()))
