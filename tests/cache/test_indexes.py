@@ -18,6 +18,7 @@ from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, Entry, Face
 from hms_cache.cache.event_rules import CLAIMS_TAKEN_BACK, WHOLE_TABLE
 from hms_cache.cache.loads import Load
 from hms_cache.cache.partitions import segment as segments
+from hms_cache.cache.partitions.asked_names import AskedNames
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.segmented_tables import HeldSegment, SegmentedTables
 from hms_cache.cache.shared_cache import SharedCache
@@ -287,7 +288,7 @@ class Run:
             entry.reads += 1
             held = entry.facets.get(Facet.PARTITIONS)
             if held is not None:
-                held.narrowed_to_names([f"p={self._chance.choice('abcdef')}"]).touch(self._now_s)
+                held.narrowed_to_names(AskedNames([f"p={self._chance.choice('abcdef')}"])).touch(self._now_s)
 
     def _forget(self) -> None:
         key, chance = self._subject(), self._chance

@@ -17,6 +17,7 @@ from hms_cache.cache.partitions import segment as segments
 from hms_cache.cache.partitions import selection as selecting
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment_rows import SegmentRows
+from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification import invariants
@@ -29,7 +30,10 @@ from hms_cache.expressions import ParsedExpression
 from hms_cache.metadata.names import matching_names
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.event_log import LogPosition
-from hms_cache.store.contract.partitions import ByExpression, ByFilter, PartitionQuery, PartitionSelection
+from hms_cache.store.contract.metadata import MetadataStore
+from hms_cache.store.contract.partitions import ByExpression, ByFilter, ByNames, PartitionQuery, PartitionSelection
+from hms_cache.store.contract.read_version import ReadVersion
+from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Database,
     Function,
@@ -219,6 +223,59 @@ def test_names_of_databases_are_matched_without_the_lock(pattern: str | None, se
         assert most["some", 200] == most["some", 10], most
 
 
+@pytest.mark.parametrize("state", ["whole", "segments", "some missing", "some changed"])
+@pytest.mark.parametrize("what", ["partitions", "count", "statistics"])
+def test_many_names_are_looked_up_without_the_lock(
+    what: str, state: str, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A planner may name all partitions of a table."""
+    if state == "segments":
+        monkeypatch.setattr(segments, "SEGMENT_PARTITIONS", 30)
+    server = servers(CacheOptions(load_at_once_partitions=1_000))
+    create_database(server.objects, "d")
+    made = table("d", "t", KEYS, transactional="true", transactional_properties="insert_only")
+    server.objects.writes.tables.create_table(made)
+    values = [("2024-01-01", f"{number}") for number in range(400)]
+    server.objects.writes.partitions.add_partitions(T, [ordinary_partition(made, one) for one in values[:-1]])
+    server.store.reads.partitions.get_partitions(PartitionQuery(T))
+    names = tuple(f"dt={day}/hr={hour}" for day, hour in values)
+    version = ReadVersion(valid_write_ids=server.transactions.valid("d.t")[0].to_text())
+
+    def ask(store: MetadataStore, count: int) -> object:
+        query = PartitionQuery(T, ByNames(names[-count:]), version=version)
+        if what == "statistics":
+            of = StatisticsQuery(T, ["a"], version=version)
+            return store.reads.statistics.get_partition_column_statistics(of, names[-count:])
+        of_partitions = store.reads.partitions
+        return of_partitions.get_partition_count(query) if what == "count" else of_partitions.get_partitions(query)
+
+    most = {}
+    for count in (120, 400):
+        with server.cache.shared.view():
+            held = server.cache.shared.tables[T].facets[Facet.PARTITIONS]
+            if state in ("some missing", "some changed"):
+                held.mark_missing([values[-3], values[-9]])
+        for _ in range(2):
+            answered = encoded(lambda count=count: ask(server.store, count))
+            assert answered == encoded(lambda count=count: ask(server.objects, count))
+            if state == "some missing" and what != "statistics":
+                break
+        if state == "some missing":
+            held.mark_missing([values[-3], values[-9]])
+        server.reads.clear()
+        shared, reading = server.cache.shared, server.cache.reading
+        lock, own = CountedLock(), shared._lock
+        shared._lock = reading._view = lock  # type: ignore[assignment]
+        try:
+            assert encoded(lambda count=count: ask(server.store, count)) == answered
+        finally:
+            shared._lock = reading._view = own
+        assert server.reasons() == [Reason.MISS if state == "some missing" else Reason.HIT]
+        most[count] = lock.most
+    # A look-up takes some ninety. Each segment that they lie in has its part, and there are thirty names to one.
+    assert most[400] - most[120] < 10 * (400 - 120), most
+
+
 class Compared(str):
     """A value that counts how often it is put in an order, while memory is locked."""
 
@@ -258,12 +315,12 @@ def test_many_that_changed_are_not_sorted_under_the_lock(servers: MakeServer, mo
         assert Compared.count == 0
 
 
-FILTER = " or ".join(f"hr = {number}" for number in range(20))
+FILTER = " or ".join(f"hr = {number}" for number in range(40))
 SELECTIONS: dict[str, PartitionSelection] = {
     "filter": ByFilter(FILTER),
     "text of an expression": ByExpression(FILTER.replace("hr = ", "hr=").encode(), plain_text=True),
-    "expression": ByExpression(b"no expression that is known"),
-    "filter of an unknown key": ByFilter("no_key = 1"),
+    "expression": ByExpression(b"no expression that is known" * 10),
+    "filter of an unknown key": ByFilter(FILTER + " or no_key = 1"),
     "no filter": ByFilter("hr = = 1"),
 }
 

@@ -74,8 +74,8 @@ FIXES = (
         "functions_are_always_asked_for",
         "`get_all_functions` never comes from memory.",
         "hms_cache/cache/reads/cached_functions.py",
-        '        make = self._reading.answer("functions", look, ask, facet=Facet.FUNCTIONS)\n',
-        '        del look\n        make = self._reading.pass_through("functions", ask)\n',
+        '        return self._reading.answer_made("functions", look, ask, facet=Facet.FUNCTIONS)\n',
+        '        del look\n        return self._reading.pass_through("functions", ask)\n',
         ("tests/cache/test_equality.py::test_each_kind_of_read_comes_from_memory_where_nothing_changes",),
     ),
     Fix(
@@ -83,8 +83,8 @@ FIXES = (
         "table_meta_is_always_asked_for",
         "`get_table_meta` never comes from memory.",
         "hms_cache/cache/reads/cached_tables.py",
-        '        make = self._reading.answer("table_meta", look, ask, facet=Facet.TABLE_NAMES)\n',
-        '        del look\n        make = self._reading.pass_through("table_meta", ask)\n',
+        '        return self._reading.answer_made("table_meta", look, ask, facet=Facet.TABLE_NAMES)\n',
+        '        del look\n        return self._reading.pass_through("table_meta", ask)\n',
         ("tests/cache/test_equality.py::test_each_kind_of_read_comes_from_memory_where_nothing_changes",),
     ),
     Fix(

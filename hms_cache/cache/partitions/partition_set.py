@@ -8,11 +8,12 @@ that is not complete.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from hms_cache.cache.partitions import segment as segments
+from hms_cache.cache.partitions.asked_names import AskedNames
 from hms_cache.cache.partitions.block import PartitionBlock
 from hms_cache.cache.partitions.block_builder import BlockBuilder
 from hms_cache.cache.partitions.rebuild import Rebuild, joined_with
@@ -122,18 +123,18 @@ class PartitionSet:
         for first, end in ranges:
             low = bisect_right(self._firsts, first) - 1
             touched.update(range(low, len(self.segments) if end is None else bisect_left(self._firsts, end, low + 1)))
-        return self._narrowed(touched)
+        return self._narrowed([self.segments[at] for at in sorted(touched)])
 
-    def narrowed_to_names(self, names: Iterable[str]) -> PartitionSet:
+    def narrowed_to_names(self, names: AskedNames) -> PartitionSet:
         """The same for single names."""
         if not self.is_segmented:
             return self
-        return self._narrowed({bisect_right(self._firsts, name) - 1 for name in names})
+        return self._narrowed([segment for segment, _ in names.in_segments(self.segments)])
 
-    def _narrowed(self, touched: set[int]) -> PartitionSet:
+    def _narrowed(self, touched: Sequence[Segment]) -> PartitionSet:
         made = PartitionSet.__new__(PartitionSet)
         made.keys, made._naming = self.keys, self._naming
-        made._set_segments([self.segments[at] for at in sorted(touched)])
+        made._set_segments(touched)
         return made
 
     def touch(self, now_s: float) -> None:
@@ -340,20 +341,12 @@ class PartitionSet:
         """What is chosen of each segment."""
         return SelectedPartitions.of(choose(one) for one in self.segments)
 
-    def select_names(self, names: Iterable[str]) -> SelectedPartitions:
+    def select_names(self, names: AskedNames) -> SelectedPartitions:
         """The partitions of these names, unknown ones left out, each once."""
-        return SelectedPartitions.of(segment.select_names(some) for segment, some in self._by_segment(names))
-
-    def _by_segment(self, names: Iterable[str]) -> Iterator[tuple[Segment, Iterable[str]]]:
-        if len(self.segments) == 1:
-            yield self.segments[0], names
-            return
-        # Several; or none, of what a selection that touches nothing was narrowed to.
-        ordered = sorted(set(names))
-        starts = [0, *(bisect_left(ordered, first) for first in self._firsts[1:]), len(ordered)]
-        for at, one in enumerate(self.segments):
-            if starts[at] < starts[at + 1]:
-                yield one, ordered[starts[at] : starts[at + 1]]
+        return SelectedPartitions.of(
+            segment.select_names(some, names.rows_in(segment.block))
+            for segment, some in names.in_segments(self.segments)
+        )
 
     def memory_bytes(self) -> int:
         """Bytes held."""

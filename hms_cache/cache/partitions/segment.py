@@ -9,7 +9,7 @@ only its partitions: a segment with missing ones answers nothing about them unti
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -226,14 +226,17 @@ class Segment:
         found = np.flatnonzero(tail) if tail is not None else np.zeros(0, np.int64)
         return self._selected(np.flatnonzero(base), found)
 
-    def select_names(self, names: Iterable[str]) -> SegmentRows:
-        """The partitions of these names, unknown ones left out, each once."""
-        wanted = set(names)
-        changed = [name for name in wanted if name in self._changed] if self._changed else []
-        rows = np.array(self.block.find_all([*wanted.difference(changed)]), np.int64)
+    def select_names(self, names: Sequence[str], rows: npt.NDArray[np.int64] | None = None) -> SegmentRows:
+        """The partitions of these names, which differ, unknown ones left out.
+
+        `rows`: those of the block that have these names, ascending; None: they are looked up now.
+        """
+        if rows is None:
+            rows = np.sort(np.array(self.block.find_all(names), np.int64))
         if self._hidden is not None and self._hidden_count:
+            # What is in the tail is hidden in the block.
             rows = rows[~self._hidden[rows]]
-        rows.sort()
+        changed = set(names).intersection(self._changed) if self._changed else ()
         if not changed:
             return self._selected(rows, np.zeros(0, np.int64))
         held = self._current_tail().names

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from hms_cache.cache.partitions.asked_names import AskedNames
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Segment, Values
 from hms_cache.cache.partitions.segment_rows import SegmentRows
@@ -28,6 +30,7 @@ from hms_cache.expressions.hive_tree import ParsedExpression, parse_expression
 from hms_cache.expressions.key_columns import KeyColumn
 from hms_cache.expressions.tree import Predicate
 from hms_cache.metadata.name_ranges import NameRange, beginning_with, only
+from hms_cache.metadata.names import is_among
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, escape_path_name
 from hms_cache.store.contract.partitions import (
     AllPartitions,
@@ -69,23 +72,39 @@ _NOT_A_SELECTION = (FilterError, MetaException, UnicodeError)
 """What does not fit raises one of these."""
 
 
+class _Refused(NamedTuple):
+    """What is wrong with a selection. Not the exception: that holds all that was at work, this selection, too."""
+
+    text: str
+
+
 class Asked:
     """A selection as one call asks for it. A filter or an expression is read once, and bound once to the keys of its
     table: one of a megabyte takes a second or two, for which memory must not be locked. Not for two threads.
     """
 
+    __slots__ = ("_bound", "_names", "_read", "limits", "selection")
+
     def __init__(self, selection: PartitionSelection, limits: FilterLimits = DEFAULT_LIMITS) -> None:
         self.selection = selection
         self.limits = limits
-        self._read: Predicate | ParsedExpression | Exception | None = None
-        self._bound: tuple[tuple[PartitionKey, ...], Bound | Exception] | None = None
+        self._read: Predicate | ParsedExpression | _Refused | None = None
+        self._bound: tuple[tuple[PartitionKey, ...], Bound | _Refused] | None = None
+        self._names: AskedNames | None = None
+
+    @property
+    def names(self) -> AskedNames:
+        """Those of a selection by names."""
+        if self._names is None:
+            self._names = AskedNames(self.selection.names if isinstance(self.selection, ByNames) else ())
+        return self._names
 
     @property
     def is_decided_by_keys(self) -> bool:
         """Whether there is something to be bound to them."""
         return isinstance(self.selection, ByExpression) or _has_filter(self.selection)
 
-    def read(self) -> Predicate | ParsedExpression | Exception:
+    def read(self) -> Predicate | ParsedExpression | _Refused:
         """The tree, or what is wrong with its text or its bytes."""
         if self._read is None:
             try:
@@ -96,8 +115,8 @@ class Asked:
                         self._read = parse_expression(expression, plain_text, self.limits)
                     case other:
                         raise TypeError(f"{type(other).__name__} has nothing to be read")
-            except Exception as error:
-                self._read = error
+            except _NOT_A_SELECTION as error:
+                self._read = _Refused(str(error))
         return self._read
 
     @property
@@ -107,25 +126,25 @@ class Asked:
         return isinstance(read, ParsedExpression) and read.is_filter_text
 
     def bound_to(self, keys: tuple[PartitionKey, ...]) -> Bound:
-        """The filter, or the expression. Raises what is wrong with it: FilterError, MetaException, UnicodeError."""
+        """The filter, or the expression. Raises SelectionError."""
         if self._bound is None or self._bound[0] != keys:
             self._bound = keys, self._bind(keys)
         bound = self._bound[1]
-        if isinstance(bound, Exception):
-            raise bound
+        if isinstance(bound, _Refused):
+            raise SelectionError(bound.text)
         return bound
 
-    def _bind(self, keys: tuple[PartitionKey, ...]) -> Bound | Exception:
+    def _bind(self, keys: tuple[PartitionKey, ...]) -> Bound | _Refused:
         read, selection = self.read(), self.selection
-        if isinstance(read, Exception):
+        if isinstance(read, _Refused):
             return read
         try:
             if isinstance(read, ParsedExpression):
                 name = selection.default_partition_name if isinstance(selection, ByExpression) else None
                 return read.bind(keys, name or DEFAULT_PARTITION_VALUE)
             return bind(read, keys)
-        except Exception as error:
-            return error
+        except _NOT_A_SELECTION as error:
+            return _Refused(str(error))
 
 
 def _has_filter(selection: PartitionSelection) -> bool:
@@ -198,7 +217,7 @@ def narrowed(
         return held
     asked = _asked(selection, limits)
     if isinstance(asked.selection, ByNames):
-        return held.narrowed_to_names(asked.selection.names)
+        return held.narrowed_to_names(asked.names)
     return held.narrowed(ranges_of(held, asked))
 
 
@@ -208,12 +227,12 @@ def gaps_of(
     """Ranges of the selection of which not all partitions are held, `MOST_GAPS` at most; none where any name may be of
     it. Raises SelectionError."""
     asked = _asked(selection, limits)
-    ranges: Iterable[NameRange] | None
+    gaps: Iterable[NameRange]
     if isinstance(asked.selection, ByNames):
-        ranges = map(only, asked.selection.names)  # of many names the first few gaps are enough
+        of_gaps = (names for segment, names in asked.names.in_segments(held.segments) if not segment.complete)
+        gaps = map(only, chain.from_iterable(of_gaps))  # of many names the first few are enough
     else:
-        ranges = ranges_of(held, asked)
-    gaps = (covered for covered in ranges or () if held.gap_in(covered) is not None)
+        gaps = (covered for covered in ranges_of(held, asked) or () if held.gap_in(covered) is not None)
     return tuple(islice(gaps, MOST_GAPS))
 
 
@@ -229,9 +248,13 @@ def missing_of(
     missing = held.missing
     if not missing or len(missing) > MOST_JUDGED:
         return list(missing)
+    asked = _asked(selection, limits)
+    if isinstance(asked.selection, ByNames):
+        named = asked.names.ordered
+        return sorted(one for one in missing if _EMPTY.intersection(one) or is_among(named, held.name_of(one)))
     judged_values = [values for values in missing if not _EMPTY.intersection(values)]
     stand_ins = [Partition(values=list(values), sd=StorageDescriptor()) for values in judged_values]
-    judged = _select(PartitionSet(held.keys, stand_ins, complete=True), _asked(selection, limits))
+    judged = _select(PartitionSet(held.keys, stand_ins, complete=True), asked)
     if judged.has_unknown:
         return sorted(missing)
     selected = {tuple(values) for values in judged.partitions.values()}
@@ -243,10 +266,10 @@ def _select(held: PartitionSet, asked: Asked) -> Selected:
         match asked.selection:
             case AllPartitions():
                 return Selected(held.all())
-            case ByNames(names):
-                return Selected(held.select_names(names))
+            case ByNames():
+                return Selected(held.select_names(asked.names))
             case ByValues(values):
-                return Selected(held.select_names([held.name_of(values)]))
+                return Selected(held.select_names(AskedNames([held.name_of(values)])))
             case ByPartialValues(values):
                 return Selected(_by_partial_values(held, values))
             case ByFilter():
@@ -264,7 +287,7 @@ def _by_partial_values(held: PartitionSet, values: Sequence[str]) -> SelectedPar
     if not fixed:
         return held.all()
     if len(fixed) == len(held.keys):
-        return held.select_names([held.name_of(values)])
+        return held.select_names(AskedNames([held.name_of(values)]))
 
     def mask_of(columns: KeyColumns) -> Mask:
         masks = [_equal_text(columns.columns[position], value) for position, value in fixed]

@@ -61,9 +61,10 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
             found = of_each_database(cache, key, sorted(names), Facet.FUNCTIONS)
             return partial(_of_each, found, pattern) if isinstance(found, list) else found
 
-        return self._reading.answer_made(
-            "functions", look, lambda: self._store.get_functions(catalog, database, pattern), facet=Facet.FUNCTIONS
-        )
+        def ask() -> list[Function]:
+            return self._store.get_functions(catalog, database, pattern)
+
+        return self._reading.answer_made("functions", look, ask, facet=Facet.FUNCTIONS)
 
 
 def _matching(functions: Sequence[Function], pattern: str | None) -> list[str]:

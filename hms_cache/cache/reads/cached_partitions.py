@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -19,6 +18,7 @@ from hms_cache.cache.partitions.selection import (
     narrowed,
     select_partitions,
 )
+from hms_cache.cache.reads.asked_partitions import asked_of
 from hms_cache.cache.reads.cached_entity import CachedEntity
 from hms_cache.cache.reads.cached_validity import is_no_list, judging_list
 from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
@@ -42,30 +42,11 @@ from hms_cache.store.partition_store import judge_partition
 from hms_cache.store.partitions.projections import project_partitions
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition, PartitionValuesRow
 
-_log = logging.getLogger(__name__)
-
 T = TypeVar("T")
 
 
 class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
     """`PartitionReads` from memory where that is right, else from the store."""
-
-    def _asked(self, query: PartitionQuery) -> Asked:
-        """The selection, bound to the keys that the table is held with: here, as memory is not locked."""
-        asked = Asked(query.selection, self._reading.filter_limits)
-        if not asked.is_decided_by_keys or not self._reading.modes.enabled:
-            return asked
-        asked.read()
-        try:
-            with self._reading.cache.view():
-                entry = self._reading.cache.tables.get(query.table)
-                keys = _keys_of(entry) if entry is not None and Facet.TABLE in entry.facets else None
-            if keys is not None:
-                asked.bound_to(keys)
-        except Exception as error:
-            # Whatever is wrong with the selection or with memory: the look finds it, too, and it is known what follows.
-            _log.debug("a selection is not bound before memory is locked: %s", error)
-        return asked
 
     def get_partition(
         self, table: TableName, values: KeyValues, *, grantee: Grantee | None = None, version: ReadVersion = ANY_VERSION
@@ -187,7 +168,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         `answer` runs under the cache's lock and selects; what it returns makes the answer of the selection afterwards.
         """
         key, version = query.table, query.version
-        asked = self._asked(query)
+        asked = asked_of(self._reading, key, query.selection)
 
         def look(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
             entry = self._reading.table_entry(cache, key, version)

@@ -111,7 +111,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         """
         key, version = query.table, query.version
         valid_write_ids = version.valid_write_ids
-        named = named_partitions(partition_names if valid_write_ids is not None else ())
+        named = named_partitions(self._reading, key, partition_names if valid_write_ids is not None else ())
 
         def look(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
             entry = self._entry(cache, query)

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 
 from hms_cache.cache.entries import Entry, Facet
 from hms_cache.cache.partitions.selected_partitions import SelectedPartitions
-from hms_cache.cache.partitions.selection import gaps_of, missing_of, narrowed
-from hms_cache.cache.reads.reading import Need, frozen_table
+from hms_cache.cache.partitions.selection import Asked, gaps_of, missing_of, narrowed, select_partitions
+from hms_cache.cache.reads.asked_partitions import asked_of
+from hms_cache.cache.reads.reading import Need, Reading, frozen_table
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import ByNames
@@ -56,12 +57,12 @@ def judged_aggregate(found: AggrStats, invalid: frozenset[str]) -> AggrStats:
     return AggrStats(colStats=[], partsFound=0, isStatsCompliant=False) if invalid else found
 
 
-def named_partitions(names: Sequence[str]) -> ByNames:
+def named_partitions(reading: Reading, key: TableName, names: Sequence[str]) -> Asked:
     """The selection of these; without the cache's lock, since there may be hundreds of thousands."""
-    return ByNames(tuple(map(normalized_partition_name, names)))
+    return asked_of(reading, key, ByNames(tuple(map(normalized_partition_name, names))))
 
 
-def partitions_asked_about(entry: Entry, key: TableName, asked: ByNames) -> SelectedPartitions | Need:
+def partitions_asked_about(entry: Entry, key: TableName, asked: Asked) -> SelectedPartitions | Need:
     """Those of the named partitions that exist.
 
     Decided on complete segments: only these tell which of the names exist (P6).
@@ -76,7 +77,7 @@ def partitions_asked_about(entry: Entry, key: TableName, asked: ByNames) -> Sele
     missing = missing_of(touched, asked)
     if missing:
         return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),))
-    return touched.select_names(asked.names)
+    return select_partitions(touched, asked, -1).partitions
 
 
 def invalid_among(selected: SelectedPartitions, valid_write_ids: str) -> frozenset[str]:

@@ -21,7 +21,7 @@ from hms_cache.cache.partitions import shared_blocks
 from hms_cache.cache.partitions.block_builder import BlockBuilder
 from hms_cache.cache.partitions.partition_set import PartitionSet, segments_of
 from hms_cache.cache.partitions.rebuild import Rebuild
-from hms_cache.cache.partitions.selection import missing_of, narrowed, select_partitions
+from hms_cache.cache.partitions.selection import Asked, missing_of, narrowed, select_partitions
 from hms_cache.expressions import KeyColumns, bind, evaluate, parse_filter
 from hms_cache.metadata.name_ranges import (
     EVERY_NAME,
@@ -115,6 +115,8 @@ class Layouts(RuleBasedStateMachine):
         self.table: dict[str, Partition] = {}
         self.held = PartitionSet(KEYS, (), complete=True)
         self.rebuild: Rebuild | None = None
+        self.asked = [Asked(one) for one in SELECTIONS if isinstance(one, ByNames)]
+        """What calls ask for that began some changes ago."""
         self.smallest_bytes = shared_blocks.SMALLEST_BYTES
         shared_blocks.SMALLEST_BYTES = 0  # type: ignore[misc]
         self.directory = TemporaryDirectory()
@@ -186,6 +188,12 @@ class Layouts(RuleBasedStateMachine):
         self.held = PartitionSet.from_parts(self.held.parts())
         self.rebuild = None
 
+    @rule(at=st.integers(0, 3))
+    def call(self, at: int) -> None:
+        """One that looks its names up now, and chooses among the partitions later."""
+        self.asked[at] = Asked(self.asked[at].selection)
+        self.asked[at].names.look_up(self.held.segments)
+
     @rule()
     def share(self) -> None:
         share(self.held, self.files)
@@ -196,12 +204,13 @@ class Layouts(RuleBasedStateMachine):
 
     @invariant()
     def what_is_answered_is_what_the_table_has(self) -> None:
-        for selection in SELECTIONS:
-            touched = narrowed(self.held, selection)
-            if not touched.complete or missing_of(touched, selection):
+        for one in (*SELECTIONS, *self.asked):
+            selection = one.selection if isinstance(one, Asked) else one
+            touched = narrowed(self.held, one)
+            if not touched.complete or missing_of(touched, one):
                 continue
             names = selected_names(self.table, selection)
-            found = select_partitions(touched, selection, -1).partitions
+            found = select_partitions(touched, one, -1).partitions
             assert found.names() == names, selection
             assert [encode_struct(one) for one in found.structs()] == [encode_struct(self.table[n]) for n in names]
         for values in ALL_VALUES:

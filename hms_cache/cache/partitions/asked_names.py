@@ -1,0 +1,49 @@
+"""Names of partitions that a call asks for, and where they are: looked up while the cache's lock is not held."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from hms_cache.cache.partitions.block import PartitionBlock
+from hms_cache.cache.partitions.segment import Segment
+
+
+class AskedNames:
+    """Names ascending, each once. Not for two threads.
+
+    A look-up takes a microsecond, and a planner may name all partitions of a table. Blocks never change: what was found
+    in one is there as long as anybody has it.
+    """
+
+    __slots__ = ("_rows", "ordered")
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.ordered = sorted(set(names))
+        self._rows: dict[int, tuple[PartitionBlock, npt.NDArray[np.int64]]] = {}
+        """By the identity of a block, which is kept with it so that no other one takes its place."""
+
+    def look_up(self, segments: Sequence[Segment]) -> None:
+        """Looks them up in the blocks of all segments of a table, as these are now."""
+        for segment, some in self.in_segments(segments):
+            block = segment.block
+            self._rows[id(block)] = block, np.sort(np.array(block.find_all(some), np.int64))
+
+    def rows_in(self, block: PartitionBlock) -> npt.NDArray[np.int64] | None:
+        """The rows of those that a block has, ascending; None: they were not looked up in it."""
+        found = self._rows.get(id(block))
+        return found[1] if found is not None else None
+
+    def in_segments(self, segments: Sequence[Segment]) -> Iterator[tuple[Segment, Sequence[str]]]:
+        """The segments that any of them lie in, each with those that do: of a table, or of those that were chosen."""
+        if len(segments) == 1:
+            if self.ordered:
+                yield segments[0], self.ordered
+            return
+        starts = [bisect_left(self.ordered, one.first) for one in segments[1:]]
+        for segment, start, end in zip(segments, [0, *starts], [*starts, len(self.ordered)], strict=bool(segments)):
+            if start < end:
+                yield segment, self.ordered[start:end]

@@ -1,0 +1,55 @@
+"""What can be done for a selection of partitions before memory is locked."""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from hms_cache.cache.entries import Facet
+from hms_cache.cache.partitions.selection import Asked
+from hms_cache.cache.reads.reading import Reading, frozen_table
+from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract.partitions import ByExpression, ByFilter, ByNames, PartitionSelection
+
+_log = logging.getLogger(__name__)
+
+MANY_NAMES: Final = 100
+MANY_CHARACTERS: Final = 200
+"""Fewer names are looked up, and shorter filters bound, under the lock: to take it once more takes about as long."""
+
+
+def asked_of(reading: Reading, table: TableName, selection: PartitionSelection) -> Asked:
+    """The selection: read, bound to the keys that the table is held with, looked up in what is held of it."""
+    asked = Asked(selection, reading.filter_limits)
+    match selection:
+        case ByNames(names):
+            is_long = len(names) > MANY_NAMES
+        case ByFilter(text):
+            is_long = len(text) > MANY_CHARACTERS
+        case ByExpression(expression):
+            is_long = len(expression) > MANY_CHARACTERS
+        case _:
+            return asked
+    if not reading.modes.enabled:
+        return asked
+    try:
+        if asked.is_decided_by_keys:
+            asked.read()
+        if is_long:
+            _prepare(reading, table, asked)
+    except Exception as error:
+        # Whatever is wrong with the selection or with memory: the look finds it, too, and it is known what follows.
+        _log.debug("a selection is not prepared before memory is locked: %s", error)
+    return asked
+
+
+def _prepare(reading: Reading, table: TableName, asked: Asked) -> None:
+    with reading.cache.view():
+        entry = reading.cache.tables.get(table)
+        held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
+        of_table = frozen_table(entry) if entry is not None and Facet.TABLE in entry.facets else None
+        segments = held.segments if held is not None else ()
+    if not asked.is_decided_by_keys:
+        asked.names.look_up(segments)
+    elif of_table is not None:
+        asked.bound_to(tuple((key.name, key.type) for key in of_table.partitionKeys or ()))
