@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import ClassVar
@@ -23,7 +24,7 @@ _LOOK_INTERVAL_S = 3600.0
 _STOP_TIMEOUT_S = 5.0
 
 
-class _End:
+class _End(ABC):
     """Of something that ends one day, and is read from files."""
 
     task: ClassVar[str]
@@ -39,8 +40,9 @@ class _End:
         self._told_s = float("-inf")
         self._take(self._read(settings))
 
+    @abstractmethod
     def _read(self, settings: Settings) -> float | None:
-        raise NotImplementedError
+        """When it ends, in seconds since 1970; None: never, or it is not there. Raises StartupError."""
 
     def renewed(self, settings: Settings) -> Callable[[], None]:
         """For a reload: as the files are now; what is returned takes it. Raises StartupError, with nothing taken."""
