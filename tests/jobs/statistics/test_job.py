@@ -80,8 +80,8 @@ def assert_statistics(found: ColumnStatistics, *parts: Sequence[tuple[Any, ...]]
         each = [expected(column, values_in(column, part)) for part in parts]
         of_parts = [one.values for one in each]
         # A bound that one part with values cannot tell, as it is infinite, nobody knows of the whole.
-        lows = [part.values.low for part in each if part.distinct]
-        highs = [part.values.high for part in each if part.distinct]
+        lows: list[Any] = [part.values.low for part in each if part.distinct]
+        highs: list[Any] = [part.values.high for part in each if part.distinct]
         low = None if None in lows else min(lows, default=None)
         assert (values.low, values.high) == (low, None if None in highs else max(highs, default=None)), column
         for figure in ("kind", "nulls", "trues", "falses", "maximum_length"):
