@@ -11,7 +11,8 @@ from hms_cache.jobs.statistics import table_level
 from hms_cache.jobs.statistics.columns import StatisticsColumn, passes
 from hms_cache.jobs.statistics.plan import TableWork
 from hms_cache.jobs.statistics.reading import PLACE, Portion, partition_numbers, portions, rows_of
-from hms_cache.jobs.statistics.rows.file_index import OtherFiles, reads_files
+from hms_cache.jobs.statistics.rows.file_index import reads_files
+from hms_cache.jobs.statistics.rows.listed_files import OtherFiles
 from hms_cache.jobs.statistics.rows.small_files import SessionReading, is_small
 from hms_cache.jobs.statistics.totals import TotalsOfColumns
 from hms_cache.jobs.statistics.transform import transform

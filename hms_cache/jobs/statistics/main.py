@@ -37,7 +37,8 @@ from hms_cache.jobs.statistics.reading import (
     whole_table,
 )
 from hms_cache.jobs.statistics.recording import record_table
-from hms_cache.jobs.statistics.rows.file_index import OtherFiles, reads_files
+from hms_cache.jobs.statistics.rows.file_index import reads_files
+from hms_cache.jobs.statistics.rows.listed_files import OtherFiles
 from hms_cache.jobs.statistics.rows.small_files import SessionReading
 from hms_cache.jobs.statistics.session import reading_tables
 from hms_cache.jobs.statistics.totals import TotalsOfColumns

@@ -274,7 +274,16 @@ def refusal(table: Table) -> str | None:
         return f"its rows are read by {parameters['storage_handler']}"
     if parameters.get("spark.sql.sources.provider", "hive").lower() == "hive":
         return _read_by_hive_only(table)
+    if [column.type for column in table.sd.cols or ()] == _SPARKS_OWN:
+        return (
+            "the metastore has none of its columns, which Spark keeps in parameters; ANALYZE TABLE of Spark counts it"
+        )
     return None
+
+
+_SPARKS_OWN = ["array<string>"]
+"""Types of the columns that Spark tells the metastore where Hive could not read its table (`HiveExternalCatalog`), as of
+``USING csv``."""
 
 
 def _read_by_hive_only(table: Table) -> str | None:

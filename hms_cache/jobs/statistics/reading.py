@@ -25,7 +25,6 @@ from hms_cache.jobs.statistics.data_files import Sample, UnitFiles
 from hms_cache.jobs.statistics.rows.acid_rows import rows_not_deleted
 from hms_cache.jobs.statistics.rows.file_index import (
     NUMBER,
-    Listed,
     format_of,
     reads_files,
     rows_of_directories,
@@ -33,6 +32,7 @@ from hms_cache.jobs.statistics.rows.file_index import (
     spark_type,
 )
 from hms_cache.jobs.statistics.rows.hive_relation import rows_of_partitions
+from hms_cache.jobs.statistics.rows.listed_files import Listed, require_listed_of_reading
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import name_of_table
 from hms_cache.metadata.partition_names import DEFAULT_PARTITION_VALUE, values_of_name
@@ -266,7 +266,15 @@ def rows_of(
     if not any(one.has_files for one in found):
         return no_rows(spark, columns)
     by_directory = reads_files(spark, table)
-    rows = _rows_of_directories(spark, table, found) if by_directory else _rows_of_table(spark, table, units, files)
+    if by_directory:
+        rows = _rows_of_directories(spark, table, found)
+    else:
+        rows = _rows_of_table(spark, table, units, files)
+        if portion.names is not None and not portion.is_whole:
+            rows = rows.where(_names_filter(rows, table, portion.names))
+        directories = [(number, one.location) for number, one in enumerate(found)]
+        in_all = _bytes(files if portion.is_whole else units, files)
+        require_listed_of_reading(spark, rows, directories, _listed(enumerate(found)), in_all)
     if portion.sample is not None:
         # Spark opens no other file: it knows their names from its listing.
         rows = rows.where(f.col(_FILE_NAME).isin(list(portion.sample.names)))
@@ -275,8 +283,6 @@ def rows_of(
     values = _values(rows, columns)
     if portion.names is None:
         return rows.select(f.lit(0).cast("int").alias("partition"), *values)
-    if not portion.is_whole:
-        rows = rows.where(_names_filter(rows, table, portion.names))
     keys = [_key_value(rows[f"`{key.name}`"], key.type) for key in table.partitionKeys]
     small = f.broadcast(numbers.drop(*PLACE))
     condition = f.lit(True)
@@ -305,12 +311,16 @@ def _rows_of_directories(spark: SparkSession, table: Table, units: Sequence[Unit
     columns = schema_of(table)
     if not layouts or is_insert_only(table):
         having = {number for number, _ in plain + places}
-        known = [(number, one.figures) for number, one in enumerate(units) if number in having]
-        listed = {number: Listed(found.files, found.bytes) for number, found in known if found is not None}
+        listed = _listed((number, one) for number, one in enumerate(units) if number in having)
         return rows_of_directories(spark, file_format, columns, plain + places, listed)
     deletes = [(number, directory) for number, layout in layouts for directory in layout.deletes]
     hidden = {number: layout.hidden for number, layout in layouts if layout.hidden}
     return rows_not_deleted(spark, columns, places, deletes, hidden)
+
+
+def _listed(units: Iterable[tuple[int, UnitFiles]]) -> dict[int, Listed]:
+    known = ((number, one.figures) for number, one in units)
+    return {number: Listed(found.files, found.bytes) for number, found in known if found is not None}
 
 
 def _rows_of_table(

@@ -14,7 +14,7 @@ from hms_cache.client import MetastoreClient
 from hms_cache.jobs.statistics.data_files import NESTED_FILES, RECORDED, Figures
 from hms_cache.jobs.statistics.parameters import basic_statistics, not_answerable
 from hms_cache.jobs.statistics.recording import Unit, counted, is_counted, is_planned_by, planned_by
-from hms_cache.jobs.statistics.rows.file_index import OTHER_FILES
+from hms_cache.jobs.statistics.rows.listed_files import OTHER_FILES
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, statistics_of
 from hms_cache.store.rows.parameters import accurate_columns, are_basic_statistics_accurate
 from hms_cache.thrift_gen.hive_metastore.ttypes import ColumnStatisticsObj, EnvironmentContext

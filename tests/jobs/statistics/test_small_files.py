@@ -22,13 +22,8 @@ from hms_cache.jobs.statistics.columns import StatisticsColumn, statistics_colum
 from hms_cache.jobs.statistics.data_files import FigureLister, Figures, UnitFiles
 from hms_cache.jobs.statistics.rows import arrow_values, small_files
 from hms_cache.jobs.statistics.rows.arrow_values import ParquetRows, values_of
-from hms_cache.jobs.statistics.rows.file_index import (
-    Listed,
-    OtherFiles,
-    _with_root,
-    rows_of_directories,
-    schema_of,
-)
+from hms_cache.jobs.statistics.rows.file_index import rows_of_directories, schema_of
+from hms_cache.jobs.statistics.rows.listed_files import Listed, OtherFiles, _with_root
 from hms_cache.jobs.statistics.rows.small_files import Files, SessionReading, reader
 from hms_cache.jobs.statistics.session import reading_tables
 from hms_cache.jobs.statistics.transform import statistics_of_row, transform

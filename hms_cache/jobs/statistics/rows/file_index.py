@@ -9,13 +9,21 @@ its keys are spelled. The classes are those that Spark (4.1) reads such tables w
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import IntegerType, StructField, StructType
 
+from hms_cache.jobs.statistics.rows.listed_files import (
+    SOURCES,
+    Listed,
+    file_index,
+    package,
+    qualified_paths,
+    require_listed,
+)
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
 
 if TYPE_CHECKING:
@@ -25,7 +33,6 @@ NUMBER = "_number_of_directory"
 """The column that Spark takes of the directory; no column of a table is named so."""
 
 _FORMATS = {"parquet": "parquet.ParquetFileFormat", "orc": "orc.OrcFileFormat"}
-_SOURCES = "org.apache.spark.sql.execution.datasources"
 _OF_SETTINGS = "spark.sql.hive.convertMetastore"
 
 
@@ -66,28 +73,6 @@ def spark_type(hive_type: str) -> str:
     return _TEXTS.sub("string", hive_type.lower()).replace("timestamp with local time zone", "timestamp")
 
 
-class OtherFiles(Exception):
-    """Spark sees other files in directories than were listed."""
-
-    def __init__(self, numbers: Collection[int]) -> None:
-        """`numbers` of the directories."""
-        super().__init__(OTHER_FILES)
-        self.numbers = frozenset(numbers)
-
-
-OTHER_FILES = (
-    "Spark sees other files in it than were listed: they changed meanwhile, have names that Spark passes over and Hive"
-    " does not or the other way round, or its settings lead to another store"
-)
-
-
-class Listed(NamedTuple):
-    """Data files as they were listed."""
-
-    files: int
-    bytes: int
-
-
 def rows_of_directories(
     spark: SparkSession,
     file_format: str,
@@ -102,75 +87,28 @@ def rows_of_directories(
     """
     jvm: Any = spark._jvm
     session: Any = spark._jsparkSession
-    hadoop = session.sessionState().newHadoopConf()
-    sources = _package(jvm, _SOURCES)
-    path, partition_path = jvm.org.apache.hadoop.fs.Path, sources.PartitionPath
+    sources = package(jvm, SOURCES)
     numbers = _rows(spark, [number for number, _ in directories])
-    partitions, roots = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
-    for row, (_, directory) in zip(numbers, directories, strict=True):
-        place = _qualified(path(_with_root(directory)), directory, hadoop)
+    partitions = jvm.java.util.ArrayList()
+    places = list(qualified_paths(spark, directories))
+    partition_path = sources.PartitionPath
+    for row, (_, place) in zip(numbers, places, strict=True):
         partitions.add(partition_path(row, place))
-        roots.add(place)
-    to_seq, no_options = jvm.PythonUtils.toSeq, jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap())
     of_directory = _java_schema(jvm, StructType([StructField(NUMBER, IntegerType())]))
-    index = sources.InMemoryFileIndex(
-        session,
-        to_seq(roots),
-        no_options,
-        jvm.scala.Option.empty(),
-        getattr(getattr(sources, "NoopCache$"), "MODULE$"),
-        jvm.scala.Option.apply(sources.PartitionSpec(of_directory, to_seq(partitions))),
-        jvm.scala.Option.empty(),
-    )
-    if listed is not None and index.sizeInBytes() != sum(one.bytes for one in listed.values()):
-        places = [(number, str(place.toUri())) for (number, _), place in zip(directories, roots, strict=True)]
-        _require_listed(list(index.inputFiles()), places, listed)
+    specification = sources.PartitionSpec(of_directory, jvm.PythonUtils.toSeq(partitions))
+    index = file_index(spark, [place for _, place in places], specification)
+    if listed is not None:
+        require_listed(index, listed, lambda: places)
     relation = sources.HadoopFsRelation(
         index,
         of_directory,
         _java_schema(jvm, columns),
         jvm.scala.Option.empty(),
-        _package(jvm, f"{_SOURCES}.{_FORMATS[file_format]}")(),
-        no_options,
+        package(jvm, f"{SOURCES}.{_FORMATS[file_format]}")(),
+        jvm.PythonUtils.toScalaMap(jvm.java.util.HashMap()),
         session,
     )
     return DataFrame(session.baseRelationToDataFrame(relation), spark)
-
-
-def _require_listed(seen: Sequence[str], places: Sequence[tuple[int, str]], listed: Mapping[int, Listed]) -> None:
-    """Raises OtherFiles unless so many of these files (as URIs) are read of the places' directories."""
-    read: dict[str, int] = {}
-    for file in map(_plain, seen):
-        above, _, name = file.rpartition("/")
-        # What Spark passes over: `PartitioningAwareFileIndex.isDataPath`.
-        if not name.startswith(".") and not (name.startswith("_") and "=" not in name):
-            read[above] = read.get(above, 0) + 1
-    found = dict.fromkeys(listed, 0)
-    for number, place in places:
-        found[number] = found.get(number, 0) + read.get(_plain(place).rstrip("/"), 0)
-    others = [number for number, files in found.items() if files != listed[number].files]
-    if others:
-        raise OtherFiles(others)
-
-
-def _plain(uri: str) -> str:
-    """One of the spellings of a place on this machine."""
-    return _LOCAL.sub("file:/", uri)
-
-
-def _with_root(location: str) -> str:
-    """As Hadoop has the root of a bucket: without the slash a path is one below the user's directory."""
-    return f"{location}/" if _BUCKET.fullmatch(location) else location
-
-
-_BUCKET = re.compile(r"[a-z0-9]+://[^/]+")
-_LOCAL = re.compile(r"\Afile:/+")
-
-
-def _package(jvm: Any, name: str) -> Any:
-    for part in name.split("."):
-        jvm = getattr(jvm, part)
-    return jvm
 
 
 def _rows(spark: SparkSession, numbers: Sequence[int]) -> Any:
@@ -183,14 +121,3 @@ def _rows(spark: SparkSession, numbers: Sequence[int]) -> Any:
 
 def _java_schema(jvm: Any, schema: StructType) -> Any:
     return jvm.org.apache.spark.sql.types.DataType.fromJson(schema.json())
-
-
-_NEEDS_NOTHING = re.compile(r"file:/|[a-z0-9]+://[^/]")
-
-
-def _qualified(place: Any, location: str, hadoop: Any) -> Any:
-    """With the scheme and authority that Spark's listing will tell it with."""
-    if _NEEDS_NOTHING.match(location):
-        return place
-    file_system = place.getFileSystem(hadoop)
-    return place.makeQualified(file_system.getUri(), file_system.getWorkingDirectory())
