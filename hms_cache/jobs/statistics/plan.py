@@ -232,8 +232,11 @@ def tables_in(metastore: str, scope: TableScope) -> tuple[list[TableWork], list[
             if reason is not None:
                 left_out.append((table, f"left out: {reason}"))
                 continue
+            if table.tableType not in _WITH_ROWS:
+                continue
             columns = statistics_columns(table)
-            if not columns or table.tableType not in _WITH_ROWS:
+            if not columns:
+                left_out.append((table, "left out: Hive has no statistics of columns of its types"))
                 continue
             names = reader.partition_names(name) if table.partitionKeys else None
             found.append(TableWork(table, columns, names))
@@ -275,15 +278,13 @@ def refusal(table: Table) -> str | None:
     if parameters.get("spark.sql.sources.provider", "hive").lower() == "hive":
         return _read_by_hive_only(table)
     if [column.type for column in table.sd.cols or ()] == _SPARKS_OWN:
-        return (
-            "the metastore has none of its columns, which Spark keeps in parameters; ANALYZE TABLE of Spark counts it"
-        )
+        return "only Spark knows its columns, which it keeps in parameters; ANALYZE TABLE of Spark counts it"
     return None
 
 
 _SPARKS_OWN = ["array<string>"]
-"""Types of the columns that Spark tells the metastore where Hive could not read its table (`HiveExternalCatalog`), as of
-``USING csv``."""
+"""Types of the columns that Spark tells the metastore of a table that Hive could not read, as of ``USING csv``. Source:
+`HiveExternalCatalog` (Spark 4.1)."""
 
 
 def _read_by_hive_only(table: Table) -> str | None:

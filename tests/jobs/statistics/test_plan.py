@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -121,9 +123,12 @@ def test_by_directory_nothing_else_is_read(sizes: list[int], data: st.DataObject
     assert portion.names == tuple(chosen) and portion.is_whole, "no filter is needed"
 
 
-def of_format(library: str, input_format: str | None = None, **parameters: str) -> StorageDescriptor:
+def of_format(
+    library: str, input_format: str | None = None, columns: Sequence[tuple[str, str]] = (), **parameters: str
+) -> StorageDescriptor:
     serde = SerDeInfo(serializationLib=library, parameters=parameters)
-    return StorageDescriptor(serdeInfo=serde, inputFormat=input_format)
+    cols = [FieldSchema(*column) for column in columns]
+    return StorageDescriptor(cols=cols, serdeInfo=serde, inputFormat=input_format)
 
 
 @pytest.mark.parametrize(
@@ -183,6 +188,8 @@ _BY_POSITION = {"parquet.column.index.access": "TRUE"}
         ({}, of_format(_LINES, **{"skip.header.line.count": "1"}), "skip.header.line.count"),
         # Of a table of Spark's own its options count.
         ({"skip.header.line.count": "1", "spark.sql.sources.provider": "csv"}, of_format(_LINES), None),
+        ({"spark.sql.sources.provider": "csv"}, of_format(_LINES, columns=[("col", "array<string>")]), "only Spark"),
+        ({}, of_format(_LINES, columns=[("col", "array<string>")]), None),
         ({"skip.header.line.count": "1"}, of_format(_PARQUET, _PARQUET_INPUT), None),
         ({}, of_format(_PARQUET), None),
         (_BY_POSITION, of_format(_PARQUET, _PARQUET_INPUT), "parquet.column.index.access"),
