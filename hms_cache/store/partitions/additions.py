@@ -105,7 +105,7 @@ def add_partitions(
             new[name] = _own_copy(table, partition, writer.write_id)
     if not new:
         return []
-    wanted = prepare_added(context, transaction, table, new)
+    wanted = prepare_added(context, transaction, table, new, writer.options)
     part_ids = insert_partitions(context, transaction, row, new)
     # After the rows: who loses a name to another must not undo the directory that the other one uses.
     places = _make_directories(context, transaction, wanted)
@@ -237,7 +237,11 @@ class _Wanted:
 
 
 def prepare_added(
-    context: StoreContext, transaction: WriteTransaction, table: Table, partitions: Mapping[str, Partition]
+    context: StoreContext,
+    transaction: WriteTransaction,
+    table: Table,
+    partitions: Mapping[str, Partition],
+    options: EnvironmentOptions,
 ) -> list[_Wanted]:
     """Locations, times and inherited parameters: what the server adds to new partitions, by name.
 
@@ -267,11 +271,25 @@ def prepare_added(
         set_ddl_time(partition.parameters, ddl_time_s)
         _inherit_parameters(context, table, partition)
     allowed = files.allow_making_all([location for _, location, _ in places])
+    if gathers_statistics(context, table):
+        unknown = (name for name, location, is_told in places if not is_told and files.allow(location) is None)
+        for name in unknown:
+            _doubt_claims(partitions[name], options)
     return [
         _Wanted(name, place, files.allow(location) is not None, has_statistics)
         for (name, location, has_statistics), place in zip(places, allowed, strict=True)
         if place is not None
     ]
+
+
+def _doubt_claims(partition: Partition, options: EnvironmentOptions) -> None:
+    """Nothing is exact of a directory that this server may not list, whose figures the client has not told in full.
+
+    Clients of Hive 2, as Spark's, say of a partition with files that it has no rows, exactly. A server that counts the
+    files takes that back. Source: `MetaStoreServerUtils.updatePartitionStatsFast` (Hive 4.0.1).
+    """
+    update_directory_statistics(partition.parameters, None, options)
+    partition.parameters = dict(sorted(partition.parameters.items()))
 
 
 def _inherit_parameters(context: StoreContext, table: Table, partition: Partition) -> None:

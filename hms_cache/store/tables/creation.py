@@ -174,7 +174,8 @@ class TableCreation(PartOfStore):
         is_forbidden = options.keeps_statistics
         is_forbidden = is_forbidden or take_do_not_update(table.parameters)
         warehouse = self._context.warehouse
-        if table.sd.location:
+        is_given = bool(table.sd.location)
+        if is_given:
             location = _with_suffix(warehouse.location(table.sd.location), table)
             if location.is_root:
                 raise InvalidObjectException(f"{table.tableName} location must not be root path")
@@ -187,8 +188,11 @@ class TableCreation(PartOfStore):
         allowed = files.allow(location)
         self._claim_statistics_of_new_table(table, allowed)
         wanted = self._context.settings.catalog.statistics_autogather and not is_forbidden
-        if wanted and not table.partitionKeys and allowed is not None and warehouse.is_directory(allowed):
-            self._add_statistics(table, allowed, options)
+        if wanted and not table.partitionKeys:
+            if allowed is not None and warehouse.is_directory(allowed):
+                self._add_statistics(table, allowed, options)
+            elif allowed is None and is_given:
+                self._add_statistics(table, None, options)
         return allowed or files.allow_making(location)
 
     def _claim_statistics_of_new_table(self, table: Table, location: AllowedLocation | None) -> None:
@@ -207,11 +211,13 @@ class TableCreation(PartOfStore):
             columns = request.columns or column_names(table)
             claim_nothing_there(table.parameters, columns)
 
-    def _add_statistics(self, table: Table, location: AllowedLocation, options: EnvironmentOptions) -> None:
+    def _add_statistics(self, table: Table, location: AllowedLocation | None, options: EnvironmentOptions) -> None:
+        """`location`: None where something may be that this server may not list, of which nothing is exact."""
         if has_fast_statistics(table.parameters):
             return
-        is_wanted = not options.counts_no_files
-        found = self._context.warehouse.directory_statistics(location) if is_wanted else None
+        found = None
+        if location is not None and not options.counts_no_files:
+            found = self._context.warehouse.directory_statistics(location)
         update_directory_statistics(table.parameters, found, options)
 
 

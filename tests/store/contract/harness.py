@@ -158,7 +158,13 @@ class StoreUnderTest:
         """Drops a table of `DATABASE`."""
         self.store.writes.tables.drop_table(TableName(CATALOG, DATABASE, name), delete_data=delete_data, **more)
 
-    def add_partitions(self, name: str, *values: tuple[str, ...], location: str | None = None) -> None:
+    def add_partitions(
+        self,
+        name: str,
+        *values: tuple[str, ...],
+        location: str | None = None,
+        parameters: dict[str, str] | None = None,
+    ) -> None:
         """Adds partitions like their table, with default locations or, for a single one, the given one."""
         owner = self.get(name)
         partitions = []
@@ -172,7 +178,7 @@ class StoreUnderTest:
                     dbName=owner.dbName,
                     tableName=name,
                     sd=descriptor,
-                    parameters={},
+                    parameters=dict(parameters or {}),
                     catName=CATALOG,
                 )
             )

@@ -46,6 +46,14 @@ COUNTED = {"numFiles": "1", "numFilesErasureCoded": "0", "totalSize": "5"}
 OF_A_TASK = EnvironmentOptions(statistics_from="TASK")
 
 
+FIGURES_OF_HIVE_2 = {"numFiles": "4", "totalSize": "99"}
+
+
+def what_stays(kind: str, figures: dict[str, str]) -> dict[str, str]:
+    """Of a client's claims about a new object with files: all of them if it tells all that a listing would."""
+    return {**CLAIM, **ROWS, **FIGURES} if figures == FIGURES else {**ROWS, **(COUNTED if kind in TOUCHED else figures)}
+
+
 def statistics(parameters: dict[str, str]) -> dict[str, str]:
     """What parameters say of the files."""
     return {key: value for key, value in parameters.items() if key in (*CLAIM, *ROWS, *FIGURES)}
@@ -146,6 +154,16 @@ class TestTables:
         places.fill(kind)
         made = places.under_test.create_table("t", location=places.location(kind), **EXTERNAL)
         assert made.parameters.get("numFiles") == ("1" if kind in TOUCHED else None)
+
+    @pytest.mark.parametrize("figures", [FIGURES, FIGURES_OF_HIVE_2], ids=["all", "some"])
+    def test_claims_of_create(self, places: Places, kind: str, figures: dict[str, str]) -> None:
+        if kind not in REGISTERED:
+            return
+        places.fill(kind)
+        parameters = {"EXTERNAL": "TRUE", **CLAIM, **ROWS, **figures}
+        location = places.location(kind)
+        made = places.under_test.create_table("t", location=location, parameters=parameters, tableType="EXTERNAL_TABLE")
+        assert statistics(made.parameters) == what_stays(kind, figures)
 
     def test_alter(self, places: Places, kind: str) -> None:
         t = places.under_test
@@ -249,6 +267,17 @@ class TestPartitions:
         t.store.writes.partitions.drop_partitions(TableName(CATALOG, DATABASE, "p"), AllPartitions(), delete_data=True)
         assert t.partitions("p") == []
         assert places.has_data(kind) in (None, kind not in TOUCHED)
+
+    @pytest.mark.parametrize("figures", [FIGURES, FIGURES_OF_HIVE_2], ids=["all", "some"])
+    def test_claims_of_add(self, places: Places, kind: str, figures: dict[str, str]) -> None:
+        """Spark's client claims that a partition with files has no rows, and Hive answers `count(*)` from that."""
+        if kind not in REGISTERED:
+            return
+        t = places.under_test
+        t.create_table("p", keys=[("k", "string")])
+        places.fill(kind)
+        t.add_partitions("p", ("1",), location=places.location(kind), parameters={**CLAIM, **ROWS, **figures})
+        assert statistics(t.partitions("p")[0].parameters) == what_stays(kind, figures)
 
     def test_default_place(self, places: Places, kind: str) -> None:
         if kind not in REGISTERED:
