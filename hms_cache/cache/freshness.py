@@ -137,10 +137,15 @@ class Freshness:
             self._follow_reset()
             return self._floor
 
-    def raise_floor(self, event_id: int) -> None:
-        """This server wrote, or showed somebody, the event `event_id`: later reads must show it, too (P3, P4)."""
+    def raise_floor(self, event_id: int, generation: int | None = None) -> None:
+        """This server wrote, or showed somebody, the event `event_id`: later reads must show it, too (P3, P4).
+
+        `generation`: when it was shown, if that may be before a reset, which ends the floors of before.
+        """
         with self._lock:
             self._follow_reset()
+            if generation is not None and generation != self._generation:
+                return
             self._floor = max(self._floor, event_id)
         if self._workers is not None:
             self._workers.raise_floor(event_id, self._follower.server_identity)

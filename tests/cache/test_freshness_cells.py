@@ -253,3 +253,14 @@ def test_a_read_that_the_store_answered_makes_the_next_one_ask() -> None:
         assert fixture.freshness.ensure()
         assert fixture.check.checks == before + 1
         assert fixture.freshness.is_recent(), "asked since"
+
+
+def test_a_floor_of_another_history_than_the_one_that_is_followed_is_none() -> None:
+    """P7: what was shown before a reset, and is told of after it."""
+    fixture = Fixture(0)
+    before = fixture.cache.generation
+    fixture.cache.reset("restored", 5)
+    fixture.freshness.raise_floor(1000, before)
+    assert fixture.freshness.floor == -1
+    fixture.freshness.raise_floor(6, fixture.cache.generation)
+    assert fixture.freshness.floor == 6
