@@ -262,9 +262,11 @@ class Freshness:
 
         `table`: it need show only those that may change an answer about this table alone, but for its constraints. No
         floor is compared: a write of this server, and whatever else another read may have shown, is committed.
+
+        After a pause a proof comes first (P7): the lease was renewed all the time, in a history that nobody looked at.
         """
         lease = self.lease
-        if lease is None or not self.may_serve():
+        if lease is None or not self.may_serve() or self._follower.needs_proof:
             return False
         lease.is_read = True
         return lease.now_s() < lease.deadline_s or (table is not None and lease.answers_table(table))
