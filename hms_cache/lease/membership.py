@@ -220,7 +220,7 @@ class Membership:
             self._note("it is the first member, and waits until writers that announce nothing know of it")
         self.state.joined(epoch, joined.position, may_lease=joined.may_lease)
         self.rows = joined.rows
-        self.writes.joined(joined.rows)
+        self.writes.joined(joined.rows, joined.history.server_identity)
         self._renew_at_s = NEVER
 
     def _renew(self) -> None:
