@@ -293,6 +293,13 @@ class Poller:
             self._take_lead()
         return self._lead()
 
+    def look(self) -> StepResult:
+        """A step for somebody who doubts that the log is the one that was followed: it reads the row that was applied
+        last again, however long that is."""
+        with self._condition:
+            self._proof_step = self._steps
+        return self.step()
+
     def ensure_applied(self, position: int, timeout_s: float) -> bool:
         """Whether everything up to ``position`` is applied, stepping for it if necessary. Thread-safe.
 
