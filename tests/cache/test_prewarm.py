@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.prewarm import Prewarm, Progress, most_used, read_most_used, write_most_used
 from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
+from hms_cache.clock import elapsed_s
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.engine.database import Database
@@ -151,8 +153,14 @@ def test_lanes_share_the_tables_out(filled: str, tmp_path: Path) -> None:
     server.close()
 
 
-def test_an_outage_in_one_lane_ends_all(filled: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("suspended_s", [0.0, 3600.0])
+def test_an_outage_in_one_lane_ends_all(
+    suspended_s: float, filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the poller has found the database since, also on a machine that was suspended for an hour at some time."""
     server = Server(filled, tmp_path)
+    server.poller.step()
+    monkeypatch.setattr(time, "monotonic", lambda: elapsed_s() - suspended_s)
 
     def fails(wanted: Sequence[Wanted]) -> SnapshotRead:
         raise DatabaseUnavailable("gone")
@@ -164,6 +172,7 @@ def test_an_outage_in_one_lane_ends_all(filled: str, tmp_path: Path) -> None:
     while prewarm.step():
         pass
     assert prewarm.progress().finished and prewarm.ended_early == "gone"
+    assert prewarm.outage_at_s is not None and prewarm.outage_at_s >= server.poller.current_at_s
     assert not any(lane.step() for lane in prewarm.lanes)
     server.close()
 
