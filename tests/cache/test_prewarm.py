@@ -18,7 +18,7 @@ from hms_cache.clock import elapsed_s
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, changed_table, partition, table
 from tests.databases import count_statements
@@ -72,6 +72,26 @@ def test_whole_tables_with_their_partitions(filled: str, tmp_path: Path) -> None
         == 10
     )
     assert server.reasons() == [Reason.HIT, Reason.HIT]
+    server.close()
+
+
+def test_it_ends_where_the_names_cannot_be_read(filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For another reason than an outage: the other lanes waited for the names for as long as the server ran."""
+    server = Server(filled, tmp_path)
+    cache, reads = server.cache, server.objects.reads
+
+    def fail(catalog: str) -> list[str]:
+        raise RetryableConflict(f"the names of {catalog} are locked")
+
+    prewarm = Prewarm(cache.shared, cache.loader, reads, cache.reading.policy, tables=True, reads=(None, None))
+    first, second = prewarm.lanes
+    assert second.step() and second.is_waiting
+    assert first.step(), "the names of databases"
+    monkeypatch.setattr(reads.databases, "get_database_names", fail)
+    with pytest.raises(RetryableConflict):
+        first.step()
+    assert not first.step() and not second.step()
+    assert prewarm.progress().finished and "are locked" in prewarm.ended_early and prewarm.outage_at_s is None
     server.close()
 
 

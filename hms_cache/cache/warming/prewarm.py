@@ -232,7 +232,11 @@ class Lane:
         """Whether the last step had nothing to do yet."""
 
     def step(self) -> bool:
-        """Loads one batch; False when there is nothing more to do. An outage of the database ends the warming up."""
+        """Loads one batch; False when there is nothing more to do. An outage of the database ends the warming up.
+
+        Raises what a load raises, which leaves out its batch; and what the reading of the names does, which ends the
+        warming up, too: others would wait for them without an end.
+        """
         if self._has_left:
             return False
         try:
@@ -252,7 +256,14 @@ class Lane:
     def _next_batch(self) -> list[Wanted] | None:
         """What to load next; nothing: not known yet; None: nothing more."""
         if self._names is not None:
-            batch = next(self._names, None)
+            try:
+                batch = next(self._names, None)
+            except DatabaseUnavailable:
+                raise
+            except Exception as error:
+                self._has_left = True
+                self._prewarm.abandon(f"the names of all tables could not be read: {error}")
+                raise
             if batch is not None:
                 return batch
             self._names = None
