@@ -1,7 +1,7 @@
 """A member whose database moves, is put back while nobody looks or refuses what it asks, and one that stops in the
 middle of joining.
 
-On SQLite, which has no servers: another one is told by its name. What a member's thread would do is called here.
+Mostly on SQLite, which has no servers: another one is told by its name. What a member's thread would do is called here.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from typing import Any
 import pytest
 
 from hms_cache.lease import writes as lease_writes
+from hms_cache.lease.state import NEVER
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.members import members
+from tests.database_kinds import ALL_KINDS
 from tests.databases import closing
 from tests.lease.member import LENGTH_S, PATIENCE_S, Member, wait_until
 from tests.lease.test_guards import Make, makes, write
@@ -105,6 +107,20 @@ def test_a_server_that_has_not_written_yet_waits_for_leases_of_another_database_
     monkeypatch.setattr(lock, "wait", let_it_pass)
     write(writer)
     assert sum(waits_s) >= LENGTH_S * 0.9
+
+
+@pytest.mark.parametrize("database_kind", ALL_KINDS, indirect=True)
+def test_writes_and_joins_on_one_database_server_wait_for_nobody(
+    database_url: str, initialize: None, tmp_path: Path
+) -> None:
+    """A join and a write name it in the same way, whatever it is: a difference would cost a lease each time."""
+    with makes(database_url, tmp_path) as make:
+        writer, other = make(), make()
+        for one in (writer, other, writer):
+            write(one)
+            one.state.lost()  # it joins again before its next write
+            write(one)
+            assert one.membership.writes._not_before_s == NEVER
 
 
 def test_a_member_that_stops_while_it_is_about_to_join_holds_no_lease(
