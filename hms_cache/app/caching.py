@@ -151,6 +151,7 @@ def build_caching(
     if settings.cache.refill == "recent":
         refill = BackgroundTask("hms-refill", lambda: 0.0 if cache.refill.step() else _REFILL_PAUSE_S, takes_turns=True)
     events = BackgroundTask("hms-events", lambda: poller.step().next_step_in_s)
+    poller.on_resync_due = events.wake
     dumping = None
     if settings.cache.dump_file:
         dumping = Dumping(settings, cache.shared, poller, metrics.cache, writes=writes_files)

@@ -43,7 +43,7 @@ class CacheMemory:
 
     def verify(self) -> bool:
         """Whether what memory is made of is still in the log (P7)."""
-        return self.caching.poller.step().outcome in (StepOutcome.CAUGHT_UP, StepOutcome.MORE)
+        return self.caching.poller.look().outcome in (StepOutcome.CAUGHT_UP, StepOutcome.MORE)
 
 
 def start_lease(

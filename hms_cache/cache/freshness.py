@@ -137,10 +137,15 @@ class Freshness:
             self._follow_reset()
             return self._floor
 
-    def raise_floor(self, event_id: int) -> None:
-        """This server wrote, or showed somebody, the event `event_id`: later reads must show it, too (P3, P4)."""
+    def raise_floor(self, event_id: int, generation: int | None = None) -> None:
+        """This server wrote, or showed somebody, the event `event_id`: later reads must show it, too (P3, P4).
+
+        `generation`: when it was shown, if that may be before a reset, which ends the floors of before.
+        """
         with self._lock:
             self._follow_reset()
+            if generation is not None and generation != self._generation:
+                return
             self._floor = max(self._floor, event_id)
         if self._workers is not None:
             self._workers.raise_floor(event_id, self._follower.server_identity)
@@ -257,9 +262,11 @@ class Freshness:
 
         `table`: it need show only those that may change an answer about this table alone, but for its constraints. No
         floor is compared: a write of this server, and whatever else another read may have shown, is committed.
+
+        After a pause a proof comes first (P7): the lease was renewed all the time, in a history that nobody looked at.
         """
         lease = self.lease
-        if lease is None or not self.may_serve():
+        if lease is None or not self.may_serve() or self._follower.needs_proof:
             return False
         lease.is_read = True
         return lease.now_s() < lease.deadline_s or (table is not None and lease.answers_table(table))

@@ -17,6 +17,7 @@ from hms_cache.lease.state import DRIFT, NEVER, LeaseState
 from hms_cache.lease.transport import Message, Transport
 from hms_cache.lease.unannounced import LOOK_S
 from hms_cache.lease.writes import LeaseWrites
+from hms_cache.limited_log import LimitedLog
 from hms_cache.notifications.event_log import History
 from hms_cache.store.engine.database import Database, read_log_end
 from hms_cache.store.engine.errors import RetryableConflict
@@ -105,6 +106,9 @@ class Membership:
         """When it asks for a lease again."""
         self._backoff_s = 0.0
         self._without_lease: dict[tuple[str, int], float] = {}
+        self._limited_log = LimitedLog(_log)
+        self._has_failed = False
+        """Since it succeeded last."""
 
     @property
     def asks_again_in_s(self) -> float:
@@ -129,6 +133,7 @@ class Membership:
         self._stopped.set()
         self.state.lost()
         self._thread.join(_STOP_S)
+        self.state.lost()  # again: the thread may have been about to join, since it was no member
         try:
             members.leave(self._database, self.member)
         except Exception as error:
@@ -175,12 +180,13 @@ class Membership:
             self.state.changed.clear()
             try:
                 self._step()
-            except (DatabaseUnavailableError, RetryableConflict) as error:
-                _log.info("the lease is not renewed: %s", error)
+                self._has_failed = False
+            except Exception as error:
+                is_known = isinstance(error, DatabaseUnavailableError | RetryableConflict)
+                trace = None if is_known or self._has_failed else error
+                self._limited_log.warning("the lease is not renewed: %s", error, exc_info=trace)
                 self._note(f"it is not renewed: {error}")
-                self._stopped.wait(_RETRY_S)
-            except Exception:
-                _log.exception("the lease is not renewed")
+                self._has_failed = True
                 self._stopped.wait(_RETRY_S)
             self.state.changed.wait(max(0.0, min(self.length_s, self._renew_at_s - self._clock())))
 
@@ -220,7 +226,7 @@ class Membership:
             self._note("it is the first member, and waits until writers that announce nothing know of it")
         self.state.joined(epoch, joined.position, may_lease=joined.may_lease)
         self.rows = joined.rows
-        self.writes.joined(joined.rows)
+        self.writes.joined(joined.rows, joined.history.server_identity)
         self._renew_at_s = NEVER
 
     def _renew(self) -> None:

@@ -40,6 +40,10 @@ MOST_INTENTS: Final = 10_000
 MOST_TABLE_FLOORS: Final = 1_000
 """Tables whose last event memory has still to reach: a second of many writers; then the floor of everything rises."""
 
+MOST_ACCOUNTED: Final = 10_000
+"""Announced events that are known beyond one that is not: memory is that far behind, or does not follow the log at all,
+as while the poller is paused or waits for an operator. Then those in between are taken for announced ones."""
+
 Intent = tuple[str, int]
 """The member that writes, and its number for the write."""
 
@@ -355,9 +359,19 @@ class LeaseState:
             self._account_to(last)
         else:
             self._accounted.update(range(first, last + 1))
+            if len(self._accounted) > MOST_ACCOUNTED:
+                self._account_to(max(self._accounted))
 
     def _account_to(self, position: int) -> None:
-        self._accounted_to = max(self._accounted_to, position)
-        while self._accounted_to + 1 in self._accounted:
-            self._accounted_to += 1
-        self._accounted = {one for one in self._accounted if one > self._accounted_to}
+        """Takes as long as the way to the new position is, however much is known beyond: each event of a thousand that
+        memory comes to may be one that nobody announced."""
+        accounted, before = self._accounted, self._accounted_to
+        if position - before > len(accounted):
+            self._accounted = accounted = {one for one in accounted if one > position}
+        elif position > before:
+            accounted.difference_update(range(before + 1, position + 1))
+        position = max(position, before)
+        while position + 1 in accounted:
+            position += 1
+            accounted.remove(position)
+        self._accounted_to = position

@@ -48,6 +48,9 @@ MOST_LOGGED_ADDRESSES: Final = 256
 """Addresses whose first refusal is logged; all are counted."""
 
 _RECONNECT_S: Final = 0.1
+_LONGEST_RECONNECT_S: Final = 1.0
+"""Between attempts, which double up to it while nobody answers. A member that was killed stays in the table until the
+next write, and its address may be somebody else's by then, or a name that is looked up each time."""
 
 
 class _Peer:
@@ -179,6 +182,7 @@ class Transport:
 
     async def _call(self, member: str, peer: _Peer) -> None:
         host, _, port = peer.address.rpartition(":")
+        pause_s = _RECONNECT_S
         while True:
             try:
                 async with asyncio.timeout(HANDSHAKE_S):
@@ -186,6 +190,7 @@ class Transport:
                 try:
                     async with asyncio.timeout(HANDSHAKE_S):
                         channel = await self._introduce(member, link)
+                    pause_s = _RECONNECT_S
                     await self._exchange(member, peer, channel, link)
                 finally:
                     peer.link = peer.channel = None
@@ -195,7 +200,8 @@ class Transport:
             except Exception:
                 # Without a connection each write would cost a lease: better once more than never again.
                 _log.exception("the connection to member %s at %s is opened anew", member, peer.address)
-            await asyncio.sleep(_RECONNECT_S)
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_RECONNECT_S)
 
     async def _introduce(self, member: str, link: Link) -> Channel:
         """The caller's side of the handshake: own challenge and name; the other's challenge and proof; own proof."""

@@ -113,9 +113,11 @@ class LeaseWrites:
 
     # ---- membership tells ----
 
-    def joined(self, rows: Iterable[MemberRow]) -> None:
-        """This server is a member among these."""
+    def joined(self, rows: Iterable[MemberRow], server_identity: str) -> None:
+        """This server is a member among these, on this database server: where it changes, the leases of before are
+        waited for, also by a server that has not written yet."""
         self.meet(rows)
+        self._look_at_history(server_identity)
         with self._joined:
             self._joined.notify_all()
 

@@ -105,6 +105,9 @@ class Poller:
         It must not skip by the table's name what the columns of a row do not name (the other name of a rename, the
         child of a foreign key, the tables of a transaction).
         """
+        self.on_resync_due: Callable[[], None] = lambda: None
+        """Called when the status becomes ``NEEDS_RESYNC``: reads do not step then, so whoever calls `step` at intervals
+        should do so now. By any thread, under the lock; it must not wait."""
         self._log = log
         self._sink = sink
         self._clock: Clock = clock or SystemClock()
@@ -273,9 +276,12 @@ class Poller:
 
     def _move(self, status: PollerStatus, reason: str) -> None:
         """Under the lock."""
-        if status is not self._status:
+        is_new = status is not self._status
+        if is_new:
             self._since_s = self._clock.epoch_s()
         self._status, self._reason = status, reason
+        if is_new and status is PollerStatus.NEEDS_RESYNC:
+            self.on_resync_due()
         self._show_status()
 
     def _show_status(self) -> None:
@@ -289,9 +295,16 @@ class Poller:
         """Read and apply one batch, or begin anew if that is due. Never raises for what log, database or sink do."""
         with self._condition:
             if self._stepping:
-                return StepResult(StepOutcome.BUSY, self._position, 0, self._interval_s())
+                return StepResult(StepOutcome.BUSY, self._position, 0, self._next_step_in_s(StepOutcome.BUSY))
             self._take_lead()
         return self._lead()
+
+    def look(self) -> StepResult:
+        """A step for somebody who doubts that the log is the one that was followed: it reads the row that was applied
+        last again, however long that is."""
+        with self._condition:
+            self._proof_step = self._steps
+        return self.step()
 
     def ensure_applied(self, position: int, timeout_s: float) -> bool:
         """Whether everything up to ``position`` is applied, stepping for it if necessary. Thread-safe.
@@ -410,6 +423,8 @@ class Poller:
             exponent = min(30, max(0, self._counters.consecutive_fetch_failures - 1))
             wait_s = min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * float(2**exponent))
             return wait_s * random.uniform(0.5, 1.0)
+        if self._status is PollerStatus.NEEDS_RESYNC:
+            return _FIRST_BACKOFF_S  # a command came during a step of another thread's
         return self._interval_s()
 
     def _interval_s(self) -> float:

@@ -20,9 +20,10 @@ from hms_cache.cache.answers import Answer, Reply
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.position_check import CheckResult
 from hms_cache.cache.reads.reading import Reading
+from hms_cache.limited_log import LimitedLog
 from hms_cache.notifications.event_log import LogHead
 
-_log = logging.getLogger(__name__)
+_limited_log = LimitedLog(logging.getLogger(__name__))
 
 METHODS = frozenset(
     {
@@ -82,6 +83,9 @@ class Waiting(Protocol):
 
     def take_ordinary_way(self) -> None:
         """Decodes and dispatches the request."""
+
+    def abort(self) -> None:
+        """Closes at once."""
 
 
 class PositionSource(Protocol):
@@ -185,9 +189,14 @@ class HotPath:
         is_current = head is not None and self._freshness.accept(CheckResult(head[0], sent_s, head[1]))
         hits = self.hits
         for connection, found, sequence in served:
-            if is_current and found.current:
-                found.uses += 1
-                hits[found.method] += 1
-                connection.send_hot(found.render(sequence))
-            else:
-                connection.take_ordinary_way()
+            try:
+                if is_current and found.current:
+                    found.uses += 1
+                    hits[found.method] += 1
+                    connection.send_hot(found.render(sequence))
+                else:
+                    connection.take_ordinary_way()
+            except Exception as error:
+                # A defect, which must not leave those that share the question without an answer for ever.
+                _limited_log.warning("a connection is closed: its request could not be answered: %r", error)
+                connection.abort()

@@ -114,6 +114,34 @@ def test_after_a_resync_the_cache_is_warmed_again(warm: str, tmp_path: Path) -> 
         service.stop()
 
 
+@pytest.mark.parametrize("poll_interval_s", [0, 3600])
+def test_a_resync_that_is_due_does_not_wait_for_the_next_poll(poll_interval_s: int, tmp_path: Path) -> None:
+    """Reads are answered by the database until then, and bring it about no sooner. Before, that took up to an hour
+    where nothing is warmed up."""
+    service = Service(
+        configured(
+            tmp_path, admin__enabled=True, admin__port=0, cache__warm="off", events__poll_interval_s=poll_interval_s
+        )
+    )
+    service.start()
+    try:
+        assert service.admin_sources is not None
+        poller = service.admin_sources.poller
+        assert poller is not None
+        commands: list[Callable[[], object]] = [
+            poller.resync,
+            lambda: poller.seek(0),
+            lambda: (poller.fail("an unlogged writer"), poller.start()),
+        ]
+        for resyncs, command in enumerate(commands, start=1):
+            wait_until(lambda: poller.status is PollerStatus.ACTIVE, "it follows the log")
+            assert poller.statistics().resyncs == resyncs
+            command()
+        wait_until(lambda: poller.status is PollerStatus.ACTIVE, "it follows the log")
+    finally:
+        service.stop()
+
+
 def test_a_server_skips_events_of_tables_that_are_not_held(tmp_path: Path) -> None:
     service = Service(configured(tmp_path, admin__enabled=True, admin__port=0))
     uri = service.start()

@@ -253,3 +253,46 @@ def test_a_read_that_the_store_answered_makes_the_next_one_ask() -> None:
         assert fixture.freshness.ensure()
         assert fixture.check.checks == before + 1
         assert fixture.freshness.is_recent(), "asked since"
+
+
+def test_a_floor_of_another_history_than_the_one_that_is_followed_is_none() -> None:
+    """P7: what was shown before a reset, and is told of after it."""
+    fixture = Fixture(0)
+    before = fixture.cache.generation
+    fixture.cache.reset("restored", 5)
+    fixture.freshness.raise_floor(1000, before)
+    assert fixture.freshness.floor == -1
+    fixture.freshness.raise_floor(6, fixture.cache.generation)
+    assert fixture.freshness.floor == 6
+
+
+class EndlessLease:
+    """Of a member that others can always reach."""
+
+    deadline_s = INF
+    is_read = False
+
+    def now_s(self) -> float:
+        return 0.0
+
+    def moved(self) -> None:
+        """It is where it was."""
+
+    def answers_table(self, table: TableName) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("max_staleness_s", SETTINGS.values(), ids=SETTINGS)
+def test_after_a_pause_no_lease_answers_before_a_proof(max_staleness_s: float) -> None:
+    """P7: the lease was renewed meanwhile, in a history that nobody looked at."""
+    fixture = Fixture(max_staleness_s)
+    fixture.freshness.lease = EndlessLease()
+    table = TableName(CATALOG, "d", "t")
+    assert fixture.freshness.holds_lease() and fixture.freshness.holds_lease(table)
+    fixture.follower.needs_proof = True
+    assert not fixture.freshness.holds_lease() and not fixture.freshness.holds_lease(table)
+    assert fixture.freshness.ensure(table)
+    assert fixture.check.checks == 1
+    fixture.follower.needs_proof = False
+    assert fixture.freshness.ensure(table)
+    assert fixture.check.checks == 1

@@ -12,7 +12,7 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.event_log import History, LogHead
-from hms_cache.server.hot_path import HotPath
+from hms_cache.server.hot_path import WAITS, HotPath
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, changed_table, create_database, table
 from tests.manual_clock import ManualClock
@@ -46,6 +46,19 @@ class Connection:
 
     def take_ordinary_way(self) -> None:
         self.outcome = "ordinary way"
+
+    def abort(self) -> None:
+        self.outcome = "closed"
+
+
+class Broken(Connection):
+    """Of which something fails that nobody thought of, as in what its client has sent ahead."""
+
+    def send_hot(self, reply: bytes) -> None:
+        raise RuntimeError("a defect")
+
+    def take_ordinary_way(self) -> None:
+        raise RuntimeError("a defect")
 
 
 class Loop:
@@ -104,6 +117,20 @@ def test_all_who_wait_share_a_question_and_who_comes_later_joins_the_next(server
     loop.answer()
     assert [one.outcome for one in late] == ["ordinary way"] * 3
     assert (loop.path.checks, loop.path.requests) == (2, 4)
+
+
+@pytest.mark.parametrize("none", [False, True], ids=["memory answers", "the database is away"])
+def test_a_request_that_fails_leaves_no_other_without_its_answer(none: bool, servers: MakeServer) -> None:
+    """They shared a question: those behind it in the list waited for as long as their clients did."""
+    loop = Loop(servers())
+    first = loop.request()
+    broken = Broken()
+    assert loop.path.answer(broken, KEY, b"1 ") == WAITS
+    others = [loop.request() for _ in range(3)]
+    for _ in range(2):
+        loop.answer(none=none)
+    assert broken.outcome == "closed"
+    assert [one.outcome for one in (first, *others)] == ["ordinary way" if none else "1 old"] * 4
 
 
 @pytest.mark.parametrize("applied", [False, True], ids=["behind", "caught up"])

@@ -184,7 +184,51 @@ def test_a_load_that_shows_less_than_was_applied_is_refused(servers: MakeServer)
     assert here.reasons()[-1] is Reason.HIT
 
 
-def test_a_load_from_another_server_is_refused(servers: MakeServer) -> None:
+@pytest.mark.parametrize("noticed", ["by the load", "meanwhile"])
+@pytest.mark.parametrize("max_staleness_s", [0.0, float("inf")])
+def test_a_load_of_a_log_that_is_gone_leaves_no_floor(
+    max_staleness_s: float, noticed: str, servers: MakeServer
+) -> None:
+    """Its fence is above the end of the log that there is now. Before, memory answered nothing until the log came to it
+    again."""
+    here, elsewhere = servers(CacheOptions(max_staleness_s=max_staleness_s)), servers()
+    create_database(elsewhere.objects, "d")
+    for name in ("t", "u"):
+        elsewhere.objects.writes.tables.create_table(table("d", name, version="first"))
+    here.poller.step()
+    left = []
+
+    def restore() -> None:
+        if not left:
+            left.append(_restore(elsewhere, 3))
+            if noticed == "meanwhile":
+                here.poller.step()
+
+    snapshot = here.objects.reads.snapshot
+
+    @contextmanager
+    def of_later_events() -> Iterator[Callable[[], Snapshot]]:
+        """Two writes that memory does not have yet, and that are lost after the load."""
+        for name in ("v", "w"):
+            if not left:
+                elsewhere.objects.writes.tables.create_table(table("d", name))
+        with snapshot() as now:
+            yield now
+
+    here.objects.reads.snapshot = of_later_events  # type: ignore[method-assign]
+    here.during_loads(restore)
+    _version(here)
+    assert left and here.cache.shared.resets == 2 and here.cache.shared.position == left[0]
+    here.objects.reads.snapshot = snapshot  # type: ignore[method-assign]
+    here.reasons()
+    for _ in range(2):
+        assert _version(here) == "restored"
+    assert here.reasons() == [Reason.MISS, Reason.HIT]
+
+
+@pytest.mark.parametrize("ahead", [0, 1000])
+def test_a_load_from_another_server_is_refused(ahead: int, servers: MakeServer) -> None:
+    """Its log may have gone further than the one that is followed: that is no floor."""
     here = servers()
     create_database(here.store, "d")
     here.store.writes.tables.create_table(table("d", "t", version="first"))
@@ -193,9 +237,10 @@ def test_a_load_from_another_server_is_refused(servers: MakeServer) -> None:
     @contextmanager
     def of_another_server() -> Iterator[Callable[[], Snapshot]]:
         with snapshot() as now:
-            yield lambda: now()._replace(server_identity="another")
+            yield lambda: now()._replace(server_identity="another", event_id=now().event_id + ahead)
 
     here.objects.reads.snapshot = of_another_server  # type: ignore[method-assign]
     assert _version(here) == "first"
     assert not here.cache.shared.tables
+    assert here.cache.freshness.floor <= here.cache.shared.position
     assert here.cache.loader.refused == 1

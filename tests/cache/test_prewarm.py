@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.warming.prewarm import Prewarm, Progress, most_used, read_most_used, write_most_used
 from hms_cache.cache.warming.snapshot_reads import Reader, SnapshotRead, SnapshotReads, Wanted
+from hms_cache.clock import elapsed_s
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.world import CATALOG, Server, changed_table, partition, table
 from tests.databases import count_statements
@@ -70,6 +72,26 @@ def test_whole_tables_with_their_partitions(filled: str, tmp_path: Path) -> None
         == 10
     )
     assert server.reasons() == [Reason.HIT, Reason.HIT]
+    server.close()
+
+
+def test_it_ends_where_the_names_cannot_be_read(filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For another reason than an outage: the other lanes waited for the names for as long as the server ran."""
+    server = Server(filled, tmp_path)
+    cache, reads = server.cache, server.objects.reads
+
+    def fail(catalog: str) -> list[str]:
+        raise RetryableConflict(f"the names of {catalog} are locked")
+
+    prewarm = Prewarm(cache.shared, cache.loader, reads, cache.reading.policy, tables=True, reads=(None, None))
+    first, second = prewarm.lanes
+    assert second.step() and second.is_waiting
+    assert first.step(), "the names of databases"
+    monkeypatch.setattr(reads.databases, "get_database_names", fail)
+    with pytest.raises(RetryableConflict):
+        first.step()
+    assert not first.step() and not second.step()
+    assert prewarm.progress().finished and "are locked" in prewarm.ended_early and prewarm.outage_at_s is None
     server.close()
 
 
@@ -151,8 +173,14 @@ def test_lanes_share_the_tables_out(filled: str, tmp_path: Path) -> None:
     server.close()
 
 
-def test_an_outage_in_one_lane_ends_all(filled: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("suspended_s", [0.0, 3600.0])
+def test_an_outage_in_one_lane_ends_all(
+    suspended_s: float, filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until the poller has found the database since, also on a machine that was suspended for an hour at some time."""
     server = Server(filled, tmp_path)
+    server.poller.step()
+    monkeypatch.setattr(time, "monotonic", lambda: elapsed_s() - suspended_s)
 
     def fails(wanted: Sequence[Wanted]) -> SnapshotRead:
         raise DatabaseUnavailable("gone")
@@ -164,6 +192,7 @@ def test_an_outage_in_one_lane_ends_all(filled: str, tmp_path: Path) -> None:
     while prewarm.step():
         pass
     assert prewarm.progress().finished and prewarm.ended_early == "gone"
+    assert prewarm.outage_at_s is not None and prewarm.outage_at_s >= server.poller.current_at_s
     assert not any(lane.step() for lane in prewarm.lanes)
     server.close()
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hms_cache.lease.scopes import EVERYTHING, Scope, table_number
-from hms_cache.lease.state import DRIFT, MOST_TABLE_FLOORS, NEVER, LeaseState
+from hms_cache.lease.state import DRIFT, MOST_ACCOUNTED, MOST_TABLE_FLOORS, NEVER, LeaseState
 from hms_cache.metadata.object_names import TableName
 
 LENGTH_S = 10.0
@@ -260,3 +260,38 @@ def test_what_is_known_of_events_does_not_grow_after_an_alarm() -> None:
         state.writing(("b", event_id), EVERYTHING)
         state.written(("b", event_id), event_id, event_id)
     assert len(state._accounted) < 10
+
+
+def test_what_is_known_of_events_is_bounded_where_memory_does_not_follow() -> None:
+    """The poller is paused, or waits for an operator, and every other event is one that nobody announces."""
+    position = [0]
+    state = leased(position)
+    last = 2 * (3 * MOST_ACCOUNTED)
+    for event_id in range(2, last + 1, 2):
+        state.writing(("b", event_id), EVERYTHING)
+        state.written(("b", event_id), event_id, event_id)
+        assert len(state._accounted) <= MOST_ACCOUNTED
+    assert not state.alarm_reason
+    # It follows again.
+    state.exempt(range(1, last, 2))
+    position[0] = last
+    state.moved()
+    assert not state.alarm_reason and not state._accounted and state.deadline_s > 1.0
+    position[0] = last + 1
+    state.moved()
+    assert state.alarm_reason
+
+
+def test_what_is_known_of_events_is_not_looked_through_for_each() -> None:
+    """Memory comes to a thousand events at once, of which each may be one that nobody announced: the lock is held."""
+    state = leased([0])
+    known = MOST_ACCOUNTED // 2
+    for number in range(1, known + 1):
+        state.written(("b", number), 2 * number, 2 * number)
+    accounted = state._accounted
+    for number in range(1, known):
+        state.exempt([2 * number - 1])
+        assert state._accounted is accounted, "what is left was copied"
+        assert len(accounted) == known - number
+    state.exempt([2 * known - 1])
+    assert not state._accounted

@@ -104,6 +104,33 @@ def test_messages_and_acknowledgements_go_both_ways(make: Make) -> None:
     assert b.messages == [("a", list(FIRST)), ("a", ["writing", 1])]
 
 
+def test_who_does_not_answer_is_called_less_often(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member that was killed is in the table until the next write. One that answers again is called at once."""
+    pauses_s: list[float] = []
+    sleep = asyncio.sleep
+
+    async def note(pause_s: float) -> None:
+        if pause_s:
+            pauses_s.append(pause_s)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", note)
+    a, b = make("a"), make("b")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        nobody = silent.getsockname()[1]
+    a.transport.meet({"b": f"127.0.0.1:{nobody}"})
+    wait_until(lambda: len(pauses_s) >= 8)
+    a.transport.meet({})
+    first, most = pauses_s[0], max(pauses_s)
+    assert pauses_s[:4] == [first, 2 * first, 4 * first, 8 * first]
+    assert most == 10 * first and pauses_s.index(most) == 4 and {*pauses_s[4:]} == {most}
+    a.meets(b)
+    pauses_s.clear()
+    a.transport.renew("b")
+    wait_until(lambda: bool(pauses_s))
+    assert pauses_s == [first]
+
+
 def test_another_secret_is_refused_by_both_sides(make: Make) -> None:
     a, b, stranger = make("a"), make("b"), make("c", b"another secret, as long")
     stranger.transport.meet({"b": b.address})

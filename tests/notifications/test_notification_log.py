@@ -162,8 +162,9 @@ def test_a_known_event_is_recognized_without_its_long_message(
     assert len(set(digests)) == len(messages)
 
 
+@pytest.mark.parametrize("noticed_by", ["an event", "a doubt"])
 def test_a_poller_leaves_a_long_message_alone_until_it_needs_a_proof(
-    writer: LogWriter, monkeypatch: pytest.MonkeyPatch
+    noticed_by: str, writer: LogWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", 4 * MOST_RECOGNIZED)
     log = NotificationLog(writer.database)
@@ -192,10 +193,15 @@ def test_a_poller_leaves_a_long_message_alone_until_it_needs_a_proof(
     poller.resume()
     for _ in range(2):
         assert poller.step().outcome is StepOutcome.CAUGHT_UP
-    assert len(lengths) == 3 and max(lengths[1:]) < 3 * RECOGNIZED_END
+    assert poller.look().outcome is StepOutcome.CAUGHT_UP
+    assert len(lengths) == 4 and max(lengths[1:]) < 3 * RECOGNIZED_END
     writer.set_message(poller.applied_position, f"{long[:-1]}.")
-    writer.create_tables(1)
-    assert poller.step().outcome is StepOutcome.RESYNCED
+    if noticed_by == "an event":
+        writer.create_tables(1)
+        assert poller.step().outcome is StepOutcome.RESYNCED
+    else:
+        assert poller.step().outcome is StepOutcome.CAUGHT_UP
+        assert poller.look().outcome is StepOutcome.RESYNCED
 
 
 def test_poller_follows_every_database(writer: LogWriter) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
 
-from hms_cache.notifications.poller import Poller, StepOutcome
+from hms_cache.notifications.poller import Poller, StepOutcome, StepResult
 from hms_cache.notifications.poller_status import (
     LEGAL_MOVES,
     IllegalPollerCommand,
@@ -156,3 +157,27 @@ def test_command_that_comes_while_everything_is_dropped(running: Stage) -> None:
     assert running.poller.step().outcome is StepOutcome.RESYNCED
     assert running.poller.status is PollerStatus.ACTIVE
     assert [position for _, position in running.sink.resets] == [3, 1]
+
+
+@pytest.mark.parametrize("command", ["resync", "seek"])
+def test_command_that_comes_during_a_step_is_not_left_to_the_next_poll(command: str, running: Stage) -> None:
+    """Whoever steps at intervals is told, and finds the other step on its way: it is to come again soon."""
+    poller = running.new_poller(poll_interval_s=0)
+    poller.start()
+    poller.step()
+    due: list[PollerStatus] = []
+    found: list[StepResult] = []
+    poller.on_resync_due = lambda: due.append(poller.status)
+
+    def command_once() -> None:
+        if not found:
+            {"seek": lambda: poller.seek(1), "resync": poller.resync}[command]()
+            found.append(poller.step())
+
+    running.log.before_fetch = command_once
+    assert poller.step().next_step_in_s < 1
+    assert due == [PollerStatus.NEEDS_RESYNC]
+    assert found[0].outcome is StepOutcome.BUSY and found[0].next_step_in_s < 1
+    assert poller.step().outcome is StepOutcome.RESYNCED
+    poller.step()
+    assert math.isinf(poller.step().next_step_in_s) and due == [PollerStatus.NEEDS_RESYNC]

@@ -12,6 +12,7 @@ import bisect
 import logging
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
+from functools import partial
 
 from starlette.concurrency import run_in_threadpool
 
@@ -35,6 +36,10 @@ _log = logging.getLogger(__name__)
 
 #: Events read by one statement: messages are of some KiB, so a MiB.
 _PAGE_EVENTS = 500
+
+#: Events that are read for one that catches up, at least: the row of its place, some more, and the last, which may be
+#: one of two with one id and is left to the next page.
+_LEAST_PAGE_EVENTS = 6
 
 #: Listeners that read the log at once to catch up; others wait for a place.
 _MAX_CATCHING_UP = 2
@@ -161,7 +166,7 @@ class ChangeFeed:
             metrics.feed_ends.add((EndReason.FAILED.value,))
             yield end_frame(EndReason.FAILED, str(error))
             return
-        follows = False
+        follows, page_events = False, _PAGE_EVENTS
         loop = asyncio.get_running_loop()
         heartbeat_at_s = loop.time() + heartbeat_s
         try:
@@ -185,8 +190,10 @@ class ChangeFeed:
                         " with Last-Event-ID",
                     )
                 else:
-                    events = await self._caught_up(position)
+                    events = await self._caught_up(position, page_events)
                 events, encoded = _next_chunk(events, wanted, with_messages)
+                # The rest of a page is not kept. With long messages one would be read, and decoded, a hundred times.
+                page_events = min(_PAGE_EVENTS, max(_LEAST_PAGE_EVENTS, 2 * len(events) + 2))
                 try:
                     shown = await self._shown(listener, events)
                 except (UndecidedError, DatabaseUnavailableError):
@@ -277,17 +284,18 @@ class ChangeFeed:
                 interval_s = self._sources.configuration.settings.events.poll_interval_s
                 await asyncio.sleep(max(interval_s, _LEAST_INTERVAL_S))
 
-    async def _caught_up(self, position: FeedPosition) -> list[FeedEvent]:
-        """What follows a place in the log itself; nothing while the database does not answer."""
+    async def _caught_up(self, position: FeedPosition, page_events: int) -> list[FeedEvent]:
+        """What follows a place in the log itself, less than so many events; nothing while the database does not
+        answer."""
         async with self._catching_up:
             try:
-                return await run_in_threadpool(self._following, position)
+                return await run_in_threadpool(self._following, position, page_events)
             except DatabaseUnavailableError:
                 await asyncio.sleep(_RETRY_S)
                 return []
 
-    def _following(self, position: FeedPosition) -> list[FeedEvent]:
-        rows = rows_following(position, self._read_rows, self._sources.read_log_end)
+    def _following(self, position: FeedPosition, page_events: int = _PAGE_EVENTS) -> list[FeedEvent]:
+        rows = rows_following(position, partial(self._read_rows, most=page_events), self._sources.read_log_end)
         return [self._event(row) for row in rows]
 
     def _end(self) -> FeedPosition:
@@ -296,11 +304,13 @@ class ChangeFeed:
     def _event(self, row: NotificationRow) -> FeedEvent:
         return FeedEvent.of(row, for_users=self._sources.listeners is not None)
 
-    def _read_rows(self, after_event_id: int, known_event_id: int | None) -> list[NotificationRow]:
-        request = NotificationEventRequest(lastEvent=after_event_id, maxEvents=_PAGE_EVENTS)
+    def _read_rows(
+        self, after_event_id: int, known_event_id: int | None, most: int = _PAGE_EVENTS
+    ) -> list[NotificationRow]:
+        request = NotificationEventRequest(lastEvent=after_event_id, maxEvents=most)
         found = self._sources.read_notifications(request, known_event_id)
         rows = [NotificationRow.received(event) for event in found.events or ()]
-        if len(rows) == _PAGE_EVENTS:
+        if len(rows) == most:
             # The other event of an id that was given twice may follow: both are of the next page.
             rows = [row for row in rows if row.event_id < rows[-1].event_id] or rows
         return rows

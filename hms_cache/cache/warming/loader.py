@@ -118,12 +118,19 @@ class Loader:
         return self._load(tuple(dict.fromkeys(wanted)), read or self._reads.read)
 
     def _load(self, wanted: Sequence[Wanted], read: Reader) -> bool:
+        generation = self._cache.generation
         slots = {key: self._cache.begin_load(key, facets) for key, facets in _facets(wanted).items()}
         began_s = self._freshness.now_s()
         try:
             self.loads += 1
             found = _read_twice(read, wanted)
-            if not self.bring_up_to(found.fence) or any(slot.abandoned for slot in slots.values()):
+            if not self.bring_up_to(found.fence):
+                # Somebody may have been shown more than is applied: the floor keeps later reads from going back (P3).
+                # A fence in another log means nothing in the one that is followed, which may not come to it for long.
+                if self._is_of_this_history(slots.values(), found):
+                    self._freshness.raise_floor(found.fence, generation)
+                return False
+            if any(slot.abandoned for slot in slots.values()):
                 return False
             if not self._is_of_this_history(slots.values(), found) or self._has_unlogged(found):
                 return False
@@ -172,12 +179,7 @@ class Loader:
         if self._cache.position >= fence:
             return True
         with turns.waiting():
-            is_applied = self._apply(fence, self._freshness.apply_timeout_s)
-        if is_applied:
-            return True
-        # Somebody may have been shown more than is applied: the floor keeps later reads from going back (P3).
-        self._freshness.raise_floor(fence)
-        return False
+            return self._apply(fence, self._freshness.apply_timeout_s)
 
     def _has_unlogged(self, found: SnapshotRead) -> bool:
         """Whether a table was read that a writer made without an event; then nothing can be kept true."""

@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import threading
-import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.process_memory import give_back_freed_memory
 from hms_cache.cache.warming.snapshot_reads import Reader, Wanted
+from hms_cache.clock import elapsed_s
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.snapshots import StoreReads
@@ -88,7 +88,7 @@ class Prewarm:
         self.ended_early = ""
         """Why it ended before everything was loaded; empty: it did not."""
         self.outage_at_s: float | None = None
-        """When it met an outage of the database, which ended it (monotonic); None: it did not."""
+        """When it met an outage of the database, which ended it, by the poller's clock; None: it did not."""
         self.lanes = tuple(
             Lane(self, number, read, None if number else self._plan()) for number, read in enumerate(reads)
         )
@@ -139,7 +139,7 @@ class Prewarm:
             self.ended_early = self.ended_early or outage
             if outage:
                 # In one step with the end: another lane may look at once whether the database has been seen since.
-                self.outage_at_s = time.monotonic()
+                self.outage_at_s = elapsed_s()
         if outage:
             _log.warning("warming up ends early: %s", outage)
             return
@@ -232,7 +232,11 @@ class Lane:
         """Whether the last step had nothing to do yet."""
 
     def step(self) -> bool:
-        """Loads one batch; False when there is nothing more to do. An outage of the database ends the warming up."""
+        """Loads one batch; False when there is nothing more to do. An outage of the database ends the warming up.
+
+        Raises what a load raises, which leaves out its batch; and what the reading of the names does, which ends the
+        warming up, too: others would wait for them without an end.
+        """
         if self._has_left:
             return False
         try:
@@ -252,7 +256,14 @@ class Lane:
     def _next_batch(self) -> list[Wanted] | None:
         """What to load next; nothing: not known yet; None: nothing more."""
         if self._names is not None:
-            batch = next(self._names, None)
+            try:
+                batch = next(self._names, None)
+            except DatabaseUnavailable:
+                raise
+            except Exception as error:
+                self._has_left = True
+                self._prewarm.abandon(f"the names of all tables could not be read: {error}")
+                raise
             if batch is not None:
                 return batch
             self._names = None

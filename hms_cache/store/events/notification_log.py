@@ -161,6 +161,8 @@ class NotificationLog:
             conditions.append(_LOG.TBL_NAME.in_([normalize_identifier(name) for name in request.tableNames]))
         wanted = request.maxEvents or 0
         limit = wanted if 0 < wanted < self._max_response else self._max_response
+        if known_event_id is not None:
+            limit = max(limit, 2)  # else whoever reads on from this event never comes further
         page = run_read(
             self._database,
             lambda connection: _read_page(connection, conditions, limit, _MAX_RESPONSE_BYTES, known_event_id),

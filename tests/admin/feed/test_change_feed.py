@@ -19,6 +19,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Database,
     FieldSchema,
     NotificationEventRequest,
+    NotificationEventResponse,
     SerDeInfo,
     StorageDescriptor,
     Table,
@@ -330,6 +331,48 @@ def test_a_slow_one_is_told_and_others_are_not_kept(tmp_path: Path) -> None:
         running.close()
     assert quick.end()["reason"] == "stopping"
     quick.close()
+
+
+@pytest.mark.parametrize("max_response", [1, 2])
+def test_few_events_in_an_answer_to_clients_are_no_end_of_the_feed(max_response: int, tmp_path: Path) -> None:
+    """With `events.max_response = 1` it was silent for ever: the row of its place was all that it was answered."""
+    running = Running(tmp_path, events__poll_interval_s=0.1, events__max_response=max_response)
+    try:
+        make_database(running, "d")
+        with closing(Listener(running, after="oldest")) as listener:
+            listener.changes(len(logged(running)))
+            for number in range(3):
+                make_table(running, "d", f"t{number}")
+            assert [one["table"] for one in listener.changes(3)] == ["t0", "t1", "t2"]
+    finally:
+        running.close()
+
+
+def test_one_that_catches_up_with_long_messages_reads_each_a_few_times(tmp_path: Path) -> None:
+    """What is sent at once is a small part of what was read at once, and nothing is kept for one listener."""
+    running = Running(tmp_path, events__poll_interval_s=0.1)
+    try:
+        make_database(running, "d")
+        count = 100
+        for number in range(count):
+            make_table(running, "d", f"t{number}", "x" * 20_000)
+        read_notifications = running.sources.read_notifications
+        read: list[int] = []
+
+        def note(request: NotificationEventRequest, known_event_id: int | None) -> NotificationEventResponse:
+            found = read_notifications(request, known_event_id)
+            read.append(len(found.events))
+            return found
+
+        object.__setattr__(running.sources, "read_notifications", note)
+        with closing(Listener(running, after="oldest", messages="true", token=TOKEN)) as listener:
+            before = len(logged(running)) - count
+            assert [one["table"] for one in listener.changes(before + count)][before:] == [
+                f"t{number}" for number in range(count)
+            ]
+        assert sum(read) < 8 * count
+    finally:
+        running.close()
 
 
 def test_one_address_leaves_places_for_others(tmp_path: Path) -> None:

@@ -1,0 +1,174 @@
+"""A member whose database moves, is put back while nobody looks or refuses what it asks, and one that stops in the
+middle of joining.
+
+Mostly on SQLite, which has no servers: another one is told by its name. What a member's thread would do is called here.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hms_cache.lease import writes as lease_writes
+from hms_cache.lease.state import NEVER
+from hms_cache.metadata.object_names import TableName
+from hms_cache.notifications.events import EventRow
+from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.work_units import run_write
+from hms_cache.store.members import members
+from tests.database_kinds import ALL_KINDS
+from tests.databases import closing
+from tests.lease.member import LENGTH_S, PATIENCE_S, Member, wait_until
+from tests.lease.test_guards import Make, makes, write
+from tests.lease.test_restored import go_back
+
+T = TableName("hive", "d", "t")
+
+
+@pytest.fixture
+def make_here(sqlite_database: Database, tmp_path: Path) -> Iterator[Make]:
+    with makes(sqlite_database.url.render_as_string(hide_password=False), tmp_path) as one:
+        yield one
+
+
+def last_as_long_as_the_test(member: Member) -> None:
+    """Its lease, which its thread renews no more."""
+    member.wait_for_lease()
+    member.falls_silent()
+    state = member.state
+    state.now_s = lambda: state._lease_until_s - 1.0
+    wait_until(member.freshness.holds_lease)
+
+
+def test_a_resumed_poller_proves_before_memory_answers_by_lease(make_here: Make) -> None:
+    """P7: the log was rewritten while the poller was paused and the lease was renewed. Before, reads by lease showed
+    what was before until the poller looked, after others had shown what is now."""
+    member = make_here()
+    for _ in range(3):
+        write(member)
+    assert member.freshness.ensure()
+    last_as_long_as_the_test(member)
+    assert member.freshness.holds_lease() and member.freshness.holds_lease(T)
+    member.server.poller.pause()
+    go_back(member, member.position() - 1)
+    with closing(Database(member.server.url)) as other:
+        run_write(
+            other,
+            lambda transaction: transaction.append_event(
+                EventRow("CREATE_DATABASE", "hive", "restored", None, "{}", "json-0.2")
+            ),
+        )
+    assert member.server.log.head().last_event_id == member.position(), "the same id, another event"
+    member.server.poller.resume()
+    assert not member.freshness.holds_lease() and not member.freshness.holds_lease(T)
+    generation = member.shared.generation
+    assert not member.freshness.ensure()
+    assert member.shared.generation == generation + 1
+
+
+def test_a_resumed_poller_that_finds_its_log_goes_on_by_lease(make_here: Make) -> None:
+    member = make_here()
+    write(member)
+    assert member.freshness.ensure()
+    last_as_long_as_the_test(member)
+    member.server.poller.pause()
+    member.server.poller.resume()
+    assert not member.freshness.holds_lease()
+    assert member.freshness.ensure() and member.freshness.holds_lease()
+
+
+def test_a_server_that_has_not_written_yet_waits_for_leases_of_another_database_server(
+    make_here: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The new one lacks the row of a member that joined just before, and whose lease is of the old one. Before, only
+    who had written on the old server noticed that it was another one."""
+    writer, reader = make_here(), make_here()
+    writer.wait_for_lease()
+    reader.wait_for_lease()
+    assert writer.membership.writes._last_key == 0, "it has not written"
+    last_as_long_as_the_test(reader)
+    members.leave(writer.membership._database, reader.membership.member)
+    moved: Any = type("Moved", (), {"server_identity": "another server"})()
+    monkeypatch.setattr(lease_writes, "session_of", lambda *of: moved)
+    waits_s: list[float] = []
+    lock, now_s = writer.membership.writes.lock, writer.state.now_s
+    wait = lock.wait
+
+    def let_it_pass(left_s: float) -> bool:
+        waits_s.append(left_s)
+        return wait(0)
+
+    writer.state.now_s = lambda: now_s() + sum(waits_s)
+    monkeypatch.setattr(lock, "wait", let_it_pass)
+    write(writer)
+    assert sum(waits_s) >= LENGTH_S * 0.9
+
+
+@pytest.mark.parametrize("database_kind", ALL_KINDS, indirect=True)
+def test_writes_and_joins_on_one_database_server_wait_for_nobody(
+    database_url: str, initialize: None, tmp_path: Path
+) -> None:
+    """A join and a write name it in the same way, whatever it is: a difference would cost a lease each time."""
+    with makes(database_url, tmp_path) as make:
+        writer, other = make(), make()
+        for one in (writer, other, writer):
+            write(one)
+            one.state.lost()  # it joins again before its next write
+            write(one)
+            assert one.membership.writes._not_before_s == NEVER
+
+
+def test_a_member_that_stops_while_it_is_about_to_join_holds_no_lease(
+    make_here: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its row is deleted: nobody would wait for what it holds."""
+    member = make_here()
+    member.wait_for_lease()
+    create_table, joining, go_on = members.create_table, threading.Event(), threading.Event()
+
+    def slowly(database: Database) -> None:
+        create_table(database)
+        joining.set()
+        assert go_on.wait(PATIENCE_S)
+
+    monkeypatch.setattr(members, "create_table", slowly)
+    member.state.lost()
+    assert joining.wait(PATIENCE_S)
+    lost, has_lost = member.state.lost, threading.Event()
+
+    def lose(epoch: int | None = None) -> None:
+        lost(epoch)
+        has_lost.set()
+
+    monkeypatch.setattr(member.state, "lost", lose)
+    stopping = threading.Thread(target=member.membership.stop, daemon=True)
+    stopping.start()
+    assert has_lost.wait(PATIENCE_S)
+    go_on.set()
+    stopping.join(PATIENCE_S)
+    assert not stopping.is_alive() and not member.membership._thread.is_alive()
+    assert not member.freshness.holds_lease() and member.state.epoch is None
+
+
+def test_what_fails_at_each_try_does_not_fill_the_log(make_here: Make, caplog: pytest.LogCaptureFixture) -> None:
+    """Five times a second, with a trace, as without the right to a table."""
+    member = make_here()
+    member.wait_for_lease()
+    tries: list[int] = []
+
+    def fail() -> None:
+        tries.append(len(tries))
+        raise RuntimeError("no right to the table")
+
+    with caplog.at_level(logging.WARNING, logger="hms_cache.lease"):
+        member.membership._step = fail  # type: ignore[method-assign]
+        member.state.changed.set()
+        wait_until(lambda: len(tries) >= 5)
+        lines = [one for one in caplog.records if "is not renewed" in one.getMessage()]
+    assert len([one for one in lines if one.exc_info]) == 1
+    assert len(lines) < len(tries) - 1
