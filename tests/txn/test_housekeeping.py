@@ -281,6 +281,27 @@ def test_rebuild_locks_of_dead_transactions_go(client: TxnClient) -> None:
     assert client.rows(lock, "MRL_TXN_ID") == [(alive,)]
 
 
+@pytest.mark.parametrize("end", ["commit", "abort", "forgotten"])
+def test_a_view_is_rebuilt_anew_after_a_rebuild_that_is_over(client: TxnClient, end: str) -> None:
+    """Whoever asked between its end and the next housekeeping was told that another one rebuilds the view."""
+    store = client.store
+    first, second = client.open_many(2)
+    assert store.get_lock_materialization_rebuild("d", "v", first).state == LockState.ACQUIRED
+    if end == "commit":
+        client.commit(first)  # of no particular type, as Hive 3 opens it
+    else:
+        client.abort(first)
+    if end == "forgotten":
+        client.change(delete(TXNS).where(TXNS.c.TXN_ID == first))
+    assert store.get_lock_materialization_rebuild("d", "v", second).state == LockState.ACQUIRED
+    assert client.rows(MATERIALIZATION_REBUILD_LOCKS, "MRL_TXN_ID") == [(second,)]
+    assert not store.heartbeat_lock_materialization_rebuild("d", "v", first)
+    third = client.open()
+    assert store.get_lock_materialization_rebuild("d", "v", third).state == LockState.NOT_ACQUIRED
+    assert store.get_lock_materialization_rebuild("d", "w", second).state == LockState.NOT_ACQUIRED, "it has one row"
+    assert store.get_lock_materialization_rebuild("d", "w", third).state == LockState.ACQUIRED
+
+
 def test_each_kind_of_work_holds_its_mutex(client: TxnClient) -> None:
     client.store.clean()
     client.store.give_up_timed_out()
