@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import delete, insert, update
 
 from hms_cache.config import Settings
+from hms_cache.config.sections import TransactionSettings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.schema import (
     AUX_TABLE,
@@ -257,6 +258,32 @@ def test_old_write_notifications_go(client: TxnClient) -> None:
         )
     assert client.store.clean().write_notifications == 1
     assert client.rows(TXN_WRITE_NOTIFICATION_LOG, "WNL_ID") == [(1,)]
+
+
+def test_write_ids_stay_for_who_was_opened_before_the_setting_was_changed(client: TxnClient) -> None:
+    """A reader that had seen a writer open counted its write id as valid after the next housekeeping."""
+    database = client.database
+    kept, not_kept = (
+        TxnStore(
+            database,
+            MessageBuilder(),
+            Settings(transactions=TransactionSettings(min_history_level=level)),
+            clock=ManualClock(),
+        )
+        for level in ("on", "off")
+    )
+    before = TxnClient(kept, database)
+    writer, write_id = before.write()
+    reader = before.open()
+    snapshot = before.snapshot(reader)
+    before.commit(writer)
+    client.age(2000)
+    not_kept.clean()
+    assert not before.valid("d.t", snapshot=snapshot)[0].is_valid(write_id)
+    before.commit(reader)
+    client.age(2000)
+    not_kept.clean()
+    assert client.count(TXN_TO_WRITE_ID) == 0
 
 
 def test_rebuild_locks_of_dead_transactions_go(client: TxnClient) -> None:
