@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, delete, not_, select, update
+from sqlalchemy import Column, ColumnElement, Connection, and_, delete, literal, not_, select, update
 
 from hms_cache.batches import batches
 from hms_cache.metadata.names import DEFAULT_CATALOG
@@ -185,7 +185,7 @@ def drop_from_transaction_tables(
     """Forget a dropped database, table or partition. Locks and write sets are left to their owners and to housekeeping.
 
     `keep_write_ids`: for a soft drop, whose files a later compaction removes; it is queued under `dropping_txn_id`.
-    `keep_table_drops`: what was dropped softly before stays queued (`is_table_drop`).
+    `keep_table_drops`: what was dropped softly before stays queued (`is_table_drop`), and write ids of its name go on.
     Only the default catalog has transactions.
     """
     if catalog != DEFAULT_CATALOG:
@@ -206,4 +206,17 @@ def drop_from_transaction_tables(
         for columns in (_NEXT_WRITE_ID, _WRITE_IDS):
             if not features.has(columns.database.table):
                 continue
-            connection.execute(delete(columns.database.table).where(columns.condition(dropped)))
+            condition = columns.condition(dropped)
+            if keep_table_drops and has_table_drops(features):
+                condition &= not_(_waits_for_a_cleaner(columns))
+            connection.execute(delete(columns.database.table).where(condition))
+
+
+def _waits_for_a_cleaner(columns: _NameColumns) -> ColumnElement[bool]:
+    """Whether a table of this name was dropped softly and is still queued.
+
+    Cleaners forget the aborted writes of the name up to the write id of what they have cleaned (Hive's
+    `MarkCleanedFunction`). A table made anew must not have write ids below that.
+    """
+    is_of_name = and_(_QUEUE.database == columns.database, _QUEUE.table == columns.table)
+    return select(literal(1)).where(is_of_name, is_table_drop()).correlate(columns.database.table).exists()
