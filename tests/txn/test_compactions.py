@@ -43,7 +43,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ShowCompactRequest,
     TxnType,
 )
-from tests.txn.client import TxnClient, component
+from tests.txn.client import TxnClient, component, counted_statements
 
 H = COMPLETED_COMPACTIONS
 
@@ -571,6 +571,24 @@ def test_what_may_not_be_compacted_keeps_nothing_else_from_it(
     assert len(client.store.initiate_compactions("here")) == 1
     assert sorted(client.rows(COMPACTION_QUEUE, "CQ_PARTITION")) == [("p=waiting",), ("p=wanted",)]
     assert client.store.initiate_compactions("here") == []
+
+
+def test_what_transactions_there_are_is_read_once_for_all_that_are_initiated(client: TxnClient) -> None:
+    """It was read for each, a thousand times: with as many aborted transactions as make compactions needed, for minutes
+    in which nobody else could ask for one."""
+    client.make_table()
+    places = [f"p={number}" for number in range(30)]
+    client.make_partitions(*places)
+    names = {"CTC_DATABASE": "d", "CTC_TABLE": "t", "CTC_UPDATE_DELETE": "N"}
+    rows = [
+        {**names, "CTC_PARTITION": place, "CTC_TXNID": number, "CTC_WRITEID": number}
+        for place in places
+        for number in range(1, 12)
+    ]
+    client.change(insert(COMPLETED_TXN_COMPONENTS).values(rows))
+    with counted_statements(client.database) as statements:
+        assert len(client.store.initiate_compactions("here")) == 30
+    assert len([one for one in statements if "TXN_STARTED" in one and "COMPONENTS" not in one]) == 1
 
 
 def test_after_repeated_failures_nothing_is_initiated_for_a_while(client: TxnClient) -> None:

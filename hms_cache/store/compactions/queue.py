@@ -7,7 +7,7 @@ HiveServer2 runs. States: initiated, working, ready for cleaning; finished ones 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, null, or_, select, update
@@ -42,7 +42,7 @@ from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
 from hms_cache.store.transactions.queued_drops import to_counted_map
 from hms_cache.store.transactions.txn_rows import lock_open_txn
-from hms_cache.store.write_ids.valid_write_ids import current_snapshot, valid_write_ids_of
+from hms_cache.store.write_ids.valid_write_ids import TableKey, current_snapshot, valid_write_ids_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionInfoStruct,
     CompactionRequest,
@@ -74,9 +74,11 @@ def code_of_type(compaction_type: int | None) -> str:
     return code
 
 
-def compact(connection: Connection, context: TxnContext, request: CompactionRequest) -> CompactionResponse:
+def compact(
+    connection: Connection, context: TxnContext, request: CompactionRequest, highest_write_id: int | None = None
+) -> CompactionResponse:
     """Ask for a compaction. Not accepted while one of the same table or partition waits, works, or, ready for cleaning,
-    already covers all there is to compact.
+    already covers all there is to compact: up to `highest_write_id`, which is read without it.
 
     Raises MetaException for an unknown type, for no table, and for properties that tell a cleaner what to delete.
     """
@@ -89,14 +91,15 @@ def compact(connection: Connection, context: TxnContext, request: CompactionRequ
         raise MetaException("A compaction needs the name of a table")
     partition = plain_partition(request.partitionname) if request.partitionname else None
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
-    highest = compactable_write_id(connection, context, database, table)
+    if highest_write_id is None:
+        highest_write_id = compactable_write_ids(connection, context, [(database, table)])[database, table]
     known = connection.execute(
         select(Q.CQ_ID, Q.CQ_STATE)
         .where(
             Q.CQ_DATABASE == database,
             Q.CQ_TABLE == table,
             same_text(Q.CQ_PARTITION, partition),
-            _covers(highest),
+            _covers(highest_write_id),
         )
         .limit(1)
     ).first()
@@ -121,7 +124,7 @@ def compact_replicated(
     """
     database, table = plain_database(database), plain_table(table)
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
-    highest = compactable_write_id(connection, context, database, table)
+    highest = compactable_write_ids(connection, context, [(database, table)])[database, table]
     known = connection.execute(
         select(Q.CQ_PARTITION).where(Q.CQ_DATABASE == database, Q.CQ_TABLE == table, _covers(highest))
     )
@@ -176,13 +179,15 @@ def _queue_row(
     }
 
 
-def compactable_write_id(connection: Connection, context: TxnContext, database: str, table: str) -> int:
-    """The highest write id that can be compacted now: below the lowest open one."""
-    write_ids = valid_write_ids_of(connection, [(database, table)], current_snapshot(connection, context))[
-        database, table
-    ]
-    lowest_open = write_ids.min_open_write_id
-    return write_ids.high_watermark if lowest_open is None else lowest_open - 1
+def compactable_write_ids(
+    connection: Connection, context: TxnContext, tables: Collection[TableKey]
+) -> dict[TableKey, int]:
+    """The highest write id of each table that can be compacted now: below the lowest open one."""
+    lists = valid_write_ids_of(connection, list(tables), current_snapshot(connection, context))
+    return {
+        table: found.high_watermark if found.min_open_write_id is None else found.min_open_write_id - 1
+        for table, found in lists.items()
+    }
 
 
 def submit_for_cleanup(connection: Connection, request: CompactionRequest, highest_write_id: int, txn_id: int) -> bool:
