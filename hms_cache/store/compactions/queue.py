@@ -209,14 +209,16 @@ def submit_all_for_cleanup(
     """As `submit_for_cleanup` for several requests of one transaction: a statement per 1,000 of them.
 
     A cleaner waits for those who may read the old files: the transactions that were opened before that one committed,
-    which notes that here. If it is over already, or there is none, those that were opened before now. Raises
-    MetaException for an unknown type.
+    which notes that here. Until then, or if it is over already, or there is none, those that were opened before now:
+    what says nothing is deleted at once. Raises MetaException for an unknown type.
     """
     types = [code_of_type(request.type) for request in requests]
     now = read_now_ms(connection)
     waits: dict[str, Any] = {}
-    is_open = select(T.TXN_ID).where(T.TXN_ID == txn_id, T.TXN_STATE == TXN_OPEN).with_for_update()
-    if txn_id > 0 and connection.execute(is_open).first() is None:
+    if txn_id > 0:
+        # Locked, so that it ends after this is written, or before what is read next.
+        is_open = select(T.TXN_ID).where(T.TXN_ID == txn_id, T.TXN_STATE == TXN_OPEN)
+        connection.execute(is_open.with_for_update()).first()
         waits["CQ_NEXT_TXN_ID"] = connection.execute(_FOLLOWING).scalar_one()
     first = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(requests))
     rows = [
