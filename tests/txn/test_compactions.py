@@ -20,9 +20,12 @@ from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
     COMPLETED_TXN_COMPONENTS,
+    CTLGS,
     DATABASE_PARAMS,
+    DBS,
     TAB_COL_STATS,
     TABLE_PARAMS,
+    TBLS,
     TXN_COMPONENTS,
 )
 from hms_cache.store.transactions.queued_drops import from_counted_map, to_counted_map
@@ -413,6 +416,21 @@ def test_columns_with_statistics(client: TxnClient) -> None:
     assert client.store.find_columns_with_stats(entry) == ["a", "b"]
     entry.partitionname = "p=1"
     assert client.store.find_columns_with_stats(entry) == []
+
+
+def test_columns_are_those_of_the_table_in_the_default_catalog(client: TxnClient) -> None:
+    """Only these are compacted. A worker that is told of other ones fails to compute statistics of any."""
+    client.make_table()
+    client.change(insert(CTLGS).values(CTLG_ID=8, NAME="spark", LOCATION_URI="x"))
+    client.change(insert(DBS).values(DB_ID=8, DB_LOCATION_URI="x", NAME="d", CTLG_NAME="spark"))
+    times = {"CREATE_TIME": 0, "LAST_ACCESS_TIME": 0, "RETENTION": 0}
+    client.change(insert(TBLS).values(TBL_ID=80, DB_ID=8, TBL_NAME="t", **times))
+    names = {"DB_NAME": "d", "TABLE_NAME": "t", "COLUMN_TYPE": "int", "ENGINE": "hive"}
+    for table_id, catalog, column in ((70, "hive", "a"), (80, "spark", "b")):
+        numbers = {"CS_ID": table_id, "TBL_ID": table_id, "NUM_NULLS": 0, "LAST_ANALYZED": 0}
+        client.change(insert(TAB_COL_STATS).values(CAT_NAME=catalog, COLUMN_NAME=column, **names, **numbers))
+    entry = CompactionInfoStruct(id=1, dbname="d", tablename="t", type=CompactionType.MAJOR)
+    assert client.store.find_columns_with_stats(entry) == ["a"]
 
 
 def test_metrics(client: TxnClient) -> None:

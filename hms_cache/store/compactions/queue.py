@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, insert, null, or_,
 
 from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
+from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
@@ -349,7 +350,11 @@ def set_hadoop_job_id(connection: Connection, job_id: str, compaction_id: int) -
 
 def find_columns_with_stats(connection: Connection, entry: CompactionInfoStruct) -> list[str]:
     """Columns of the table or partition that have statistics, which a compaction has to renew; ascending."""
-    is_table = and_(DBS.c.NAME == plain_database(entry.dbname), TBLS.c.TBL_NAME == plain_table(entry.tablename))
+    is_table = and_(
+        DBS.c.CTLG_NAME == DEFAULT_CATALOG,
+        DBS.c.NAME == plain_database(entry.dbname),
+        TBLS.c.TBL_NAME == plain_table(entry.tablename),
+    )
     if entry.partitionname is None:
         column = TAB_COL_STATS.c.COLUMN_NAME
         query = select(column).join_from(TAB_COL_STATS, TBLS, TAB_COL_STATS.c.TBL_ID == TBLS.c.TBL_ID)
