@@ -244,3 +244,30 @@ def test_write_ids_of_a_name_go_on_while_a_table_that_was_dropped_softly_waits(c
     assert client.valid("d.t")[0].is_aborted(write_id)
     run_write(database, lambda transaction: drop(transaction.connection, table, keep_table_drops=True))
     assert names_in(client)["NEXT_WRITE_ID"] == set()
+
+
+def test_a_table_renamed_to_the_name_of_one_that_was_dropped_softly_keeps_its_aborted_writes(client: TxnClient) -> None:
+    """A table is often replaced so. The cleaner forgot the writes of the name up to the dropped one's write id: a load
+    that had failed was there beside the one that had not."""
+    store, database = client.store, client.database
+    for _ in range(3):
+        client.commit(client.write()[0])
+    failed, aborted = client.write(table="new")
+    client.abort(failed)
+    loaded, valid = client.write(table="new")
+    client.commit(loaded)
+    dropping = client.open(TxnType.SOFT_DELETE)
+    table, new = ObjectName("d", "t"), ObjectName("d", "new")
+    drop, rename = drop_from_transaction_tables, rename_in_transaction_tables
+    run_write(database, lambda transaction: drop(transaction.connection, table, keep_write_ids=True))
+    request = CompactionRequest("d", "t", None, CompactionType.MAJOR, "u", {"location": "file:/w/t"})
+    store.submit_for_cleanup(request, 3, dropping)
+    client.commit(dropping)
+    run_write(database, lambda transaction: rename(transaction.connection, new, table))
+    client.commit(client.open())
+    client.age(2000)
+    [entry] = store.ready_to_clean()
+    store.mark_cleaned(entry)
+    store.clean()
+    seen = client.valid("d.t")[0]
+    assert (seen.is_aborted(aborted), seen.is_valid(valid)) == (True, True)

@@ -100,12 +100,14 @@ def rename_in_transaction_tables(
     """Give a table or a partition its new name in all transaction tables, open transactions and locks included.
 
     Meant for transactional tables; without rows it changes nothing. Only the default catalog has transactions. What a
-    dropped table of the new name may have left is deleted first.
+    dropped table of the new name may have left is deleted first, and what of it waits for a cleaner goes on waiting.
     """
     if catalog != DEFAULT_CATALOG:
         return
     before, after = old.plain(), new.plain()
     features = features_of(connection)
+    if (before.database, before.table) != (after.database, after.table) and has_table_drops(features):
+        _spare_aborted_writes(connection, after)
     tables = _OF_PARTITIONS if before.partition is not None else (*_OF_PARTITIONS, *_OF_TABLES)
     for columns in tables:
         if columns is _READ_WRITE_IDS and not has_min_history_write_id:
@@ -120,6 +122,14 @@ def rename_in_transaction_tables(
         if columns.partition is not None and before.partition is not None and after.partition is not None:
             _rename_other_spelling(connection, columns, before, after)
         connection.execute(update(columns.database.table).where(columns.condition(before)).values(values))
+
+
+def _spare_aborted_writes(connection: Connection, name: ObjectName) -> None:
+    """What was dropped softly under a name that another table gets names no write id any more: up to that, the cleaner
+    would forget the aborted writes of the name (`_waits_for_a_cleaner`), which are the other table's now. Those of the
+    dropped one went with its drop."""
+    condition = _QUEUE.condition(name) & is_table_drop()
+    connection.execute(update(COMPACTION_QUEUE).where(condition).values(CQ_HIGHEST_WRITE_ID=0))
 
 
 _OWNERS: Final = {HIVE_LOCKS: HIVE_LOCKS.c.HL_LOCK_EXT_ID, WRITE_SET: WRITE_SET.c.WS_TXNID}
