@@ -38,7 +38,12 @@ class Housekeeping:
         self._stores = stores
         self._tokens = tokens
         self._name = f"{socket.gethostname()}-initiator"
-        self._tasks = [BackgroundTask("hms-transactions", self._keep_transactions)]
+        self._tasks = [
+            # A thread of its own: rows that have piled up may take hours, and whoever waits for the lock of a client
+            # that is gone would wait for as long. A run that comes late gives nothing up, either (`time_outs`).
+            BackgroundTask("hms-time-outs", self._time_out),
+            BackgroundTask("hms-transactions", self._keep_transactions),
+        ]
         if not (math.isinf(settings.events.retention_s) and math.isinf(settings.events.marker_retention_s)):
             self._tasks.append(BackgroundTask("hms-retention", self._clean_events))
         if settings.workload.scheduled_queries and stores.auxiliary.scheduled_queries.is_available:
@@ -53,13 +58,18 @@ class Housekeeping:
             task.start()
             stack.callback(task.stop, _STOP_TIMEOUT_S)
 
+    def _time_out(self) -> float:
+        try:
+            self._give_up_timed_out()
+        except DatabaseUnavailable as error:
+            _log.warning("nothing times out while the database is away: %s", error)
+        except Exception:
+            _log.exception("what has timed out could not be given up")
+        return self._settings.transactions.housekeeping_interval_s
+
     def _keep_transactions(self) -> float:
         transactions = self._stores.transactions
-        steps: list[Callable[[], object]] = [
-            self._give_up_timed_out,
-            transactions.clean,
-            transactions.keep_compactions,
-        ]
+        steps: list[Callable[[], object]] = [transactions.clean, transactions.keep_compactions]
         if self._settings.compactions.initiator:
             steps.append(partial(transactions.initiate_compactions, self._name))
         for step in steps:

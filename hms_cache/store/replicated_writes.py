@@ -6,7 +6,7 @@ or the partition's own place. Facts: `HMSHandler.commit_txn`, `ReplChangeManager
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from sqlalchemy import Connection
 
@@ -21,27 +21,38 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import InsertEventRequestData, P
 
 
 def replicated_writes(connection: Connection, txn_id: int, infos: Sequence[WriteEventInfo]) -> list[TableWrite]:
-    """The writes of the transaction, `txn_id` here. Those to what is not there any more are left out."""
-    found = []
+    """The writes of the transaction, `txn_id` here. Those to what is not there any more are left out.
+
+    A few statements for each table, however many of its partitions were written to.
+    """
+    by_table: dict[tuple[str, str], list[WriteEventInfo]] = {}
     for info in infos:
-        row = read_table(connection, DEFAULT_CATALOG, plain_database(info.database), plain_table(info.table))
+        by_table.setdefault((plain_database(info.database), plain_table(info.table)), []).append(info)
+    found = []
+    for name, of_table in by_table.items():
+        row = read_table(connection, DEFAULT_CATALOG, *name)
         if row is None:
             continue
-        partition = _partition(connection, row, info.partition) if info.partition else None
-        if info.partition and partition is None:
-            continue
-        place = (row.table if partition is None else partition).sd
-        files = _files_at((place.location if place is not None else None) or "", info.files or "")
-        found.append(TableWrite(txn_id, info.writeId, row.table, partition, info.partition or "", files))
+        partitions = _partitions(connection, row, {info.partition for info in of_table if info.partition})
+        for info in of_table:
+            partition = partitions.get(info.partition) if info.partition else None
+            if info.partition and partition is None:
+                continue
+            place = (row.table if partition is None else partition).sd
+            files = _files_at((place.location if place is not None else None) or "", info.files or "")
+            found.append(TableWrite(txn_id, info.writeId, row.table, partition, info.partition or "", files))
     return found
 
 
-def _partition(connection: Connection, row: TableRow, name: str) -> Partition | None:
+def _partitions(connection: Connection, row: TableRow, names: Collection[str]) -> dict[str, Partition]:
+    """Those that there are, by name."""
+    if not names:
+        return {}
     header = partitioned(row)
-    parts = partitions_by_name(connection, header, [name])
+    parts = partitions_by_name(connection, header, names)
     selected = SelectedPartitions([part_id for part_id, _ in parts], [part_name for _, part_name in parts])
-    partitions = partitions_of_rows(read_partition_rows(connection, header, selected))
-    return partitions[0] if partitions else None
+    rows = read_partition_rows(connection, header, selected)
+    return dict(zip(rows.names, partitions_of_rows(rows), strict=True))
 
 
 def _files_at(place: str, files: str) -> InsertEventRequestData:

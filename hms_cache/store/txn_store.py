@@ -202,9 +202,10 @@ class TxnStore:
         """
         self._refuse_too_many()
         for _ in range(_OPEN_ATTEMPTS):
-            txn_ids, started_s = self._log(self._open, request)
-            if not self._is_late(request, txn_ids, started_s):
-                return ttypes.OpenTxnsResponse(txn_ids=txn_ids)
+            opened, started_s = self._log(self._open, request)
+            # What a source's transactions had been opened as before, and may have written since, stays.
+            if not opened.are_new or not self._is_late(request, opened.txn_ids, started_s):
+                return ttypes.OpenTxnsResponse(txn_ids=opened.txn_ids)
         raise ttypes.MetaException("OpenTxnTimeOut exceeded")
 
     def _is_late(self, request: ttypes.OpenTxnRequest, txn_ids: list[int], started_s: float) -> bool:
@@ -216,7 +217,7 @@ class TxnStore:
             return False
         # Readers meanwhile took the ids for gaps that nobody will fill, so nothing may be written under them.
         _LOGGER.warning("opening transactions %s took longer than %g s: aborting them", txn_ids, timeout_s)
-        self.abort_txns(ttypes.AbortTxnsRequest(txn_ids=txn_ids))
+        self._log(aborting.abort_late_txns, txn_ids, opening.is_logged(request))
         return True
 
     def _answer_opened(self, requests: Sequence[ttypes.OpenTxnRequest], opened: Outcomes) -> Outcomes:
@@ -232,10 +233,10 @@ class TxnStore:
 
     def _open(
         self, transaction: WriteTransaction, context: TxnContext, request: ttypes.OpenTxnRequest
-    ) -> tuple[list[int], float]:
-        """The ids, and when the attempt that drew them began (seconds of the clock)."""
+    ) -> tuple[opening.OpenedTxns, float]:
+        """What was opened, and when the attempt that drew the ids began (seconds of the clock)."""
         started_s = context.clock.monotonic_s()
-        return opening.open_txns(transaction, context, request), started_s
+        return opening.open_or_find_txns(transaction, context, request), started_s
 
     def _refuse_too_many(self) -> None:
         """Raises MetaException where no further transaction may be opened."""

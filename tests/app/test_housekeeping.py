@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from hms_cache.app.stores import DatabaseStores, build_database_stores
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.schema import AUX_TABLE, COMPACTION_QUEUE, TXNS
+from hms_cache.store.transactions.time_outs import TimedOut
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.app.test_service import configured
 from tests.databases import closing
@@ -42,7 +45,9 @@ def left(database: Database) -> tuple[int, str]:
     return len(transactions), state
 
 
-def test_a_row_that_one_step_cannot_read_stops_no_other(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_row_that_one_step_cannot_read_stops_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = configured(tmp_path).settings
     with closing(open_database(settings)) as database:
         require_schema(database, settings)
@@ -52,12 +57,47 @@ def test_a_row_that_one_step_cannot_read_stops_no_other(tmp_path: Path, caplog: 
         with database.writing() as connection:
             connection.execute(insert(AUX_TABLE).values(MT_KEY1="HmsCacheTimeOuts", MT_KEY2=0, MT_COMMENT="rubbish"))
             connection.commit()
-        pause_s = Housekeeping(settings, stores)._keep_transactions()
-        assert pause_s == settings.transactions.housekeeping_interval_s
-        assert left(database) == (1, "i"), "the newest transaction stays; the compaction waits for another worker"
+        housekeeping, interval_s = Housekeeping(settings, stores), settings.transactions.housekeeping_interval_s
+        assert housekeeping._time_out() == interval_s
+        monkeypatch.setattr(stores.transactions, "clean", lambda: int("rubbish"))
+        assert housekeeping._keep_transactions() == interval_s
+        assert left(database) == (4, "i"), "the compaction waits for another worker"
+        monkeypatch.undo()
+        assert housekeeping._keep_transactions() == interval_s
+        assert left(database) == (1, "i"), "the newest transaction stays"
     assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == [
-        "a step of the housekeeping failed; the others go on"
+        "what has timed out could not be given up",
+        "a step of the housekeeping failed; the others go on",
     ]
+
+
+def test_time_outs_wait_for_nothing_that_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where millions of rows had piled up, nothing timed out before they were deleted, which took hours: each run found
+    the last one too long ago and gave clients time for a heartbeat."""
+    settings = configured(tmp_path, transactions__housekeeping_interval_s=0.01).settings
+    cleaning, cleaned, runs = threading.Event(), threading.Event(), threading.Semaphore(0)
+
+    def clean() -> None:
+        cleaning.set()
+        cleaned.wait()
+
+    with closing(open_database(settings)) as database, ExitStack() as stack:
+        require_schema(database, settings)
+        ensure_first_rows(database, settings)
+        stores = build_database_stores(settings, database)
+        give_up = stores.transactions.give_up_timed_out
+
+        def give_up_timed_out(longest_pause_s: float | None = None) -> TimedOut:
+            given_up = give_up(longest_pause_s)
+            runs.release()
+            return given_up
+
+        monkeypatch.setattr(stores.transactions, "clean", clean)
+        monkeypatch.setattr(stores.transactions, "give_up_timed_out", give_up_timed_out)
+        Housekeeping(settings, stores).start(stack)
+        stack.callback(cleaned.set)
+        assert cleaning.wait(30)
+        assert all(runs.acquire(timeout=30) for _ in range(3))
 
 
 def test_an_outage_is_one_line(
@@ -73,5 +113,9 @@ def test_an_outage_is_one_line(
 
         for step in ("give_up_timed_out", "clean", "keep_compactions"):
             monkeypatch.setattr(stores.transactions, step, away)
+        Housekeeping(settings, stores)._time_out()
         Housekeeping(settings, stores)._keep_transactions()
-    assert [one.getMessage() for one in caplog.records] == ["no housekeeping while the database is away: away"]
+    assert [one.getMessage() for one in caplog.records] == [
+        "nothing times out while the database is away: away",
+        "no housekeeping while the database is away: away",
+    ]

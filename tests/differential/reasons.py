@@ -46,6 +46,9 @@ STATE_NAMES = "Ours knows the states of compactions by their names as well as by
 NAMELESS_WORKER = "Java gives compactions to a worker without a name, which nobody can tell from a dead one later."
 NOT_CLEANED = "Java answers that it cleaned what is not in its queue."
 SAME_REBUILD = "A transaction that holds the lock gets it again: its client may not have got the first answer."
+REBUILD_IS_OVER = (
+    "Java leaves the lock of a rebuild that was aborted until its cleaner comes by; ours gives it to the next."
+)
 NO_TXN = "Java gives the lock to a transaction that does not exist."
 NO_PARTITIONS = (
     "Java answers that it altered none; ours refuses the empty list, which Hive's own tests of its client expect."

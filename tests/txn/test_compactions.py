@@ -20,9 +20,12 @@ from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_COMPACTIONS,
     COMPLETED_TXN_COMPONENTS,
+    CTLGS,
     DATABASE_PARAMS,
+    DBS,
     TAB_COL_STATS,
     TABLE_PARAMS,
+    TBLS,
     TXN_COMPONENTS,
 )
 from hms_cache.store.transactions.queued_drops import from_counted_map, to_counted_map
@@ -43,7 +46,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ShowCompactRequest,
     TxnType,
 )
-from tests.txn.client import TxnClient, component
+from tests.txn.client import TxnClient, component, counted_statements
 
 H = COMPLETED_COMPACTIONS
 
@@ -415,6 +418,21 @@ def test_columns_with_statistics(client: TxnClient) -> None:
     assert client.store.find_columns_with_stats(entry) == []
 
 
+def test_columns_are_those_of_the_table_in_the_default_catalog(client: TxnClient) -> None:
+    """Only these are compacted. A worker that is told of other ones fails to compute statistics of any."""
+    client.make_table()
+    client.change(insert(CTLGS).values(CTLG_ID=8, NAME="spark", LOCATION_URI="x"))
+    client.change(insert(DBS).values(DB_ID=8, DB_LOCATION_URI="x", NAME="d", CTLG_NAME="spark"))
+    times = {"CREATE_TIME": 0, "LAST_ACCESS_TIME": 0, "RETENTION": 0}
+    client.change(insert(TBLS).values(TBL_ID=80, DB_ID=8, TBL_NAME="t", **times))
+    names = {"DB_NAME": "d", "TABLE_NAME": "t", "COLUMN_TYPE": "int", "ENGINE": "hive"}
+    for table_id, catalog, column in ((70, "hive", "a"), (80, "spark", "b")):
+        numbers = {"CS_ID": table_id, "TBL_ID": table_id, "NUM_NULLS": 0, "LAST_ANALYZED": 0}
+        client.change(insert(TAB_COL_STATS).values(CAT_NAME=catalog, COLUMN_NAME=column, **names, **numbers))
+    entry = CompactionInfoStruct(id=1, dbname="d", tablename="t", type=CompactionType.MAJOR)
+    assert client.store.find_columns_with_stats(entry) == ["a"]
+
+
 def test_metrics(client: TxnClient) -> None:
     metric = CompactionMetricsMetricType.NUM_DELTAS
     report = client.store.update_compaction_metrics_data
@@ -573,6 +591,24 @@ def test_what_may_not_be_compacted_keeps_nothing_else_from_it(
     assert client.store.initiate_compactions("here") == []
 
 
+def test_what_transactions_there_are_is_read_once_for_all_that_are_initiated(client: TxnClient) -> None:
+    """It was read for each, a thousand times: with as many aborted transactions as make compactions needed, for minutes
+    in which nobody else could ask for one."""
+    client.make_table()
+    places = [f"p={number}" for number in range(30)]
+    client.make_partitions(*places)
+    names = {"CTC_DATABASE": "d", "CTC_TABLE": "t", "CTC_UPDATE_DELETE": "N"}
+    rows = [
+        {**names, "CTC_PARTITION": place, "CTC_TXNID": number, "CTC_WRITEID": number}
+        for place in places
+        for number in range(1, 12)
+    ]
+    client.change(insert(COMPLETED_TXN_COMPONENTS).values(rows))
+    with counted_statements(client.database) as statements:
+        assert len(client.store.initiate_compactions("here")) == 30
+    assert len([one for one in statements if "TXN_STARTED" in one and "COMPONENTS" not in one]) == 1
+
+
 def test_after_repeated_failures_nothing_is_initiated_for_a_while(client: TxnClient) -> None:
     client.make_table()
     write_times(client, 11)
@@ -682,10 +718,16 @@ def test_what_is_submitted_for_cleanup_waits_for_transactions_that_are_open(clie
     reader = client.open()
     for txn_id in (over, aborting):
         client.store.submit_for_cleanup(request, 1, txn_id)
-    assert client.rows(COMPACTION_QUEUE, "CQ_TXN_ID", "CQ_NEXT_TXN_ID") == [(over, reader + 1), (aborting, None)]
+    noted = [(over, reader + 1), (aborting, reader + 1)]
+    assert client.rows(COMPACTION_QUEUE, "CQ_TXN_ID", "CQ_NEXT_TXN_ID") == noted, "whoever drops may be gone"
+    client.age(2000)
+    assert client.store.ready_to_clean() == []
+    later = client.open()
     client.abort(aborting)
-    assert client.rows(COMPACTION_QUEUE, "CQ_TXN_ID", "CQ_NEXT_TXN_ID") == [(over, reader + 1), (aborting, reader + 1)]
+    noted[1] = aborting, later + 1
+    assert client.rows(COMPACTION_QUEUE, "CQ_TXN_ID", "CQ_NEXT_TXN_ID") == noted
     client.age(2000)
     assert client.store.ready_to_clean() == []
     client.commit(reader)
+    client.commit(later)
     assert len(client.store.ready_to_clean()) == 1, "of a table one at a time"

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import delete, insert, update
 
 from hms_cache.config import Settings
+from hms_cache.config.sections import TransactionSettings
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.schema import (
     AUX_TABLE,
@@ -259,6 +260,32 @@ def test_old_write_notifications_go(client: TxnClient) -> None:
     assert client.rows(TXN_WRITE_NOTIFICATION_LOG, "WNL_ID") == [(1,)]
 
 
+def test_write_ids_stay_for_who_was_opened_before_the_setting_was_changed(client: TxnClient) -> None:
+    """A reader that had seen a writer open counted its write id as valid after the next housekeeping."""
+    database = client.database
+    kept, not_kept = (
+        TxnStore(
+            database,
+            MessageBuilder(),
+            Settings(transactions=TransactionSettings(min_history_level=level)),
+            clock=ManualClock(),
+        )
+        for level in ("on", "off")
+    )
+    before = TxnClient(kept, database)
+    writer, write_id = before.write()
+    reader = before.open()
+    snapshot = before.snapshot(reader)
+    before.commit(writer)
+    client.age(2000)
+    not_kept.clean()
+    assert not before.valid("d.t", snapshot=snapshot)[0].is_valid(write_id)
+    before.commit(reader)
+    client.age(2000)
+    not_kept.clean()
+    assert client.count(TXN_TO_WRITE_ID) == 0
+
+
 def test_rebuild_locks_of_dead_transactions_go(client: TxnClient) -> None:
     store = client.store
     alive, silent, ended = client.open_many(3)
@@ -279,6 +306,27 @@ def test_rebuild_locks_of_dead_transactions_go(client: TxnClient) -> None:
     given_up = store.give_up_timed_out()
     assert (given_up.txns, given_up.rebuild_locks) == (1, 1)
     assert client.rows(lock, "MRL_TXN_ID") == [(alive,)]
+
+
+@pytest.mark.parametrize("end", ["commit", "abort", "forgotten"])
+def test_a_view_is_rebuilt_anew_after_a_rebuild_that_is_over(client: TxnClient, end: str) -> None:
+    """Whoever asked between its end and the next housekeeping was told that another one rebuilds the view."""
+    store = client.store
+    first, second = client.open_many(2)
+    assert store.get_lock_materialization_rebuild("d", "v", first).state == LockState.ACQUIRED
+    if end == "commit":
+        client.commit(first)  # of no particular type, as Hive 3 opens it
+    else:
+        client.abort(first)
+    if end == "forgotten":
+        client.change(delete(TXNS).where(TXNS.c.TXN_ID == first))
+    assert store.get_lock_materialization_rebuild("d", "v", second).state == LockState.ACQUIRED
+    assert client.rows(MATERIALIZATION_REBUILD_LOCKS, "MRL_TXN_ID") == [(second,)]
+    assert not store.heartbeat_lock_materialization_rebuild("d", "v", first)
+    third = client.open()
+    assert store.get_lock_materialization_rebuild("d", "v", third).state == LockState.NOT_ACQUIRED
+    assert store.get_lock_materialization_rebuild("d", "w", second).state == LockState.NOT_ACQUIRED, "it has one row"
+    assert store.get_lock_materialization_rebuild("d", "w", third).state == LockState.ACQUIRED
 
 
 def test_each_kind_of_work_holds_its_mutex(client: TxnClient) -> None:

@@ -28,6 +28,7 @@ from hms_cache.store.transactions.name_changes import (
 )
 from hms_cache.store.transactions.queued_drops import dropped_tables, forget_entries
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CompactionInfoStruct,
     CompactionMetricsDataStruct,
     CompactionMetricsMetricType,
     CompactionRequest,
@@ -37,6 +38,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     LockState,
     LockType,
     ShowLocksRequest,
+    TxnType,
 )
 from tests.txn.client import TxnClient, component
 
@@ -215,3 +217,57 @@ def test_tables_dropped_softly_before_stay_queued_where_that_is_asked_for(client
     assert client.count(COMPACTION_QUEUE) == 2
     run_write(client.database, lambda transaction: drop(transaction.connection, ObjectName("d")))
     assert client.rows(COMPACTION_QUEUE, "CQ_DATABASE") == [("e",)]
+
+
+def test_write_ids_of_a_name_go_on_while_a_table_that_was_dropped_softly_waits(client: TxnClient) -> None:
+    """The cleaner forgets the aborted writes of the name up to the write id of what it has cleaned: those to a table
+    made anew under it counted as committed, if that had begun at 1 again."""
+    store, database, drop = client.store, client.database, drop_from_transaction_tables
+    for table in ("t", "t", "other"):
+        client.commit(client.write(table=table)[0])
+    dropping = client.open(TxnType.SOFT_DELETE)
+    table = ObjectName("d", "t")
+    run_write(database, lambda transaction: drop(transaction.connection, table, keep_write_ids=True))
+    request = CompactionRequest("d", "t", None, CompactionType.MAJOR, "u", {"location": "file:/w/t"})
+    store.submit_for_cleanup(request, 2, dropping)
+    client.commit(dropping)
+    [(entry_id,)] = client.rows(COMPACTION_QUEUE, "CQ_ID")
+    run_write(database, lambda transaction: drop(transaction.connection, ObjectName("d"), keep_table_drops=True))
+    assert names_in(client)["NEXT_WRITE_ID"] == {("d", "t")}
+    aborted, write_id = client.write()
+    client.abort(aborted)
+    client.commit(client.open())
+    cleaned = CompactionInfoStruct(entry_id, "d", "t", type=CompactionType.MAJOR, highestWriteId=2)
+    store.mark_cleaned(cleaned)
+    client.age(2000)
+    store.clean()
+    assert client.valid("d.t")[0].is_aborted(write_id)
+    run_write(database, lambda transaction: drop(transaction.connection, table, keep_table_drops=True))
+    assert names_in(client)["NEXT_WRITE_ID"] == set()
+
+
+def test_a_table_renamed_to_the_name_of_one_that_was_dropped_softly_keeps_its_aborted_writes(client: TxnClient) -> None:
+    """A table is often replaced so. The cleaner forgot the writes of the name up to the dropped one's write id: a load
+    that had failed was there beside the one that had not."""
+    store, database = client.store, client.database
+    for _ in range(3):
+        client.commit(client.write()[0])
+    failed, aborted = client.write(table="new")
+    client.abort(failed)
+    loaded, valid = client.write(table="new")
+    client.commit(loaded)
+    dropping = client.open(TxnType.SOFT_DELETE)
+    table, new = ObjectName("d", "t"), ObjectName("d", "new")
+    drop, rename = drop_from_transaction_tables, rename_in_transaction_tables
+    run_write(database, lambda transaction: drop(transaction.connection, table, keep_write_ids=True))
+    request = CompactionRequest("d", "t", None, CompactionType.MAJOR, "u", {"location": "file:/w/t"})
+    store.submit_for_cleanup(request, 3, dropping)
+    client.commit(dropping)
+    run_write(database, lambda transaction: rename(transaction.connection, new, table))
+    client.commit(client.open())
+    client.age(2000)
+    [entry] = store.ready_to_clean()
+    store.mark_cleaned(entry)
+    store.clean()
+    seen = client.valid("d.t")[0]
+    assert (seen.is_aborted(aborted), seen.is_valid(valid)) == (True, True)

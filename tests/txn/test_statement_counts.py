@@ -8,20 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hms_cache.store.schema import HIVE_LOCKS
 from hms_cache.store.transactions.write_notifications import TableWrite
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CommitTxnRequest,
     DataOperationType,
     GetOpenTxnsRequest,
     InsertEventRequestData,
     LockState,
     LockType,
+    OpenTxnRequest,
     Table,
     TxnType,
     UnlockRequest,
+    WriteEventInfo,
 )
 from tests.txn.client import TxnClient, component, counted_statements, write_component
 from tests.txn.database_statements import DatabaseStatements
@@ -135,6 +139,26 @@ def test_the_number_of_partitions_that_were_written_to_does_not_matter(client: T
     costs(1)
     # More than there are ids at hand.
     assert costs(20) == costs(900)
+
+
+def test_the_number_of_partitions_that_a_replayed_transaction_wrote_to_does_not_matter(
+    client: TxnClient, count: Counter
+) -> None:
+    """A commit of replication read the table and the partition for each, while the transaction, the database and the
+    table were locked."""
+    client.make_table()
+    names = [f"p={number}" for number in range(900)]
+    client.make_partitions(*names)
+
+    def costs(source_id: int, size: int) -> int:
+        of_source: dict[str, Any] = {"replPolicy": "p", "txn_type": TxnType.REPL_CREATED}
+        client.store.open_txns(OpenTxnRequest(1, "u", "h", replSrcTxnIds=[source_id], **of_source))
+        infos = [WriteEventInfo(1, "d", "t", "file:/s/t/f", name) for name in names[:size]]
+        request = CommitTxnRequest(source_id, writeEventInfos=infos, **of_source)
+        return count(lambda: client.store.commit_txn(request))
+
+    costs(101, 1)
+    assert costs(102, 20) == costs(103, 900)
 
 
 @pytest.mark.parametrize(("tables", "databases", "most"), [(5_000, 3, 13), (250, 250, 13)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sqlalchemy import delete, update
 
@@ -20,6 +22,7 @@ from hms_cache.store.schema import (
     TXNS,
     WRITE_SET,
 )
+from hms_cache.store.transactions import opening
 from hms_cache.store.txn_store import TxnStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortTxnRequest,
@@ -485,6 +488,56 @@ def test_transactions_that_took_too_long_to_open_are_given_up(client: TxnClient)
         TxnClient(store, client.database).open_many(2)
     assert {state for _, state in client.rows(TXNS, "TXN_ID", "TXN_STATE")} == {"c", "a"}
     assert client.store.get_open_txns().min_open_txn is None
+
+
+@pytest.mark.parametrize("database_kind", ["mariadb", "postgresql"], indirect=True)
+def test_a_slow_moment_of_the_database_does_not_break_replication(
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is given up because it took too long to open is opened anew: the target is not behind its source for that,
+    and must not say so for ever."""
+    client.make_table({})
+    clock = ManualClock()
+    store = TxnStore(client.database, MessageBuilder(), clock=clock)
+    row_in_time = opening._row_of
+
+    def row_late(request: OpenTxnRequest) -> dict[str, Any]:
+        monkeypatch.setattr(opening, "_row_of", row_in_time)
+        clock.advance(2.0)
+        return row_in_time(request)
+
+    monkeypatch.setattr(opening, "_row_of", row_late)
+    request = OpenTxnRequest(2, "u", "h", replPolicy="d.*", replSrcTxnIds=[101, 102], txn_type=TxnType.REPL_CREATED)
+    targets = store.open_txns(request).txn_ids
+    assert client.count(DATABASE_PARAMS) == 0
+    assert store.get_replayed_txns_for_policy("d.*").replTxnMapEntry == {"101": str(targets[0]), "102": str(targets[1])}
+    states = dict(client.rows(TXNS, "TXN_ID", "TXN_STATE"))
+    assert [states[one] for one in targets] == ["o", "o"]
+    assert sorted(states[one] for one in states if one and one not in targets) == ["a", "a"]
+    assert [kind for kind, _ in client.events()] == ["OPEN_TXN", "ABORT_TXN", "ABORT_TXN", "OPEN_TXN"]
+
+
+@pytest.mark.parametrize("database_kind", ["mariadb", "postgresql"], indirect=True)
+def test_a_repeated_opening_that_takes_long_gives_up_nothing(client: TxnClient) -> None:
+    """The transactions have been open since the first time, and may have written."""
+    client.make_table({})
+    request = OpenTxnRequest(1, "u", "h", replPolicy="d.*", replSrcTxnIds=[101], txn_type=TxnType.REPL_CREATED)
+    targets = client.store.open_txns(request).txn_ids
+    slow = Settings(transactions=TransactionSettings(open_timeout_ms=500))
+    store = TxnStore(client.database, MessageBuilder(), slow, clock=SlowClock())
+    assert store.open_txns(request).txn_ids == targets
+    assert client.store.get_open_txns().min_open_txn == targets[0]
+    assert client.count(DATABASE_PARAMS) == 0
+
+
+@pytest.mark.parametrize("database_kind", ["mariadb", "postgresql"], indirect=True)
+def test_what_replication_opens_for_itself_is_given_up_without_an_event(client: TxnClient) -> None:
+    slow = Settings(transactions=TransactionSettings(open_timeout_ms=500))
+    store = TxnStore(client.database, MessageBuilder(), slow, clock=SlowClock())
+    with pytest.raises(MetaException, match="OpenTxnTimeOut exceeded"):
+        store.open_txns(OpenTxnRequest(1, "u", "h", replPolicy="d.*"))
+    assert client.store.get_open_txns().min_open_txn is None
+    assert client.events() == []
 
 
 def test_time_out_of_replicated_transactions_is_longer(client: TxnClient) -> None:

@@ -66,6 +66,7 @@ class Transaction:
         self._metastore = metastore
         self._ended = threading.Event()
         self._client = MetastoreClient(metastore)
+        self._id = 0
         try:
             timeout = self._client.call("get_config_value", "metastore.txn.timeout", f"{_TIMEOUT_S}s")
             self._interval_s = max(1.0, parse_duration_s(timeout, "s") / 6)
@@ -75,6 +76,8 @@ class Transaction:
             allocation = AllocateTableWriteIdsRequest(table.dbName, table.tableName, txnIds=[self._id])
             [allocated] = self._client.call("allocate_table_write_ids", allocation).txnToWriteIds
         except BaseException:
+            if self._id:
+                self._abort()
             self._client.close()
             raise
         self.write_id: int = allocated.writeId
@@ -93,11 +96,14 @@ class Transaction:
             if error is None:
                 self._client.call("commit_txn", CommitTxnRequest(self._id))
             else:
-                # If it cannot be aborted it times out; what is told is why the work failed.
-                with suppress(*UNANSWERED):
-                    self._client.call("abort_txn", AbortTxnRequest(self._id))
+                self._abort()
         finally:
             self._client.close()
+
+    def _abort(self) -> None:
+        # If it cannot be aborted it times out; what is told is why the work failed.
+        with suppress(*UNANSWERED):
+            self._client.call("abort_txn", AbortTxnRequest(self._id))
 
     def _live(self) -> None:
         # One that is silent shall not keep the next heartbeat waiting.

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.compactions.eligibility import Candidate, Place, eligible
-from hms_cache.store.compactions.queue import compact, info_of_queue_row
+from hms_cache.store.compactions.queue import compact, compactable_write_ids, info_of_queue_row
 from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
@@ -68,7 +68,12 @@ def initiate_compactions(connection: Connection, context: TxnContext, initiator_
     # What waits for a cleaner may be asked for again: after all others, since most of it is refused.
     waiting.sort(key=lambda candidate: candidate.place in ready)
     initiated = []
-    for candidate in eligible(connection, context, waiting)[:_MOST_INITIATED]:
+    wanted = eligible(connection, context, waiting)[:_MOST_INITIATED]
+    if not wanted:
+        return []
+    # Once for all: where much was aborted, it takes long to read what transactions there are.
+    highest = compactable_write_ids(connection, context, {(one.place.database, one.place.table) for one in wanted})
+    for candidate in wanted:
         answer = compact(
             connection,
             context,
@@ -79,6 +84,7 @@ def initiate_compactions(connection: Connection, context: TxnContext, initiator_
                 type=candidate.compaction_type,
                 initiatorId=initiator_id,
             ),
+            highest[candidate.place.database, candidate.place.table],
         )
         if answer.accepted:
             initiated.append(answer.id)

@@ -7,13 +7,14 @@ HiveServer2 runs. States: initiated, working, ready for cleaning; finished ones 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, func, insert, null, or_, select, update
 
 from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
+from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
@@ -42,7 +43,7 @@ from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.names import plain_database, plain_partition, plain_table
 from hms_cache.store.transactions.queued_drops import to_counted_map
 from hms_cache.store.transactions.txn_rows import lock_open_txn
-from hms_cache.store.write_ids.valid_write_ids import current_snapshot, valid_write_ids_of
+from hms_cache.store.write_ids.valid_write_ids import TableKey, current_snapshot, valid_write_ids_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CompactionInfoStruct,
     CompactionRequest,
@@ -74,9 +75,11 @@ def code_of_type(compaction_type: int | None) -> str:
     return code
 
 
-def compact(connection: Connection, context: TxnContext, request: CompactionRequest) -> CompactionResponse:
+def compact(
+    connection: Connection, context: TxnContext, request: CompactionRequest, highest_write_id: int | None = None
+) -> CompactionResponse:
     """Ask for a compaction. Not accepted while one of the same table or partition waits, works, or, ready for cleaning,
-    already covers all there is to compact.
+    already covers all there is to compact: up to `highest_write_id`, which is read without it.
 
     Raises MetaException for an unknown type, for no table, and for properties that tell a cleaner what to delete.
     """
@@ -89,14 +92,15 @@ def compact(connection: Connection, context: TxnContext, request: CompactionRequ
         raise MetaException("A compaction needs the name of a table")
     partition = plain_partition(request.partitionname) if request.partitionname else None
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
-    highest = compactable_write_id(connection, context, database, table)
+    if highest_write_id is None:
+        highest_write_id = compactable_write_ids(connection, context, [(database, table)])[database, table]
     known = connection.execute(
         select(Q.CQ_ID, Q.CQ_STATE)
         .where(
             Q.CQ_DATABASE == database,
             Q.CQ_TABLE == table,
             same_text(Q.CQ_PARTITION, partition),
-            _covers(highest),
+            _covers(highest_write_id),
         )
         .limit(1)
     ).first()
@@ -121,7 +125,7 @@ def compact_replicated(
     """
     database, table = plain_database(database), plain_table(table)
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
-    highest = compactable_write_id(connection, context, database, table)
+    highest = compactable_write_ids(connection, context, [(database, table)])[database, table]
     known = connection.execute(
         select(Q.CQ_PARTITION).where(Q.CQ_DATABASE == database, Q.CQ_TABLE == table, _covers(highest))
     )
@@ -176,13 +180,15 @@ def _queue_row(
     }
 
 
-def compactable_write_id(connection: Connection, context: TxnContext, database: str, table: str) -> int:
-    """The highest write id that can be compacted now: below the lowest open one."""
-    write_ids = valid_write_ids_of(connection, [(database, table)], current_snapshot(connection, context))[
-        database, table
-    ]
-    lowest_open = write_ids.min_open_write_id
-    return write_ids.high_watermark if lowest_open is None else lowest_open - 1
+def compactable_write_ids(
+    connection: Connection, context: TxnContext, tables: Collection[TableKey]
+) -> dict[TableKey, int]:
+    """The highest write id of each table that can be compacted now: below the lowest open one."""
+    lists = valid_write_ids_of(connection, list(tables), current_snapshot(connection, context))
+    return {
+        table: found.high_watermark if found.min_open_write_id is None else found.min_open_write_id - 1
+        for table, found in lists.items()
+    }
 
 
 def submit_for_cleanup(connection: Connection, request: CompactionRequest, highest_write_id: int, txn_id: int) -> bool:
@@ -204,14 +210,16 @@ def submit_all_for_cleanup(
     """As `submit_for_cleanup` for several requests of one transaction: a statement per 1,000 of them.
 
     A cleaner waits for those who may read the old files: the transactions that were opened before that one committed,
-    which notes that here. If it is over already, or there is none, those that were opened before now. Raises
-    MetaException for an unknown type.
+    which notes that here. Until then, or if it is over already, or there is none, those that were opened before now:
+    what says nothing is deleted at once. Raises MetaException for an unknown type.
     """
     types = [code_of_type(request.type) for request in requests]
     now = read_now_ms(connection)
     waits: dict[str, Any] = {}
-    is_open = select(T.TXN_ID).where(T.TXN_ID == txn_id, T.TXN_STATE == TXN_OPEN).with_for_update()
-    if txn_id > 0 and connection.execute(is_open).first() is None:
+    if txn_id > 0:
+        # Locked, so that it ends after this is written, or before what is read next.
+        is_open = select(T.TXN_ID).where(T.TXN_ID == txn_id, T.TXN_STATE == TXN_OPEN)
+        connection.execute(is_open.with_for_update()).first()
         waits["CQ_NEXT_TXN_ID"] = connection.execute(_FOLLOWING).scalar_one()
     first = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(requests))
     rows = [
@@ -342,7 +350,11 @@ def set_hadoop_job_id(connection: Connection, job_id: str, compaction_id: int) -
 
 def find_columns_with_stats(connection: Connection, entry: CompactionInfoStruct) -> list[str]:
     """Columns of the table or partition that have statistics, which a compaction has to renew; ascending."""
-    is_table = and_(DBS.c.NAME == plain_database(entry.dbname), TBLS.c.TBL_NAME == plain_table(entry.tablename))
+    is_table = and_(
+        DBS.c.CTLG_NAME == DEFAULT_CATALOG,
+        DBS.c.NAME == plain_database(entry.dbname),
+        TBLS.c.TBL_NAME == plain_table(entry.tablename),
+    )
     if entry.partitionname is None:
         column = TAB_COL_STATS.c.COLUMN_NAME
         query = select(column).join_from(TAB_COL_STATS, TBLS, TAB_COL_STATS.c.TBL_ID == TBLS.c.TBL_ID)

@@ -76,6 +76,20 @@ def abort_txns(transaction: WriteTransaction, context: TxnContext, request: Abor
     return aborted
 
 
+def abort_late_txns(
+    transaction: WriteTransaction, context: TxnContext, txn_ids: Sequence[int], is_logged: bool
+) -> None:
+    """Abort transactions that took too long to open, of which no client has heard.
+
+    Replication is not behind its source for that: it opens others in their place. `is_logged`: an OPEN_TXN told of
+    them.
+    """
+    column = REPL_TXN_MAP.c.RTM_TARGET_TXN_ID
+    for batch in batches(txn_ids, _BATCH_SIZE):
+        abort_open_txns(transaction, context, batch, None, is_replayed=True, is_logged=is_logged)
+        transaction.connection.execute(delete(REPL_TXN_MAP).where(column.in_(batch)))
+
+
 def abort_open_txns(
     transaction: WriteTransaction,
     context: TxnContext,

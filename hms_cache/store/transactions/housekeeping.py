@@ -137,7 +137,8 @@ def _clean_write_ids(connection: Connection, context: TxnContext) -> int:
         select(func.min(T.TXN_ID)).where(T.TXN_STATE.in_([TXN_ABORTED, TXN_OPEN])).scalar_subquery(),
         select(func.min(WRITE_SET.c.WS_TXNID)).scalar_subquery(),
     ]
-    if context.use_min_history_level:
+    if any(txn_id.table is MIN_HISTORY_LEVEL for txn_id in context.histories):
+        # Also where the setting is off: for who was opened when it was on, commits noted no writes but row changes.
         marks.append(select(func.min(MIN_HISTORY_LEVEL.c.MHL_MIN_OPEN_TXNID)).scalar_subquery())
     found = [value for value in connection.execute(select(*marks)).one() if value is not None]
     found.append(min_open_txn_water_mark(connection, context))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, delete, not_, select, update
+from sqlalchemy import Column, ColumnElement, Connection, and_, delete, literal, not_, select, update
 
 from hms_cache.batches import batches
 from hms_cache.metadata.names import DEFAULT_CATALOG
@@ -100,12 +100,14 @@ def rename_in_transaction_tables(
     """Give a table or a partition its new name in all transaction tables, open transactions and locks included.
 
     Meant for transactional tables; without rows it changes nothing. Only the default catalog has transactions. What a
-    dropped table of the new name may have left is deleted first.
+    dropped table of the new name may have left is deleted first, and what of it waits for a cleaner goes on waiting.
     """
     if catalog != DEFAULT_CATALOG:
         return
     before, after = old.plain(), new.plain()
     features = features_of(connection)
+    if (before.database, before.table) != (after.database, after.table) and has_table_drops(features):
+        _spare_aborted_writes(connection, after)
     tables = _OF_PARTITIONS if before.partition is not None else (*_OF_PARTITIONS, *_OF_TABLES)
     for columns in tables:
         if columns is _READ_WRITE_IDS and not has_min_history_write_id:
@@ -120,6 +122,14 @@ def rename_in_transaction_tables(
         if columns.partition is not None and before.partition is not None and after.partition is not None:
             _rename_other_spelling(connection, columns, before, after)
         connection.execute(update(columns.database.table).where(columns.condition(before)).values(values))
+
+
+def _spare_aborted_writes(connection: Connection, name: ObjectName) -> None:
+    """What was dropped softly under a name that another table gets names no write id any more: up to that, the cleaner
+    would forget the aborted writes of the name (`_waits_for_a_cleaner`), which are the other table's now. Those of the
+    dropped one went with its drop."""
+    condition = _QUEUE.condition(name) & is_table_drop()
+    connection.execute(update(COMPACTION_QUEUE).where(condition).values(CQ_HIGHEST_WRITE_ID=0))
 
 
 _OWNERS: Final = {HIVE_LOCKS: HIVE_LOCKS.c.HL_LOCK_EXT_ID, WRITE_SET: WRITE_SET.c.WS_TXNID}
@@ -185,7 +195,7 @@ def drop_from_transaction_tables(
     """Forget a dropped database, table or partition. Locks and write sets are left to their owners and to housekeeping.
 
     `keep_write_ids`: for a soft drop, whose files a later compaction removes; it is queued under `dropping_txn_id`.
-    `keep_table_drops`: what was dropped softly before stays queued (`is_table_drop`).
+    `keep_table_drops`: what was dropped softly before stays queued (`is_table_drop`), and write ids of its name go on.
     Only the default catalog has transactions.
     """
     if catalog != DEFAULT_CATALOG:
@@ -206,4 +216,17 @@ def drop_from_transaction_tables(
         for columns in (_NEXT_WRITE_ID, _WRITE_IDS):
             if not features.has(columns.database.table):
                 continue
-            connection.execute(delete(columns.database.table).where(columns.condition(dropped)))
+            condition = columns.condition(dropped)
+            if keep_table_drops and has_table_drops(features):
+                condition &= not_(_waits_for_a_cleaner(columns))
+            connection.execute(delete(columns.database.table).where(condition))
+
+
+def _waits_for_a_cleaner(columns: _NameColumns) -> ColumnElement[bool]:
+    """Whether a table of this name was dropped softly and is still queued.
+
+    Cleaners forget the aborted writes of the name up to the write id of what they have cleaned (Hive's
+    `MarkCleanedFunction`). A table made anew must not have write ids below that.
+    """
+    is_of_name = and_(_QUEUE.database == columns.database, _QUEUE.table == columns.table)
+    return select(literal(1)).where(is_of_name, is_table_drop()).correlate(columns.database.table).exists()

@@ -8,7 +8,7 @@ younger than a time-out as open, and whoever took longer than that to open gives
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Integer, Select, bindparam, case, func, insert, literal, select, text
 
@@ -31,8 +31,21 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, OpenTxnReq
 T = TXNS.c
 
 
+class OpenedTxns(NamedTuple):
+    """What came of a request to open transactions."""
+
+    txn_ids: list[int]
+    are_new: bool
+    """False: those of a source had been opened before."""
+
+
 def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest) -> list[int]:
-    """Open the transactions of the request, at most `max_open_batch`; returns their ids, ascending.
+    """As `open_or_find_txns`, the ids alone."""
+    return open_or_find_txns(transaction, context, request).txn_ids
+
+
+def open_or_find_txns(transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest) -> OpenedTxns:
+    """Open the transactions of the request, at most `max_open_batch`; their ids, ascending.
 
     If any of those to replay are open already, their ids are the answer and none is opened. Appends OPEN_TXN, but not
     for read-only transactions nor for those that Hive's replication opens for itself (HIVE-24909).
@@ -54,7 +67,7 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
         known = target_txn_ids(connection, policy, source_ids)
         if known:
             # A repeated event: of those that have ended since nothing is known any more.
-            return sorted(known.values())
+            return OpenedTxns(sorted(known.values()), are_new=False)
     row = _row_of(request)
     if takes_lock_itself:
         txn_ids = [_open_one_on_mysql(transaction, context, request)]
@@ -64,7 +77,7 @@ def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenT
     if source_ids:
         map_txns(connection, policy, source_ids, txn_ids)
     _append_event(transaction, context, request, txn_ids)
-    return txn_ids
+    return OpenedTxns(txn_ids, are_new=True)
 
 
 def opens_one(request: OpenTxnRequest) -> bool:
@@ -89,7 +102,7 @@ class Openings:
         self._transaction = transaction
         self._context = context
         self._requests = requests
-        self.further_events = sum(map(_is_logged, requests))
+        self.further_events = sum(map(is_logged, requests))
 
     def locking(self) -> Sequence[Statement]:
         """Nothing: the lock of all transactions is to be held as short as can be."""
@@ -153,7 +166,8 @@ def _note_lowest_open(connection: Connection, context: TxnContext, txn_ids: list
         connection.execute(_NOTE_LOWEST_OPEN, rows)
 
 
-def _is_logged(request: OpenTxnRequest) -> bool:
+def is_logged(request: OpenTxnRequest) -> bool:
+    """Whether what the request opens has an OPEN_TXN."""
     is_hives_own_replication = bool(request.replPolicy) and not request.replSrcTxnIds
     return _type_of(request) != TxnType.READ_ONLY and not is_hives_own_replication
 
@@ -161,7 +175,7 @@ def _is_logged(request: OpenTxnRequest) -> bool:
 def _append_event(
     transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest, txn_ids: list[int]
 ) -> None:
-    if _is_logged(request):
+    if is_logged(request):
         for first, last in _runs(txn_ids):
             transaction.append_event(context.messages.build_open_transactions(first, last))
 
@@ -202,7 +216,7 @@ def _open_one_on_mysql(transaction: WriteTransaction, context: TxnContext, reque
     if context.use_min_history_level:
         lowest = _lowest_open(transaction.connection, context)
         statements.append((_NOTE_LOWEST_OPEN_OF_LAST, {"lowest": lowest}))
-    if _is_logged(request):
+    if is_logged(request):
         opened, *_ = transaction.execute_and_take_event_ids(statements, 1)
     else:
         # Carried out twice, it leaves a transaction that nobody uses, as one leaves whose client never hears of it.

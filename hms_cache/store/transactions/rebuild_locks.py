@@ -18,17 +18,29 @@ M = MATERIALIZATION_REBUILD_LOCKS.c
 def lock_materialization_rebuild(connection: Connection, database: str, table: str, txn_id: int) -> LockResponse:
     """Let the transaction rebuild the view unless another one does: ACQUIRED or NOT_ACQUIRED, under its own id.
 
+    One that is over rebuilds nothing: the lock that it has left (Hive's own aborts leave them, and so do commits of
+    Hive 3, which knows no types of transactions) is not in the way of the next until housekeeping comes by.
+
     Raises NoSuchTxnException, TxnAbortedException.
     """
     database, table = plain_database(database), plain_table(table)
     lock_open_txn(connection, txn_id)
     hold_mutex(connection, Mutex.MATERIALIZATION_REBUILD)
-    holder = connection.execute(
-        select(M.MRL_TXN_ID).where(M.MRL_DB_NAME == database, M.MRL_TBL_NAME == table).limit(1)
-    ).scalar()
-    if holder is not None:
-        state = LockState.ACQUIRED if holder == txn_id else LockState.NOT_ACQUIRED
+    holders = connection.execute(
+        select(M.MRL_TXN_ID, TXNS.c.TXN_STATE)
+        .select_from(MATERIALIZATION_REBUILD_LOCKS.outerjoin(TXNS, TXNS.c.TXN_ID == M.MRL_TXN_ID))
+        .where(M.MRL_DB_NAME == database, M.MRL_TBL_NAME == table)
+    ).all()
+    open_holders = [holder for holder, state in holders if state == TXN_OPEN]
+    if open_holders:
+        state = LockState.ACQUIRED if txn_id in open_holders else LockState.NOT_ACQUIRED
         return LockResponse(lockid=txn_id, state=state)
+    if connection.execute(select(M.MRL_TXN_ID).where(M.MRL_TXN_ID == txn_id)).first() is not None:
+        # Of another view: a transaction has one row.
+        return LockResponse(lockid=txn_id, state=LockState.NOT_ACQUIRED)
+    if holders:
+        dead = [holder for holder, _ in holders]
+        connection.execute(delete(MATERIALIZATION_REBUILD_LOCKS).where(M.MRL_TXN_ID.in_(dead)))
     connection.execute(
         insert(MATERIALIZATION_REBUILD_LOCKS).values(
             MRL_TXN_ID=txn_id, MRL_DB_NAME=database, MRL_TBL_NAME=table, MRL_LAST_HEARTBEAT=now_ms()

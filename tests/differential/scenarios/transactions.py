@@ -54,6 +54,7 @@ from tests.differential.reasons import (
     NOT_CLEANED,
     OPEN_AT_SOURCE,
     OVER,
+    REBUILD_IS_OVER,
     SAME_REBUILD,
     SHARED_WRITERS,
     STATE_NAMES,
@@ -463,7 +464,7 @@ MATERIALIZED = Scenario.of(
     commit(1),
     call("heartbeat_lock_materialization_rebuild", "d", "v", 1),
     abort(2),
-    call("get_lock_materialization_rebuild", "d", "w", 3),
+    call("get_lock_materialization_rebuild", "d", "w", 3, differs=REBUILD_IS_OVER),
     call(
         "get_materialization_invalidation_info",
         CreationMetadata("hive", "d", "v", {"d.t"}, "d.t:0:9223372036854775807::"),

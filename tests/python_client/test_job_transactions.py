@@ -1,0 +1,19 @@
+"""Transactions of jobs against a metastore."""
+
+from __future__ import annotations
+
+import pytest
+
+from hms_cache.jobs.statistics.transaction import Transaction
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
+from tests.python_client.conftest import StartMetastore
+
+
+def test_a_transaction_for_which_the_metastore_refuses_the_rest_is_aborted(start_metastore: StartMetastore) -> None:
+    """It stayed open until its time was over, for each table that a job may not write to, say: cleaners waited for
+    it."""
+    metastore = start_metastore()
+    with pytest.raises(MetaException, match="Invalid table name"):
+        Transaction(metastore.uri, Table(tableName="t", dbName=""))
+    answer = metastore.client.call("get_open_txns")
+    assert (answer.txn_high_water_mark, answer.min_open_txn) == (1, None)
