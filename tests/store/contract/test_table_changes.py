@@ -361,6 +361,24 @@ class TestRename:
         assert catalog.get("u").sd.location == f"file:{catalog.directory}/elsewhere"
         assert catalog.files() == ["d.db", "d.db/t"]
 
+    @pytest.mark.parametrize("make", [table, external])
+    @pytest.mark.parametrize("is_renamed", [True, False])
+    def test_a_new_location_takes_the_claims_of_statistics_with_it(
+        self, catalog: StoreUnderTest, make: Any, is_renamed: bool
+    ) -> None:
+        """Other files are the table's from then on, whatever else an alter changes."""
+        catalog.store.writes.tables.create_table(make())
+        found = catalog.get()
+        found.parameters |= {"numRows": "5", "numFiles": "7", "totalSize": "9", "COLUMN_STATS_ACCURATE": ACCURATE}
+        catalog.alter("t", found, environment(DO_NOT_UPDATE_STATS="true"))
+        place = catalog.directory / "place"
+        place.mkdir()
+        (place / "f").write_bytes(b"123")
+        found.sd.location = f"file:{place}"
+        catalog.alter("t", changed(found, tableName="u" if is_renamed else "t"))
+        after = catalog.get("u" if is_renamed else "t").parameters
+        assert (after["numFiles"], after["totalSize"], after.get("COLUMN_STATS_ACCURATE")) == ("1", "3", None)
+
     def test_an_occupied_place_refuses(self, catalog: StoreUnderTest) -> None:
         found = catalog.create_table()
         (catalog.directory / "d.db" / "u").mkdir()
