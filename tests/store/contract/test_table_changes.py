@@ -6,12 +6,13 @@ import copy
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
 from hms_cache.config import Settings
 from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import EnvironmentOptions, ExpectedParameter, Writer, environment_options
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import COLUMNS_V2, NEXT_WRITE_ID, PART_COL_STATS, PARTITIONS, SDS, TAB_COL_STATS, TBLS
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -34,6 +35,16 @@ def changed(found: ttypes.Table, **fields: Any) -> ttypes.Table:
     for name, value in fields.items():
         setattr(copied, name, value)
     return copied
+
+
+def set_location(catalog: StoreUnderTest, value: str, location: str) -> None:
+    """Of the partition with this value, straight into the database."""
+    name = PARTITIONS.c.PART_NAME == f"dt={value}"
+    of_it = SDS.c.SD_ID.in_(select(PARTITIONS.c.SD_ID).where(name))
+    run_write(
+        catalog.database,
+        lambda transaction: transaction.connection.execute(update(SDS).where(of_it).values(LOCATION=location)),
+    )
 
 
 def write_statistics(catalog: StoreUnderTest, name: str = "t") -> None:
@@ -334,6 +345,45 @@ class TestRename:
         catalog.alter("t_1", changed(before, tableName="new"))
         moved = f"{root.removesuffix('t_1')}new/P"
         assert [partition.sd.location for partition in catalog.partitions("new")] == [*similar, moved]
+
+    @pytest.mark.parametrize("database", ["d", "e"])
+    def test_partitions_at_the_directory_of_the_table_follow(self, catalog: StoreUnderTest, database: str) -> None:
+        """However it is spelled: their files move with it."""
+        catalog.create_database("e")
+        before = catalog.create_table(keys=[("dt", "string")])
+        root = str(before.sd.location)
+        with_authority = root.replace("file:/", "file:///")
+        for number, location in enumerate((root, f"{root}/", with_authority, f"{root}/x", f"{with_authority}/x")):
+            catalog.add_partitions("t", (str(number),), location=location)
+            set_location(catalog, str(number), location)  # as another metastore may have stored it
+        catalog.alter("t", changed(before, tableName="u", dbName=database))
+        moved = catalog.get("u", database).sd.location
+        query = PartitionQuery(TableName(CATALOG, database, "u"))
+        found = [each.sd.location for each in catalog.store.reads.partitions.get_partitions(query).partitions]
+        assert [location.rstrip("/") for location in found] == [moved, moved, moved, f"{moved}/x", f"{moved}/x"]
+
+    @pytest.mark.parametrize(
+        ("root", "others", "elsewhere"),
+        [
+            ("s3a://b/t", ("s3://b/t", "s3n://b/t"), "s3://c/t"),
+            ("s3://b/t", ("s3a://b/t",), "gs://b/t"),
+            ("abfss://c@a.dfs.core.windows.net/t", ("wasb://c@a.blob.core.windows.net/t",), "abfss://c@x.dfs.net/t"),
+        ],
+    )
+    def test_partitions_under_another_scheme_of_the_store_follow(
+        self, catalog: StoreUnderTest, root: str, others: tuple[str, ...], elsewhere: str
+    ) -> None:
+        """They name the objects that are moved, and go on to name them so."""
+        before = catalog.create_table(location=root, keys=[("dt", "string")])
+        places = [f"{root}/1", *(f"{other}/2" for other in others), *others]
+        stays = [f"{elsewhere}/3", f"{others[0]}2/4"]
+        for number, location in enumerate((*places, *stays)):
+            catalog.add_partitions("t", (str(number),), location=location)
+        goal = changed(before)
+        goal.sd.location = root.replace("/t", "/new")
+        catalog.alter("t", goal, environment(REPL_DATA_LOCATION_CHANGED="true"))
+        found = [partition.sd.location for partition in catalog.partitions("t")]
+        assert found == [*(place.replace("/t", "/new") for place in places), *stays]
 
     def test_into_another_database(self, catalog: StoreUnderTest) -> None:
         catalog.create_database("e")
