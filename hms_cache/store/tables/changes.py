@@ -378,7 +378,7 @@ def _follow_up(
         move_partition_locations(connection, row, *moved)
     if is_partitioned and is_renamed:
         rename_partition_statistics(connection, row, new, features)
-    elif is_partitioned:
+    if is_partitioned:
         update_partition_columns(
             connection, row, new, cd_id, cascade=change.writer.options.cascades, settings=context.settings.catalog
         )

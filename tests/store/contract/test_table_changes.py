@@ -521,8 +521,12 @@ class TestColumns:
         catalog.alter("t", self.with_columns(found, ("id", "decimal(10,2)"), ("v", "string")))
         assert statistics_names(catalog) == [("d", "t", "v")]
 
+    @pytest.mark.parametrize("name", ["t", "u"])
     @pytest.mark.parametrize("cascade", [False, True])
-    def test_partitions_lose_statistics_of_removed_columns(self, catalog: StoreUnderTest, cascade: bool) -> None:
+    def test_partitions_lose_statistics_of_removed_columns(
+        self, catalog: StoreUnderTest, cascade: bool, name: str
+    ) -> None:
+        """With a new name in the same alter, too."""
         found = catalog.create_table(keys=[("dt", "string")])
         catalog.add_partitions("t", ("1",), ("2",))
         write_statistics(catalog)
@@ -532,9 +536,10 @@ class TestColumns:
         catalog.store.writes.partitions.alter_partitions(
             TableName(CATALOG, "d", "t"), partitions, writer=Writer(options=unchanged)
         )
-        catalog.alter("t", self.with_columns(found, ("id", "bigint")), EnvironmentOptions(cascades=cascade))
-        assert statistics_names(catalog) == [("d", "t", "id")]
-        after = catalog.partitions("t")
+        new = changed(self.with_columns(found, ("id", "bigint")), tableName=name)
+        catalog.alter("t", new, EnvironmentOptions(cascades=cascade))
+        assert statistics_names(catalog) == [("d", name, "id")]
+        after = catalog.partitions(name)
         expected = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true"}}'
         assert after[0].parameters["COLUMN_STATS_ACCURATE"] == expected
         assert [len(partition.sd.cols) for partition in after] == ([1, 1] if cascade else [2, 2])
