@@ -94,15 +94,20 @@ def forget_drops_inside(
 
 
 def places_that_may_go(
-    context: StoreContext, transaction: WriteTransaction, row: TableRow, texts: Sequence[str]
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, texts: Sequence[str], *, of_partitions: bool
 ) -> set[str]:
     """Those of the directories of a table, or of partitions of it, that a drop with the data would delete.
 
     A cleaner, which may be Hive's, deletes what it finds in the queue: what lies outside of what is allowed, or is used
-    by other objects, must not get there. All of them where this server leaves files to others.
+    by other objects, must not get there, nor with a partition the directory of its table, or one around that. All of
+    them where this server leaves files to others.
     """
     if not context.warehouse.manages_files:
         return set(texts)
+    table = row.table
+    if of_partitions and table.sd is not None and table.sd.location:
+        own = context.warehouse.location(table.sd.location)
+        texts = [text for text in texts if not _holds(context, text, own)]
     files = FileAccess(context, transaction.connection)
     files.judge_texts(texts)
     allowed: dict[str, Location] = {}
@@ -110,12 +115,19 @@ def places_that_may_go(
         found = files.allow_text(text)
         if found is not None and files.allow_deletion(found.location) is not None:
             allowed[text] = found.location
-    table = row.table
     what = f"{qualified(table.catName, table.dbName, table.tableName)}, or partitions of it, are dropped softly"
     tell_files_stay(what, sorted(set(texts) - set(allowed)), OUTSIDE)
     shared = partition_places_in_use(context, transaction.connection, row, list(allowed.values()))
     tell_files_stay(what, sorted(shared, key=str), SHARED)
     return {text for text, location in allowed.items() if location not in shared}
+
+
+def _holds(context: StoreContext, text: str, own: Location) -> bool:
+    """Whether a table's directory is, or lies in, this one. False for a text that cannot be understood."""
+    try:
+        return context.warehouse.location(text).holds(own)
+    except MetaException:
+        return False
 
 
 def require_cleanable(context: StoreContext, connection: Connection, request: CompactionRequest) -> None:
@@ -164,7 +176,8 @@ def _queue(
     txn_id: int,
     environment_context: EnvironmentOptions,
 ) -> None:
-    may_go = places_that_may_go(context, transaction, row, [location for _, location in named])
+    texts, of_partitions = [location for _, location in named], any(name is not None for name, _ in named)
+    may_go = places_that_may_go(context, transaction, row, texts, of_partitions=of_partitions)
     places = [(name, location) for name, location in named if location in may_go]
     if not places:
         return

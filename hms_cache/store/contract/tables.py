@@ -128,7 +128,8 @@ class TableWrites(ABC):
     ) -> None:
         """Empties the named partitions, or the whole table if there is no list, and resets their statistics.
 
-        A list names partitions only, also when it is empty or the table has none. Raises NoSuchObjectException.
+        A list names partitions only, also when it is empty or the table has none. Raises NoSuchObjectException, and
+        MetaException: also for files that could not be deleted, after which nothing is claimed of what they are in.
         """
 
     @abstractmethod

@@ -481,7 +481,7 @@ def _move(
         return
     warehouse = context.warehouse
     source = warehouse.location(old.sd.location)
-    root = warehouse.location(table.sd.location)
+    root = warehouse.location(table.sd.location).spelled_as(source)
     goal = root.child(*new_name.split("/"))
     if not source.is_same_file_system(goal):
         raise InvalidOperationException(

@@ -92,7 +92,7 @@ def _drop_softly(
         changes = context.warehouse.changes(transaction)
         files = FileAccess(context, transaction.connection)
         texts = [text for text in rows.locations if text]
-        may_go = places_that_may_go(context, transaction, row, texts)
+        may_go = places_that_may_go(context, transaction, row, texts, of_partitions=True)
         for text in texts:
             if text in may_go and (place := files.allow_text(text)) is not None:
                 hide_older_files(changes, place, write_id, "dropped")
@@ -162,7 +162,7 @@ def plan_data_deletion(
             outside.append(place)
             continue
         location = allowed.location
-        if not allowed.is_below_root or (root is not None and (location == root or root.is_inside(location))):
+        if not allowed.is_below_root or (root is not None and location.holds(root)):
             continue
         wanted.append(allowed)
         parent = allowed.parent

@@ -339,7 +339,8 @@ def _take_claims_back(
     afters = [copy.copy(partition) for partition in befores]
     for partition in afters:
         partition.parameters = without_claims(partition.parameters)
-        partition.writeId = writer.event_write_id
+        if writer.given_write_id is not None:  # without one they would count as of no transaction, and be valid for all
+            partition.writeId = writer.given_write_id
     change_parameters(
         transaction.connection,
         PARTITION_PARAMS,
@@ -349,7 +350,8 @@ def _take_claims_back(
             for part_id, before, after in zip(rows.part_ids, befores, afters, strict=True)
         ],
     )
-    _store_write_ids(transaction, rows, writer.event_write_id)
+    if writer.given_write_id is not None:
+        _store_write_ids(transaction, rows, writer.given_write_id)
     for event in context.messages.build_alter_partition_each(
         row.table, list(zip(befores, afters, strict=True)), write_id=writer.event_write_id
     ):

@@ -131,7 +131,8 @@ def merge_table_statistics(
         before_image = copy.copy(table)
         before_image.parameters = dict(parameters)
         table.parameters = after
-        _store_table_write_id(transaction, row, writer)
+        if writer.given_write_id is not None:  # without one they would count as of no transaction, and be valid for all
+            _store_table_write_id(transaction, row, writer)
         transaction.append_event(
             context.messages.build_alter_table(before_image, table, write_id=writer.event_write_id)
         )

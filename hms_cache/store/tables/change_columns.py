@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Connection, String, cast, delete, exists, func, literal, select, update
+from sqlalchemy import ColumnElement, Connection, String, case, cast, delete, exists, func, literal, or_, select, update
 
 from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.column_types import are_columns_included, are_same_columns, is_column_prefix
@@ -111,17 +111,23 @@ def rename_partition_statistics(connection: Connection, row: TableRow, new: Tabl
 
 
 def move_partition_locations(connection: Connection, row: TableRow, old: Location, new: Location) -> None:
-    """Partitions inside the table's old directory lie at the same place inside its new one."""
-    for prefix in dict.fromkeys((str(old), old.url)):
-        connection.execute(
-            update(SDS)
-            .where(_is_descriptor_of_partition(row), begins_with(SDS.c.LOCATION, f"{prefix}/"))
-            .values(
-                LOCATION=literal(str(new), String).concat(
-                    func.substr(cast(SDS.c.LOCATION, String(4000)), len(prefix) + 1)
-                )
-            )
-        )
+    """Partitions inside the table's old directory, or at it, lie at the same place inside its new one.
+
+    However they spell it: those of an object store under another of its schemes keep that, as in Hive.
+    """
+    column = SDS.c.LOCATION
+    text = cast(column, String(4000))
+    moved: list[tuple[ColumnElement[bool], ColumnElement[str]]] = []
+    for same in dict.fromkeys((old, *old.spellings)):
+        goal = new if same == old or not new.is_same_file_system(old) else new.spelled_as(same)
+        for prefix in dict.fromkeys((str(same), same.url)):
+            lies_there = or_(same_text(column, prefix), begins_with(column, f"{prefix}/"))
+            moved.append((lies_there, literal(str(goal), String).concat(func.substr(text, len(prefix) + 1))))
+    connection.execute(
+        update(SDS)
+        .where(_is_descriptor_of_partition(row), or_(*(lies_there for lies_there, _ in moved)))
+        .values(LOCATION=case(*moved, else_=text))
+    )
 
 
 def _is_descriptor_of_partition(row: TableRow) -> Any:

@@ -190,7 +190,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     moved = replicated_move(context, old, new, change.writer.options)
     if moved is None and is_renamed:
         moved = move_directory(context, transaction, row, new, databases)
-    if moved is None and not is_renamed:
+    if moved is None and (not is_renamed or _is_elsewhere(context, old, new)):
         _update_basic_statistics(context, connection, old, new, change.writer.options)
     if not is_view(new) and not new.sd.location:
         new.sd.location = old.sd.location  # none sent is no change of it
@@ -223,6 +223,15 @@ def _normal(context: StoreContext, text: str) -> str:
         return str(context.warehouse.location(text))
     except MetaException:
         return text
+
+
+def _is_elsewhere(context: StoreContext, old: Table, new: Table) -> bool:
+    """Whether the client has given the table another location: other files are the table's from now on."""
+    if not new.sd.location:
+        return False
+    if old.sd is None or not old.sd.location:
+        return True
+    return new.sd.location not in (old.sd.location, _normal(context, old.sd.location))
 
 
 def _take_name(connection: Connection, row: TableRow, new: Table, database_id: int) -> None:
@@ -309,8 +318,7 @@ def _update_basic_statistics(
     if place is not None and not environment_context.counts_no_files:
         found = context.warehouse.directory_statistics(place)
     update_directory_statistics(new.parameters, found, environment_context)
-    is_moved = old.sd is None or new.sd.location not in ("", None, old.sd.location, _normal(context, old.sd.location))
-    if place is None and is_moved and environment_context.statistics_from is None:
+    if place is None and _is_elsewhere(context, old, new) and environment_context.statistics_from is None:
         forget_directory_statistics(new.parameters)
 
 
@@ -370,7 +378,7 @@ def _follow_up(
         move_partition_locations(connection, row, *moved)
     if is_partitioned and is_renamed:
         rename_partition_statistics(connection, row, new, features)
-    elif is_partitioned:
+    if is_partitioned:
         update_partition_columns(
             connection, row, new, cd_id, cascade=change.writer.options.cascades, settings=context.settings.catalog
         )

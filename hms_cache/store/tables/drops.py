@@ -317,7 +317,7 @@ def _wanted_deletions(
     outside = []
     files.judge((*partitions, own))
     for location in dict.fromkeys((*partitions, own)):
-        if location != own and (location.is_root or own.is_inside(location)):
+        if location != own and (location.is_root or own.spelled_as(location).is_inside(location)):
             continue
         if any(other == location or other.is_inside(location) for other in stays):
             continue

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from functools import partial
 
-from sqlalchemy import update
+from sqlalchemy import func, select, update
 
 from hms_cache.batches import batches
 from hms_cache.metadata.names import qualified
@@ -18,7 +20,7 @@ from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import partitioned
-from hms_cache.store.partitions.reads import partitions_of_rows, read_partition_rows
+from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import select_for_write
 from hms_cache.store.rows.parameters import (
     SUPPORTED_STATISTICS,
@@ -38,6 +40,11 @@ from hms_cache.store.statistics.writes import aborted_writers
 from hms_cache.store.warehouse import AllowedLocation, DirectoryStatistics, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Partition, Table
 
+_LOG = logging.getLogger(__name__)
+
+_Left = dict[str, MetaException]
+"""The locations that still hold files after the commit, and why."""
+
 
 class TableTruncation(PartOfStore):
     """`truncate_table`."""
@@ -47,8 +54,10 @@ class TableTruncation(PartOfStore):
     ) -> None:
         """See `TableWrites.truncate_table`. Names of partitions that do not exist are passed over, as in Hive.
 
-        So is every name where the table has no partition keys.
+        So is every name where the table has no partition keys. Files are deleted after the commit. Where that fails
+        so does the call, as in Hive, which deletes them first: rows would be read that an answered call has deleted.
         """
+        left: _Left = {}
 
         def truncate(transaction: WriteTransaction) -> None:
             row = lock_table(transaction.connection, *name)
@@ -60,37 +69,99 @@ class TableTruncation(PartOfStore):
             elif is_transactional(row.table) and writer.given_write_id is None:
                 raise MetaException(f"Cannot hide the files of transactional table {name}: no write id is given")
             if row.table.partitionKeys:
-                self._truncate_partitions(transaction, row, partition_names, writer)
+                self._truncate_partitions(transaction, row, partition_names, writer, left)
             elif partition_names is None:
-                self._truncate_table(transaction, row, writer)
+                self._truncate_table(transaction, row, writer, left)
 
         run_write(self._database, truncate)
+        if left:
+            self._take_claims_back(name, partition_names, left)
+            place, error = next(iter(left.items()))
+            others = f" (nor all at {len(left) - 1} other places)" if len(left) > 1 else ""
+            raise MetaException(
+                f"{name} counts as truncated, but not all files at {place} could be deleted{others}; "
+                f"truncate it again: {error.message}"
+            ) from error
 
-    def _truncate_table(self, transaction: WriteTransaction, row: TableRow, writer: Writer) -> None:
+    def _take_claims_back(self, name: TableName, partition_names: Sequence[str] | None, left: Collection[str]) -> None:
+        """Claims nothing any more of what still has files, though it was counted as empty."""
+
+        def take_back(transaction: WriteTransaction) -> None:
+            row = lock_table(transaction.connection, *name)
+            if row is None:
+                return
+            if row.table.partitionKeys:
+                self._take_back_of_partitions(transaction, row, partition_names, left)
+            elif row.table.sd is not None and row.table.sd.location in left:
+                after = copy.deepcopy(row.table)
+                set_basic_statistics_accurate(after.parameters, False)
+                self._store_table(transaction, row, after)
+                transaction.append_event(self._context.messages.build_alter_table(row.table, after))
+
+        try:
+            run_write(self._database, take_back)
+        except Exception:
+            _LOG.exception("%s counts as empty, and is not: what it claims could not be taken back", name)
+
+    def _take_back_of_partitions(
+        self,
+        transaction: WriteTransaction,
+        row: TableRow,
+        partition_names: Sequence[str] | None,
+        left: Collection[str],
+    ) -> None:
+        changes = []
+        parameter_changes = []
+        rows = self._rows(transaction, row, partition_names)
+        for part_id, before in zip(rows.part_ids, partitions_of_rows(rows), strict=True):
+            if before.sd is not None and before.sd.location in left:
+                after = copy.copy(before)
+                after.parameters = dict(before.parameters)
+                set_basic_statistics_accurate(after.parameters, False)
+                changes.append((before, after))
+                parameter_changes.append(ParameterChange(part_id, before.parameters, after.parameters))
+        change_parameters(transaction.connection, PARTITION_PARAMS, "PART_ID", parameter_changes)
+        self._log_partitions(transaction, row, changes)
+
+    def _truncate_table(self, transaction: WriteTransaction, row: TableRow, writer: Writer, left: _Left) -> None:
         before, after = row.table, copy.deepcopy(row.table)
         connection, write_id = transaction.connection, writer.given_write_id
         reset_statistics(after.parameters)
         aborted = aborted_writers(connection, before, [before.writeId])
         _judge(before, before.writeId, before.parameters, after.parameters, writer, aborted)
         after.parameters = dict(sorted(after.parameters.items()))
-        write_parameters(connection, TABLE_PARAMS, "TBL_ID", row.table_id, before.parameters, after.parameters)
+        self._store_table(transaction, row, after)
         if write_id is not None and writer.valid_write_ids is not None and is_transactional(before):
             after.writeId = write_id
             if features_of(connection).has_write_ids_of_tables:
                 connection.execute(update(TBLS).where(TBLS.c.TBL_ID == row.table_id).values(WRITE_ID=write_id))
-        self._empty(transaction, row, [_place_of(before, "the table")], writer)
+        self._empty(transaction, row, [_place_of(before, "the table")], writer, left)
         transaction.append_event(
             self._context.messages.build_alter_table(before, after, is_truncate=True, write_id=writer.event_write_id)
         )
 
-    def _truncate_partitions(
-        self, transaction: WriteTransaction, row: TableRow, names: Sequence[str] | None, writer: Writer
-    ) -> None:
-        connection, write_id = transaction.connection, writer.given_write_id
+    @staticmethod
+    def _store_table(transaction: WriteTransaction, row: TableRow, after: Table) -> None:
+        before = row.table.parameters
+        write_parameters(transaction.connection, TABLE_PARAMS, "TBL_ID", row.table_id, before, after.parameters)
+
+    def _rows(self, transaction: WriteTransaction, row: TableRow, names: Sequence[str] | None) -> PartitionRows:
+        """The partitions with these names, all of them for None."""
         header = partitioned(row)
         selection = AllPartitions() if names is None else ByNames(tuple(names))
-        selected = select_for_write(connection, header, selection, self._context)
-        rows = read_partition_rows(connection, header, selected)
+        selected = select_for_write(transaction.connection, header, selection, self._context)
+        return read_partition_rows(transaction.connection, header, selected)
+
+    def _truncate_partitions(
+        self,
+        transaction: WriteTransaction,
+        row: TableRow,
+        names: Sequence[str] | None,
+        writer: Writer,
+        left: _Left,
+    ) -> None:
+        connection, write_id = transaction.connection, writer.given_write_id
+        rows = self._rows(transaction, row, names)
         befores = partitions_of_rows(rows)
         if not befores:
             return
@@ -111,26 +182,47 @@ class TableTruncation(PartOfStore):
             changes.append((before, after))
             parameter_changes.append(ParameterChange(part_id, before.parameters, after.parameters))
         places = [_place_of(row.table, f"partition [{', '.join(each.values)}]", each) for each in befores]
-        self._empty(transaction, row, places, writer)
+        is_hidden = is_transactional(row.table) and write_id is not None
+        if names is not None and not is_hidden and not writer.options.keeps_truncated_files:
+            self._require_no_others(transaction, row, rows, places)
+        self._empty(transaction, row, places, writer, left)
         change_parameters(connection, PARTITION_PARAMS, "PART_ID", parameter_changes)
         if is_written and features_of(connection).has_write_ids_of_tables:
             ids = rows.part_ids
             for some in batches(ids, 5000):
                 connection.execute(update(PARTITIONS).where(PARTITIONS.c.PART_ID.in_(some)).values(WRITE_ID=write_id))
+        self._log_partitions(transaction, row, changes, is_truncate=True, write_id=writer.event_write_id)
+
+    def _log_partitions(
+        self,
+        transaction: WriteTransaction,
+        row: TableRow,
+        changes: Sequence[tuple[Partition, Partition]],
+        *,
+        is_truncate: bool = False,
+        write_id: int = -1,
+    ) -> None:
         messages = self._context.messages
         if self._context.settings.events.single_alter_partitions_event:
-            events = messages.build_alter_partitions(row.table, [after for _, after in changes], is_truncate=True)
+            afters = [after for _, after in changes]
+            events = messages.build_alter_partitions(row.table, afters, is_truncate=is_truncate)
         else:
-            events = messages.build_alter_partition_each(
-                row.table, changes, is_truncate=True, write_id=writer.event_write_id
-            )
+            events = messages.build_alter_partition_each(row.table, changes, is_truncate=is_truncate, write_id=write_id)
         for event in events:
             transaction.append_event(event)
 
-    def _empty(self, transaction: WriteTransaction, row: TableRow, locations: Sequence[str], writer: Writer) -> None:
+    def _empty(
+        self,
+        transaction: WriteTransaction,
+        row: TableRow,
+        locations: Sequence[str],
+        writer: Writer,
+        left: _Left,
+    ) -> None:
         """Plans to delete the files, or hides them from the readers of a transactional table.
 
-        A client that wants them kept has seen to its rows itself, unless the table is transactional.
+        A client that wants them kept has seen to its rows itself, unless the table is transactional. `left` is told of
+        what could not be deleted.
 
         Raises MetaException where this server may not delete, and where another object uses a directory: emptying that
         is no part of this table, and to say that it is done would be wrong.
@@ -145,11 +237,31 @@ class TableTruncation(PartOfStore):
         directories = [self._allowed(files, row, text) for text in locations]
         self._require_unshared(transaction, row, [directory.location for directory in directories])
         changes = warehouse.changes(transaction)
-        for directory in directories:
+        for text, directory in zip(locations, directories, strict=True):
             if write_id is not None and is_transactional(row.table):
                 hide_older_files(changes, directory, write_id, "truncated")
             else:
-                changes.delete_contents_after_commit(directory, skip_trash=is_trash_skipped(row.table))
+                changes.delete_contents_after_commit(
+                    directory, skip_trash=is_trash_skipped(row.table), failed=partial(left.__setitem__, text)
+                )
+
+    def _require_no_others(
+        self, transaction: WriteTransaction, row: TableRow, rows: PartitionRows, places: Sequence[str]
+    ) -> None:
+        """Raises MetaException for a partition at the directory of its table, where the others lie that stay."""
+        table, warehouse = row.table, self._context.warehouse
+        if not warehouse.manages_files or table.sd is None or not table.sd.location:
+            return
+        own = warehouse.location(table.sd.location)
+        around = next((place for place in places if warehouse.location(place).holds(own)), None)
+        if around is None:
+            return
+        of_table = select(func.count()).select_from(PARTITIONS).where(PARTITIONS.c.TBL_ID == row.table_id)
+        if transaction.connection.execute(of_table).scalar_one() > len(rows):
+            raise MetaException(
+                f"Cannot truncate partitions of {qualified(table.catName, table.dbName, table.tableName)}: others lie "
+                f"in {around}, too"
+            )
 
     def _allowed(self, files: FileAccess, row: TableRow, text: str) -> AllowedLocation:
         found = files.allow_deletion(self._context.warehouse.location(text))

@@ -201,11 +201,18 @@ class WarehouseChanges:
         if locations:
             self._transaction.after_commit(delete)
 
-    def delete_contents_after_commit(self, location: AllowedLocation, *, skip_trash: bool) -> None:
-        """Plans the deletion of a directory's visible entries."""
+    def delete_contents_after_commit(
+        self, location: AllowedLocation, *, skip_trash: bool, failed: Callable[[MetaException], None] | None = None
+    ) -> None:
+        """Plans the deletion of a directory's visible entries. `failed` is told if some of them are left."""
 
         def delete() -> None:
-            self._warehouse.delete_contents(location, skip_trash=skip_trash)
+            try:
+                self._warehouse.delete_contents(location, skip_trash=skip_trash)
+            except MetaException as error:
+                if failed is not None:
+                    failed(error)
+                raise
             crash_point(CrashPoint.DELETED)
 
         self._transaction.after_commit(delete)

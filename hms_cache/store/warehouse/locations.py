@@ -101,6 +101,19 @@ class Location:
             Location(scheme, authority, self.path) for scheme in schemes for authority in dict.fromkeys(authorities)
         ]
 
+    def spelled_as(self, other: Location) -> Location:
+        """The same directory under the scheme and authority of `other`, where both name one file system or store."""
+        if self.scheme == other.scheme and self.authority == other.authority:
+            return self
+        if self.spellings[0].is_same_file_system(other.spellings[0]):
+            return Location(other.scheme, other.authority, self.path)
+        return self
+
+    def holds(self, other: Location) -> bool:
+        """Whether `other` is this directory or lies below it, however the two are spelled."""
+        same = other.spelled_as(self)
+        return same == self or same.is_inside(self)
+
     @property
     def name(self) -> str:
         """The last part of the path; empty for the root."""

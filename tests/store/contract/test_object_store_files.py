@@ -250,6 +250,55 @@ def rename_t_to_u(catalog: StoreUnderTest) -> None:
     catalog.alter("t", new)
 
 
+class TestOtherSchemes:
+    """One bucket under two names, both of them allowed."""
+
+    @pytest.fixture(params=S3_LAKES)
+    def lake_kind(self, request: pytest.FixtureRequest) -> str:
+        kind: str = request.param
+        return kind
+
+    @pytest.fixture
+    def warehouse_settings(self, lake: Lake) -> WarehouseSettings:
+        return WarehouseSettings(
+            directory=f"{lake.url}/w",
+            allowed_locations=(f"{other(lake, lake.url)}/w",),
+            options=dict.fromkeys(("s3", "s3a"), lake.options),
+            file_move_timeout_s=LONG_S,
+        )
+
+    def test_partitions_move_with_their_table_and_alone(self, catalog: StoreUnderTest, lake: Lake) -> None:
+        catalog.create_table("t", keys=KEYS)
+        catalog.add_partitions("t", ("1",), location=f"{other(lake, lake.root)}/t/k=1")
+        lake.put("t/k=1/a")
+        rename_t_to_u(catalog)
+        assert [each.sd.location for each in catalog.partitions("u")] == [f"{other(lake, lake.root)}/u/k=1"]
+        assert lake.keys() == ["u/", "u/k=1/", "u/k=1/a"]
+        [found] = catalog.partitions("u")
+        found.values = ["2"]
+        catalog.store.writes.partitions.rename_partition(TableName(CATALOG, DATABASE, "u"), ["1"], found)
+        assert [each.sd.location for each in catalog.partitions("u")] == [f"{other(lake, lake.root)}/u/k=2"]
+        assert lake.keys() == ["u/", "u/k=2/", "u/k=2/a"]
+
+    def test_a_partition_that_is_dropped_leaves_the_directory_of_its_table(
+        self, catalog: StoreUnderTest, lake: Lake
+    ) -> None:
+        catalog.create_table("t", keys=KEYS)
+        catalog.add_partitions("t", ("1",))
+        catalog.add_partitions("t", ("0",), location=f"{other(lake, lake.root)}/t")
+        lake.put("t/k=1/a")
+        catalog.store.writes.partitions.drop_partitions(
+            TableName(CATALOG, DATABASE, "t"), ByNames(("k=0",)), delete_data=True
+        )
+        assert lake.keys() == ["t/", "t/k=1/", "t/k=1/a"]
+
+
+def other(lake: Lake, location: str) -> str:
+    """The same place under another scheme of the store."""
+    scheme = "s3" if lake.scheme == "s3a" else "s3a"
+    return f"{scheme}{location.removeprefix(lake.scheme)}"
+
+
 def test_a_move_that_takes_long_holds_no_lock(catalog: StoreUnderTest, lake: Lake, slow_copies: SlowCopies) -> None:
     """And what others have added meanwhile moves, too."""
     catalog.create_table("t", keys=KEYS)

@@ -291,7 +291,8 @@ def test_more_tables_than_are_compared(catalog: StoreUnderTest, caplog: pytest.L
 
 
 def test_a_soft_drop_orders_no_deletion_elsewhere(catalog: StoreUnderTest, tmp_path: Path) -> None:
-    """A cleaner deletes what is in the queue without asking: no other table's files, and none outside, get there."""
+    """A cleaner deletes what is in the queue without asking: no other table's files, none outside, and
+    with a partition none of its table get there."""
     t = catalog
     t.create_table("victim", keys=[("k", "string")])
     (t.directory / "d.db" / "victim" / "k=1").mkdir()
@@ -312,12 +313,15 @@ def test_a_soft_drop_orders_no_deletion_elsewhere(catalog: StoreUnderTest, tmp_p
     t.add_partitions("p", ("1",))
     t.add_partitions("p", ("2",), location=f"file:{t.directory}/d.db/victim/k=1")
     t.add_partitions("p", ("3",), location=f"file:{tmp_path}/outside")
+    t.add_partitions("p", ("4",), location=f"file:{t.directory}/d.db/p")
+    t.add_partitions("p", ("5",), location=f"file:{t.directory}/d.db")
     t.store.writes.partitions.drop_partitions(
         TableName(CATALOG, DATABASE, "p"), AllPartitions(), delete_data=False, options=soft
     )
     queued = {row.CQ_PARTITION for row in t.rows(COMPACTION_QUEUE.c.CQ_PARTITION)}
     assert queued == {None, "k=1"}
     assert list((t.directory / "d.db" / "victim" / "k=1").iterdir()) == [], "no base file hides another table's data"
+    assert sorted(path.name for path in (t.directory / "d.db" / "p").iterdir()) == ["k=1"], "nor the other partitions'"
     assert (t.directory / "d.db" / "p" / "k=1" / "base_0000003").is_dir()
     with t.database.writing() as connection:
         connection.execute(COMPACTION_QUEUE.delete())

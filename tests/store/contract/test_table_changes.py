@@ -6,12 +6,13 @@ import copy
 from typing import Any
 
 import pytest
-from sqlalchemy import insert, select
+from sqlalchemy import insert, select, update
 
 from hms_cache.config import Settings
 from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import EnvironmentOptions, ExpectedParameter, Writer, environment_options
+from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import COLUMNS_V2, NEXT_WRITE_ID, PART_COL_STATS, PARTITIONS, SDS, TAB_COL_STATS, TBLS
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -34,6 +35,16 @@ def changed(found: ttypes.Table, **fields: Any) -> ttypes.Table:
     for name, value in fields.items():
         setattr(copied, name, value)
     return copied
+
+
+def set_location(catalog: StoreUnderTest, value: str, location: str) -> None:
+    """Of the partition with this value, straight into the database."""
+    name = PARTITIONS.c.PART_NAME == f"dt={value}"
+    of_it = SDS.c.SD_ID.in_(select(PARTITIONS.c.SD_ID).where(name))
+    run_write(
+        catalog.database,
+        lambda transaction: transaction.connection.execute(update(SDS).where(of_it).values(LOCATION=location)),
+    )
 
 
 def write_statistics(catalog: StoreUnderTest, name: str = "t") -> None:
@@ -335,6 +346,45 @@ class TestRename:
         moved = f"{root.removesuffix('t_1')}new/P"
         assert [partition.sd.location for partition in catalog.partitions("new")] == [*similar, moved]
 
+    @pytest.mark.parametrize("database", ["d", "e"])
+    def test_partitions_at_the_directory_of_the_table_follow(self, catalog: StoreUnderTest, database: str) -> None:
+        """However it is spelled: their files move with it."""
+        catalog.create_database("e")
+        before = catalog.create_table(keys=[("dt", "string")])
+        root = str(before.sd.location)
+        with_authority = root.replace("file:/", "file:///")
+        for number, location in enumerate((root, f"{root}/", with_authority, f"{root}/x", f"{with_authority}/x")):
+            catalog.add_partitions("t", (str(number),), location=location)
+            set_location(catalog, str(number), location)  # as another metastore may have stored it
+        catalog.alter("t", changed(before, tableName="u", dbName=database))
+        moved = catalog.get("u", database).sd.location
+        query = PartitionQuery(TableName(CATALOG, database, "u"))
+        found = [each.sd.location for each in catalog.store.reads.partitions.get_partitions(query).partitions]
+        assert [location.rstrip("/") for location in found] == [moved, moved, moved, f"{moved}/x", f"{moved}/x"]
+
+    @pytest.mark.parametrize(
+        ("root", "others", "elsewhere"),
+        [
+            ("s3a://b/t", ("s3://b/t", "s3n://b/t"), "s3://c/t"),
+            ("s3://b/t", ("s3a://b/t",), "gs://b/t"),
+            ("abfss://c@a.dfs.core.windows.net/t", ("wasb://c@a.blob.core.windows.net/t",), "abfss://c@x.dfs.net/t"),
+        ],
+    )
+    def test_partitions_under_another_scheme_of_the_store_follow(
+        self, catalog: StoreUnderTest, root: str, others: tuple[str, ...], elsewhere: str
+    ) -> None:
+        """They name the objects that are moved, and go on to name them so."""
+        before = catalog.create_table(location=root, keys=[("dt", "string")])
+        places = [f"{root}/1", *(f"{other}/2" for other in others), *others]
+        stays = [f"{elsewhere}/3", f"{others[0]}2/4"]
+        for number, location in enumerate((*places, *stays)):
+            catalog.add_partitions("t", (str(number),), location=location)
+        goal = changed(before)
+        goal.sd.location = root.replace("/t", "/new")
+        catalog.alter("t", goal, environment(REPL_DATA_LOCATION_CHANGED="true"))
+        found = [partition.sd.location for partition in catalog.partitions("t")]
+        assert found == [*(place.replace("/t", "/new") for place in places), *stays]
+
     def test_into_another_database(self, catalog: StoreUnderTest) -> None:
         catalog.create_database("e")
         found = catalog.create_table()
@@ -360,6 +410,24 @@ class TestRename:
         catalog.alter("t", changed(found, tableName="u"))
         assert catalog.get("u").sd.location == f"file:{catalog.directory}/elsewhere"
         assert catalog.files() == ["d.db", "d.db/t"]
+
+    @pytest.mark.parametrize("make", [table, external])
+    @pytest.mark.parametrize("is_renamed", [True, False])
+    def test_a_new_location_takes_the_claims_of_statistics_with_it(
+        self, catalog: StoreUnderTest, make: Any, is_renamed: bool
+    ) -> None:
+        """Other files are the table's from then on, whatever else an alter changes."""
+        catalog.store.writes.tables.create_table(make())
+        found = catalog.get()
+        found.parameters |= {"numRows": "5", "numFiles": "7", "totalSize": "9", "COLUMN_STATS_ACCURATE": ACCURATE}
+        catalog.alter("t", found, environment(DO_NOT_UPDATE_STATS="true"))
+        place = catalog.directory / "place"
+        place.mkdir()
+        (place / "f").write_bytes(b"123")
+        found.sd.location = f"file:{place}"
+        catalog.alter("t", changed(found, tableName="u" if is_renamed else "t"))
+        after = catalog.get("u" if is_renamed else "t").parameters
+        assert (after["numFiles"], after["totalSize"], after.get("COLUMN_STATS_ACCURATE")) == ("1", "3", None)
 
     def test_an_occupied_place_refuses(self, catalog: StoreUnderTest) -> None:
         found = catalog.create_table()
@@ -453,8 +521,12 @@ class TestColumns:
         catalog.alter("t", self.with_columns(found, ("id", "decimal(10,2)"), ("v", "string")))
         assert statistics_names(catalog) == [("d", "t", "v")]
 
+    @pytest.mark.parametrize("name", ["t", "u"])
     @pytest.mark.parametrize("cascade", [False, True])
-    def test_partitions_lose_statistics_of_removed_columns(self, catalog: StoreUnderTest, cascade: bool) -> None:
+    def test_partitions_lose_statistics_of_removed_columns(
+        self, catalog: StoreUnderTest, cascade: bool, name: str
+    ) -> None:
+        """With a new name in the same alter, too."""
         found = catalog.create_table(keys=[("dt", "string")])
         catalog.add_partitions("t", ("1",), ("2",))
         write_statistics(catalog)
@@ -464,9 +536,10 @@ class TestColumns:
         catalog.store.writes.partitions.alter_partitions(
             TableName(CATALOG, "d", "t"), partitions, writer=Writer(options=unchanged)
         )
-        catalog.alter("t", self.with_columns(found, ("id", "bigint")), EnvironmentOptions(cascades=cascade))
-        assert statistics_names(catalog) == [("d", "t", "id")]
-        after = catalog.partitions("t")
+        new = changed(self.with_columns(found, ("id", "bigint")), tableName=name)
+        catalog.alter("t", new, EnvironmentOptions(cascades=cascade))
+        assert statistics_names(catalog) == [("d", name, "id")]
+        after = catalog.partitions(name)
         expected = '{"BASIC_STATS":"true","COLUMN_STATS":{"id":"true"}}'
         assert after[0].parameters["COLUMN_STATS_ACCURATE"] == expected
         assert [len(partition.sd.cols) for partition in after] == ([1, 1] if cascade else [2, 2])

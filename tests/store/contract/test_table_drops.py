@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
 from hms_cache.store.contract.environment import ExpectedParameter, Writer
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS, SDS, TXN_COMPONENTS
+from hms_cache.store.warehouse import local_files
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import (
     CATALOG,
@@ -27,6 +31,21 @@ from tests.store.contract.harness import (
 from tests.store.contract.test_table_changes import ACCURATE, write_statistics
 
 KEEPS_FILES = Writer(options=environment(truncateSkipDataDeletion="true"))
+
+
+@contextmanager
+def refused_deletions(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
+    """The file system does not delete what has this name."""
+    delete = local_files.delete_in
+
+    def refuse(directory: int, entry: str) -> None:
+        if entry == name:
+            raise PermissionError(errno.EACCES, "refused", entry)
+        delete(directory, entry)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(local_files, "delete_in", refuse)
+        yield
 
 
 def test_drop_leaves_nothing(catalog: StoreUnderTest) -> None:
@@ -249,6 +268,22 @@ class TestTruncate:
         assert (event.is_truncate, event.partitions) == (True, (("3",),))
         assert event.after() == as_received(after[2])
 
+    @pytest.mark.parametrize("is_around", [True, False])
+    def test_a_partition_that_holds_the_others(self, catalog: StoreUnderTest, is_around: bool) -> None:
+        """At the directory of its table, or around it, it is emptied with them or not at all."""
+        place = f"file:{catalog.directory}/place"
+        catalog.create_table(location=f"{place}/t" if is_around else place, keys=[("dt", "string")])
+        catalog.add_partitions("t", ("0",), location=f"{place}/")
+        catalog.add_partitions("t", ("1",))
+        (catalog.path(catalog.partitions("t")[1].sd.location) / "f").write_bytes(b"1")
+        before = catalog.files(), catalog.events()
+        for names in (["dt=0"], ["dt=nope", "dt=0"]):
+            with pytest.raises(ttypes.MetaException, match=r"Cannot truncate partitions of .*others lie in"):
+                catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), names)
+        assert (catalog.files(), catalog.events()) == before
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), ["dt=0", "dt=1"])
+        assert not any(name.endswith("/f") for name in catalog.files())
+
     @pytest.mark.parametrize("names", [[], ["dt=1"]])
     @pytest.mark.parametrize("keys", [[], [("hr", "int")]])
     def test_a_list_that_names_nothing_empties_nothing(
@@ -268,6 +303,47 @@ class TestTruncate:
             (catalog.path(partition.sd.location) / "f").write_bytes(b"1")
         catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"))
         assert catalog.files() == ["d.db", "d.db/t", "d.db/t/dt=1", "d.db/t/dt=2"]
+
+    def test_files_that_cannot_be_deleted_fail_the_call(
+        self, catalog: StoreUnderTest, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Their rows are still read; an answer from statistics would say that there are none."""
+        before = catalog.create_table(parameters={"numRows": "5", "COLUMN_STATS_ACCURATE": ACCURATE})
+        for name in ("f", "stuck"):
+            (catalog.path(before.sd.location) / name).write_bytes(b"1")
+        told = pytest.raises(ttypes.MetaException, match="counts as truncated, but not all files")
+        with refused_deletions(monkeypatch, "stuck"), told:
+            catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"))
+        after = catalog.get()
+        assert (after.parameters["numRows"], "COLUMN_STATS_ACCURATE" in after.parameters) == ("0", False)
+        assert catalog.files() == ["d.db", "d.db/t", "d.db/t/stuck"]
+        assert catalog.events()[-2:] == [("ALTER_TABLE", "d", "t")] * 2
+        event = catalog.last_event()
+        assert (event.is_truncate, event.after()) == (False, as_received(after))
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"))
+        assert catalog.get().parameters["COLUMN_STATS_ACCURATE"] == '{"BASIC_STATS":"true"}'
+        assert catalog.files() == ["d.db", "d.db/t"]
+
+    @pytest.mark.parametrize("names", [None, ["dt=1", "dt=2"]])
+    def test_partitions_whose_files_cannot_be_deleted(
+        self, catalog: StoreUnderTest, monkeypatch: pytest.MonkeyPatch, names: list[str] | None
+    ) -> None:
+        """All of the others are emptied, and count as empty."""
+        catalog.create_table(keys=[("dt", "string")])
+        catalog.add_partitions("t", ("1",), ("2",))
+        for partition, name in zip(catalog.partitions("t"), ("stuck", "f"), strict=True):
+            (catalog.path(partition.sd.location) / name).write_bytes(b"1")
+        told = pytest.raises(ttypes.MetaException, match=r"not all files at .*/dt=1 could be deleted; truncate it")
+        with refused_deletions(monkeypatch, "stuck"), told:
+            catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), names)
+        claims = [partition.parameters.get("COLUMN_STATS_ACCURATE") for partition in catalog.partitions("t")]
+        assert claims == [None, '{"BASIC_STATS":"true"}']
+        assert [name for name in catalog.files() if name.count("/") > 2] == ["d.db/t/dt=1/stuck"]
+        event = catalog.last_event()
+        assert (event.is_truncate, event.partitions) == (False, (("1",),))
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), names)
+        claims = [partition.parameters.get("COLUMN_STATS_ACCURATE") for partition in catalog.partitions("t")]
+        assert claims == ['{"BASIC_STATS":"true"}'] * 2
 
     def test_external_tables_are_refused(self, catalog: StoreUnderTest) -> None:
         catalog.store.writes.tables.create_table(external())

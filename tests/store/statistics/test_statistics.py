@@ -19,7 +19,7 @@ from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.rows.parameters import accurate_columns
-from hms_cache.store.schema import NOTIFICATION_LOG, PART_COL_STATS, PARTITION_PARAMS, TAB_COL_STATS, TABLE_PARAMS
+from hms_cache.store.schema import NOTIFICATION_LOG, PART_COL_STATS, PARTITION_PARAMS, TAB_COL_STATS, TABLE_PARAMS, TBLS
 from hms_cache.store.statistics.statistics_store import Statistics
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     BinaryColumnStatsData,
@@ -461,20 +461,37 @@ def test_statistics_and_snapshots(sqlite_catalog: PartitionCatalog) -> None:
         store.delete_partition_column_statistics(TableName(*T), names)
 
 
-def test_a_merge_over_unseen_statistics_takes_their_claim_back(sqlite_catalog: PartitionCatalog) -> None:
+@pytest.mark.parametrize("write_id", [3, None])
+@pytest.mark.parametrize("is_partitioned", [True, False])
+def test_a_merge_over_unseen_statistics_takes_their_claim_back(
+    sqlite_catalog: PartitionCatalog, is_partitioned: bool, write_id: int | None
+) -> None:
+    """They stay statistics of a transaction, also where the one who merges names none: of no transaction they would be
+    valid for every reader."""
     catalog = sqlite_catalog
-    catalog.create_table(columns=COLUMNS, parameters={"transactional": "true"})
     accurate = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
-    catalog.writes.add_partitions(TableName(*T), [partition("a", "0", parameters=accurate)], writer=Writer(write_id=1))
+    parameters = {"transactional": "true"} | ({} if is_partitioned else accurate)
+    catalog.create_table(columns=COLUMNS, parameters=parameters, **({} if is_partitioned else {"keys": []}))
+    if is_partitioned:
+        parts = [partition("a", "0", parameters=accurate)]
+        catalog.writes.add_partitions(TableName(*T), parts, writer=Writer(write_id=1))
     store = Statistics(catalog.context)
-    everything = "d.t:2:9223372036854775807::"
-    store.update_partition_column_statistics(
-        [of_partition("dt=a/hr=0", longs(nulls=1))], writer=Writer(write_id=2, valid_write_ids=everything)
-    )
-    store.merge_column_statistics(
-        [of_partition("dt=a/hr=0", longs(nulls=1))], writer=Writer(write_id=3, valid_write_ids="d.t:3:2:2:")
-    )
-    found = catalog.reads.get_partition(TableName(*T), ["a", "0"])
-    assert ("COLUMN_STATS_ACCURATE" in found.parameters, found.writeId) == (False, 3)
-    [row] = catalog.rows(PART_COL_STATS)
-    assert row.NUM_NULLS == 1
+    own = of_partition("dt=a/hr=0", longs(nulls=1)) if is_partitioned else of_table(longs(nulls=1))
+    first = Writer(write_id=2, valid_write_ids="d.t:2:9223372036854775807::")
+    if is_partitioned:
+        store.update_partition_column_statistics([own], writer=first)
+    else:
+        store.update_table_column_statistics(own, writer=first)
+    store.merge_column_statistics([own], writer=Writer(write_id=write_id, valid_write_ids="d.t:3:2:2:"))
+    query = StatisticsQuery(TableName(*T), ["a_long"], version=ReadVersion("d.t:3:9223372036854775807::"))
+    if is_partitioned:
+        [row] = catalog.rows(PART_COL_STATS)
+        [found] = store.get_partition_column_statistics(query, ["dt=a/hr=0"])
+        after = catalog.reads.get_partition(TableName(*T), ["a", "0"])
+        assert ("COLUMN_STATS_ACCURATE" in after.parameters, after.writeId) == (False, write_id or 2)
+    else:
+        [row] = catalog.rows(TAB_COL_STATS)
+        found = store.get_table_column_statistics(query)
+        assert "COLUMN_STATS_ACCURATE" not in table_parameters(catalog)
+        assert [row.WRITE_ID for row in catalog.rows(TBLS)] == [write_id or 2]
+    assert (row.NUM_NULLS, found.isStatsCompliant) == (1, False)

@@ -81,6 +81,27 @@ def test_inside(inner: str, outer: str, expected: bool) -> None:
     assert Location.parse(inner).is_inside(Location.parse(outer)) is expected
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("s3a://b/x", "s3://b/y", "s3://b/x"),
+        ("s3://B/x", "s3n://b/y", "s3n://b/x"),
+        ("gs://b/x", "gcs://b/y", "gcs://b/x"),
+        (
+            "abfs://c@a.dfs.core.windows.net/x",
+            "wasb://c@a.blob.core.windows.net/y",
+            "wasb://c@a.blob.core.windows.net/x",
+        ),
+        ("hdfs://n/x", "hdfs://N/y", "hdfs://N/x"),
+        ("s3a://b/x", "s3a://c/y", "s3a://b/x"),
+        ("s3a://b/x", "gs://b/y", "s3a://b/x"),
+        ("file:/x", "hdfs://n/y", "file:/x"),
+    ],
+)
+def test_spelled_as(one: str, other: str, expected: str) -> None:
+    assert str(Location.parse(one).spelled_as(Location.parse(other))) == expected
+
+
 def test_parts() -> None:
     location = Location.parse("s3://bucket/a/b")
     assert (location.name, str(location.parent), location.url) == ("b", "s3://bucket/a", "s3://bucket/a/b")
