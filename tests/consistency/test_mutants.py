@@ -6,6 +6,7 @@ import contextlib
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -174,7 +175,13 @@ FOUND_BY_DESIGN: list[tuple[Callable[..., None], Callable[[Callable[..., Server]
         mutants.load_of_an_older_moment_kept,
         test_other_histories.test_a_load_that_shows_less_than_was_applied_is_refused,
     ),
-    (mutants.load_of_an_older_moment_kept, test_other_histories.test_a_load_from_another_server_is_refused),
+    *(
+        (
+            mutants.load_of_an_older_moment_kept,
+            partial(test_other_histories.test_a_load_from_another_server_is_refused, ahead),
+        )
+        for ahead in (0, 1000)
+    ),
     (mutants.alter_taken_for_harmless, lambda make: _after_an_alter("location", False, make)),
     (mutants.alter_taken_for_harmless, lambda make: _after_an_alter("column added", True, make)),
     (
