@@ -187,7 +187,7 @@ NESTED_FILES = (
     "it has files in directories below its own, which Hive counts and Spark does not; ANALYZE TABLE of Hive reads them"
 )
 OTHER_STORAGE = "it is stored in another way than its table; ANALYZE TABLE of Hive reads it"
-OTHER_FILES = (
+UNKNOWN_DELTA_FILES = (
     "a delta has files that Hive's writers of transactional tables do not make; ANALYZE TABLE of Hive reads them"
 )
 
@@ -278,7 +278,7 @@ class FigureLister:
             return None, ORIGINAL_FILES, None
         chosen = {path: one for path, one in files.items() if path.partition("/")[0] in {*state.rows, *state.deletes}}
         if snapshot.is_full and not all(_OF_FULL.fullmatch(path.rpartition("/")[2]) for path in chosen):
-            return None, OTHER_FILES, None
+            return None, UNKNOWN_DELTA_FILES, None
         found = self._lister.figures((path.count("/"), one) for path, one in chosen.items())
         # Rows come into sight without a change of files, where a delta holds those of several transactions.
         digest = found.digest + "".join(f",{number}" for number in state.hidden)

@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from hms_cache.jobs.statistics.acid import AcidDirectory, Snapshot, state_of
-from hms_cache.jobs.statistics.data_files import ORIGINAL_FILES, OTHER_FILES, FigureLister, Layout
+from hms_cache.jobs.statistics.data_files import ORIGINAL_FILES, UNKNOWN_DELTA_FILES, FigureLister, Layout
 from hms_cache.jobs.statistics.rows.acid_rows import _NAME, _OF_HIVE, _in_schema, _prefixed
 from hms_cache.txn import LONG_MAX, ValidTxnList, ValidWriteIdList
 
@@ -135,7 +135,7 @@ def test_files_that_are_counted(tmp_path: Path) -> None:
     assert partly is not None and partly.hidden == (11,)
     assert before is not None and after is not None and before[:3] == after[:3] and before.digest != after.digest
     (tmp_path / "delta_1_1_0000" / "bucket_00000_0_flush_length").write_text("")
-    assert lister.seen(here, snapshot) == (None, OTHER_FILES, None)
+    assert lister.seen(here, snapshot) == (None, UNKNOWN_DELTA_FILES, None)
     assert lister.seen(here, snapshot._replace(is_full=False))[1] is None
     (tmp_path / "000000_0").write_text("")
     assert lister.seen(here, snapshot) == (None, ORIGINAL_FILES, None)
