@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -43,6 +42,7 @@ from benchmarks.measure import measure_reads
 from benchmarks.names import fill as fill_names
 from benchmarks.names import measure as measure_names
 from benchmarks.names import render as render_names
+from benchmarks.own_database import own_database
 from benchmarks.own_metastore import OwnMetastore
 from benchmarks.report import own_table, revision, titled_table
 from benchmarks.restart import fill_tables
@@ -208,14 +208,8 @@ def _compare_cycles(
         for cycle, figures in zip(cycles, _measure(cycles, hms, counts, seconds, mysql), strict=True):
             click.echo(f"## {cycle.name}\n\n{report_table(*figures, cycle)}\n")
         return
-    from tests.databases import start_server
-
-    with tempfile.TemporaryDirectory() as temporary:
-        server = start_server("mariadb", Path(temporary))
-        try:
-            found = _own_and_java(server, Path(temporary), cycles, counts, seconds, logs=logs)  # type: ignore[arg-type]
-        finally:
-            server.stop()
+    with own_database() as (server, directory):
+        found = _own_and_java(server, directory, cycles, counts, seconds, logs=logs)
     own = found.pop(OWN)
     for number, cycle in enumerate(cycles):
         click.echo(f"## {cycle.name}: {OWN}\n\n{report_table(*own[number], cycle)}\n")
@@ -292,16 +286,10 @@ def _measure(
 @click.option("--out", type=click.Path(path_type=Path), default=SCALE_REPORT, show_default=True, help="Markdown file")
 def scale(partitions: int, out: Path) -> None:
     """Cold reads of one large table, beside the same calls without a cache, on a MariaDB of its own."""
-    from tests.databases import start_server
-
-    with tempfile.TemporaryDirectory() as temporary:
-        server = start_server("mariadb", Path(temporary))
-        try:
-            url = server.initialized_database()
-            fill(url, Path(temporary), partitions, click.echo)
-            cells = measure_scale(url, Path(temporary), partitions, click.echo)
-        finally:
-            server.stop()
+    with own_database(partitions=partitions) as (server, directory):
+        url = server.initialized_database()
+        fill(url, directory, partitions, click.echo)
+        cells = measure_scale(url, directory, partitions, click.echo)
     command = f"python -m benchmarks scale --partitions {partitions}"
     out.write_text(render(cells, partitions, command, revision()))
     if not all(cell.is_met for cell in cells):
@@ -315,20 +303,14 @@ def scale(partitions: int, out: Path) -> None:
 )
 def distant(kind: str, beside: Path | None) -> None:
     """Cold reads with the database 0, 1, 5 and 20 ms away, on a database server of its own."""
-    from tests.databases import start_server
-
     programs = {"this": None} if beside is None else {"the other": beside, "this": None}
     cells = []
-    with tempfile.TemporaryDirectory() as temporary:
-        server = start_server(kind, Path(temporary))
-        try:
-            url = server.initialized_database()
-            fill_distant(url, Path(temporary))
-            for cell in measure_distant(url, Path(temporary), programs):
-                click.echo(f"{cell.way}, {cell.call}, {cell.program}, {cell.delay_ms:g} ms: {cell.took_ms:.1f} ms")
-                cells.append(cell)
-        finally:
-            server.stop()
+    with own_database(kind) as (server, directory):
+        url = server.initialized_database()
+        fill_distant(url, directory)
+        for cell in measure_distant(url, directory, programs):
+            click.echo(f"{cell.way}, {cell.call}, {cell.program}, {cell.delay_ms:g} ms: {cell.took_ms:.1f} ms")
+            cells.append(cell)
     click.echo(render_distant(cells))
 
 
@@ -342,28 +324,22 @@ def distant(kind: str, beside: Path | None) -> None:
 )
 def crowd(partitions: int, readers: int, rounds: int, seconds: float, beside: Path | None) -> None:
     """Transactions beside cold readers of one large table, on a MariaDB of its own."""
-    from tests.databases import start_mariadb
-
     programs = {"this": None} if beside is None else {"the other": beside, "this": None}
-    with tempfile.TemporaryDirectory() as temporary:
-        server = start_mariadb()
-        try:
-            url = server.initialized_database()
-            fill(url, Path(temporary), partitions, click.echo)
-            found = list(
-                measure_crowd(
-                    url,
-                    Path(temporary),
-                    partitions,
-                    programs,
-                    readers=readers,
-                    rounds=rounds,
-                    seconds=seconds,
-                    database_process=server.process_id,
-                )
+    with own_database() as (server, directory):
+        url = server.initialized_database()
+        fill(url, directory, partitions, click.echo)
+        found = list(
+            measure_crowd(
+                url,
+                directory,
+                partitions,
+                programs,
+                readers=readers,
+                rounds=rounds,
+                seconds=seconds,
+                database_process=server.process_id,
             )
-        finally:
-            server.stop()
+        )
     click.echo(render_crowd(found))
 
 
@@ -374,20 +350,12 @@ def crowd(partitions: int, readers: int, rounds: int, seconds: float, beside: Pa
 @click.option("--cached", is_flag=True, help="the table is held in memory; else it is excluded from the cache")
 def large_replies(partitions: int, clients: int, seconds: float, cached: bool) -> None:
     """A small read beside clients that ask for a whole large table, on a MariaDB of its own."""
-    from tests.databases import start_mariadb
-
-    with tempfile.TemporaryDirectory() as temporary:
-        server = start_mariadb()
-        try:
-            url = server.initialized_database()
-            fill(url, Path(temporary), partitions, click.echo)
-            found = list(
-                measure_large_replies(
-                    url, Path(temporary), clients=clients, seconds=seconds, is_cached=cached, report=click.echo
-                )
-            )
-        finally:
-            server.stop()
+    with own_database() as (server, directory):
+        url = server.initialized_database()
+        fill(url, directory, partitions, click.echo)
+        found = list(
+            measure_large_replies(url, directory, clients=clients, seconds=seconds, is_cached=cached, report=click.echo)
+        )
     click.echo(render_large_replies(found))
 
 
@@ -398,17 +366,11 @@ def large_replies(partitions: int, clients: int, seconds: float, cached: bool) -
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="the table is appended to this file")
 def budget(partitions: int, share: float, reads: int, out: Path | None) -> None:
     """Reads of a table of which the budget holds a part, on a MariaDB of its own."""
-    from tests.databases import start_server
-
     budget_bytes = budget_for(partitions, share)
-    with tempfile.TemporaryDirectory() as temporary:
-        server = start_server("mariadb", Path(temporary))
-        try:
-            url = server.initialized_database()
-            fill(url, Path(temporary), partitions, click.echo)
-            run = measure_budget(url, Path(temporary), partitions, budget_bytes, reads, click.echo)
-        finally:
-            server.stop()
+    with own_database(partitions=partitions) as (server, directory):
+        url = server.initialized_database()
+        fill(url, directory, partitions, click.echo)
+        run = measure_budget(url, directory, partitions, budget_bytes, reads, click.echo)
     text = render_budget(run)
     click.echo(text)
     if out is not None:
@@ -426,16 +388,10 @@ def budget(partitions: int, share: float, reads: int, out: Path | None) -> None:
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="the table is appended to this file")
 def restart(tables: int, partitions: int, out: Path | None) -> None:
     """A start with a cache dump beside one with the full prewarm, on a MariaDB of its own."""
-    from tests.databases import start_server
-
-    with tempfile.TemporaryDirectory() as temporary:
-        server = start_server("mariadb", Path(temporary))
-        try:
-            url = server.initialized_database()
-            fill_tables(url, Path(temporary), tables, partitions, click.echo)
-            starts, size = measure_restart(url, Path(temporary), tables * partitions, click.echo)
-        finally:
-            server.stop()
+    with own_database(partitions=tables * partitions) as (server, directory):
+        url = server.initialized_database()
+        fill_tables(url, directory, tables, partitions, click.echo)
+        starts, size = measure_restart(url, directory, tables * partitions, click.echo)
     text = render_restart(starts, size, tables, partitions)
     click.echo(text)
     if out is not None:
@@ -449,16 +405,10 @@ def restart(tables: int, partitions: int, out: Path | None) -> None:
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="the table is appended to this file")
 def workers(partitions: int, workers: int, out: Path | None) -> None:
     """Memory of several workers beside that of one process, on a MariaDB of its own."""
-    from tests.databases import start_server
-
-    with tempfile.TemporaryDirectory() as temporary:
-        server = start_server("mariadb", Path(temporary))
-        try:
-            url = server.initialized_database()
-            fill(url, Path(temporary), partitions, click.echo, FIGURES)
-            found = measure_worker_memory(url, Path(temporary), partitions, workers, click.echo)
-        finally:
-            server.stop()
+    with own_database(partitions=partitions) as (server, directory):
+        url = server.initialized_database()
+        fill(url, directory, partitions, click.echo, FIGURES)
+        found = measure_worker_memory(url, directory, partitions, workers, click.echo)
     text = render_worker_memory(found, partitions)
     click.echo(text)
     if out is not None:
@@ -471,16 +421,10 @@ def workers(partitions: int, workers: int, out: Path | None) -> None:
 @click.option("--out", type=click.Path(path_type=Path), default=NAMES_REPORT, show_default=False)
 def names(tables: int, out: Path) -> None:
     """Lists of the tables of one large database, on a MariaDB of its own."""
-    from tests.databases import start_server
-
-    with tempfile.TemporaryDirectory() as temporary:
-        server = start_server("mariadb", Path(temporary))
-        try:
-            url = server.initialized_database()
-            fill_names(url, Path(temporary), tables)
-            cells = measure_names(url, Path(temporary), click.echo)
-        finally:
-            server.stop()
+    with own_database() as (server, directory):
+        url = server.initialized_database()
+        fill_names(url, directory, tables)
+        cells = measure_names(url, directory, click.echo)
     out.write_text(render_names(cells, tables, f"python -m benchmarks names --tables {tables}", revision()))
 
 
