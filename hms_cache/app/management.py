@@ -8,6 +8,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 
 import uvicorn
 
@@ -18,7 +19,7 @@ from hms_cache.admin.history import SAMPLE_INTERVAL_S, History
 from hms_cache.admin.siblings import Siblings
 from hms_cache.admin.sources import AdminSources
 from hms_cache.app.background import BackgroundTask
-from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol, on_each_socket
+from hms_cache.app.management_protocol import ConnectionLimits, GuardedProtocol, on_each_socket
 from hms_cache.app.security.certificates import server_context
 from hms_cache.config.settings import DEFAULT_ORIGIN
 from hms_cache.errors import PortError, StartupError
@@ -95,7 +96,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     server = uvicorn.Server(
         uvicorn.Config(
             build_application(sources, probe, history, siblings, feed),
-            http=on_each_socket(guarded_protocol(limits), tls, limits.network_of),  # type: ignore[arg-type]
+            http=on_each_socket(partial(GuardedProtocol, limits), tls, limits.network_of),  # type: ignore[arg-type]
             ws="none",
             server_header=False,
             proxy_headers=False,  # what a client says of its address is no address

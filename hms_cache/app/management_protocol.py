@@ -59,6 +59,23 @@ class ConnectionLimits:
         """Connections that one address may have open."""
         return max(_LEAST_OF_ONE_ADDRESS, self.max_connections // _SHARE_OF_ONE_ADDRESS)
 
+    def admit(self, address: str) -> bool:
+        """Counts a connection in, unless all places are taken, or all that its address may have."""
+        of_address = self.by_address.get(address, 0)
+        if self.open >= self.max_connections or of_address >= self.max_of_one_address:
+            self.refused_connections += 1
+            return False
+        self.open += 1
+        self.by_address[address] = of_address + 1
+        return True
+
+    def release(self, address: str) -> None:
+        """Counts it out."""
+        self.open -= 1
+        left = self.by_address.pop(address) - 1
+        if left:
+            self.by_address[address] = left
+
     def admit_listener(self, address: str) -> bool:
         """Counts a listener in, unless all places are taken, or all that its address may have."""
         of_address = self.listeners_by_address.get(address, 0)
@@ -148,130 +165,122 @@ def _place_of(error: BaseException) -> str:
     return f"{type(error).__name__} {where}"
 
 
-def guarded_protocol(limits: ConnectionLimits) -> type[asyncio.Protocol]:
-    """uvicorn's protocol class under these limits; it makes an object for each connection."""
+class GuardedProtocol(H11Protocol):
+    """uvicorn's protocol for one connection, under limits that it shares with the port's others."""
 
-    class GuardedProtocol(H11Protocol):
-        def __init__(self, *arguments: Any, **options: Any) -> None:
-            super().__init__(*arguments, **options)
-            self.logger: Any = _CountingLog(self.logger, limits)
-            self.conn: _BodilessRequests = _BodilessRequests(LARGEST_HEADER_BYTES)
-            self._address: str | None = None
-            self._is_watched = False
-            """Whether a stranger's, under limits of time."""
-            self._listens_from: str | None = None
-            """The address that it is counted under as a listener."""
-            self._is_lost = False
-            self.app_state = {**self.app_state, "become_listener": self._become_listener}
-            self._header_timer: ClientTimer | None = None
-            self._reader_timer: ClientTimer | None = None
+    def __init__(self, limits: ConnectionLimits, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._limits = limits
+        self.logger: Any = _CountingLog(self.logger, limits)
+        self.conn: _BodilessRequests = _BodilessRequests(LARGEST_HEADER_BYTES)
+        self._address: str | None = None
+        self._is_watched = False
+        """Whether a stranger's, under limits of time."""
+        self._listens_from: str | None = None
+        """The address that it is counted under as a listener."""
+        self._is_lost = False
+        self.app_state = {**self.app_state, "become_listener": self._become_listener}
+        self._header_timer: ClientTimer | None = None
+        self._reader_timer: ClientTimer | None = None
 
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            if self.client is None:
-                if transport.get_extra_info("socket").family != socket.AF_UNIX:
-                    transport.abort()  # it has gone before it was asked who it is, and must not pass for a worker
-                return  # another worker, through its socket file
-            address = limits.network_of(self.client[0])
-            if limits.open >= limits.max_connections or limits.by_address.get(address, 0) >= limits.max_of_one_address:
-                limits.refused_connections += 1
-                transport.abort()
-                return
-            self._address = address
-            self._is_watched = True
-            limits.open += 1
-            limits.by_address[address] = limits.by_address.get(address, 0) + 1
-            self._watch_header()
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        if self.client is None:
+            if transport.get_extra_info("socket").family != socket.AF_UNIX:
+                transport.abort()  # it has gone before it was asked who it is, and must not pass for a worker
+            return  # another worker, through its socket file
+        address = self._limits.network_of(self.client[0])
+        if not self._limits.admit(address):
+            transport.abort()
+            return
+        self._address = address
+        self._is_watched = True
+        self._watch_header()
 
-        def connection_lost(self, exc: Exception | None) -> None:
-            super().connection_lost(exc)
-            self._is_lost = True
-            self._cancel("_header_timer")
-            self._cancel("_reader_timer")
-            self._is_watched = False
-            self._leave_place()
-            if self._listens_from is not None:
-                limits.release_listener(self._listens_from)
-                self._listens_from = None
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._is_lost = True
+        self._cancel("_header_timer")
+        self._cancel("_reader_timer")
+        self._is_watched = False
+        self._leave_place()
+        if self._listens_from is not None:
+            self._limits.release_listener(self._listens_from)
+            self._listens_from = None
 
-        def _leave_place(self) -> None:
-            if self._address is not None:
-                limits.open -= 1
-                left = limits.by_address.pop(self._address) - 1
-                if left:
-                    limits.by_address[self._address] = left
-                self._address = None
+    def _leave_place(self) -> None:
+        if self._address is not None:
+            self._limits.release(self._address)
+            self._address = None
 
-        def _become_listener(self) -> bool:
-            """The connection gives its place back and takes one of the listeners, for as long as it lives; False: all
-            are taken, or the client has gone while its place in the log was looked for: nobody would give that back.
-            """
-            if self._listens_from is not None:
-                return True
-            if self._is_lost:
-                return False
-            address = limits.network_of(self.client[0]) if self.client is not None else ""
-            if not limits.admit_listener(address):
-                return False
-            self._listens_from = address
-            self._leave_place()
+    def _become_listener(self) -> bool:
+        """The connection gives its place back and takes one of the listeners, for as long as it lives; False: all
+        are taken, or the client has gone while its place in the log was looked for: nobody would give that back.
+        """
+        if self._listens_from is not None:
             return True
+        if self._is_lost:
+            return False
+        address = self._limits.network_of(self.client[0]) if self.client is not None else ""
+        if not self._limits.admit_listener(address):
+            return False
+        self._listens_from = address
+        self._leave_place()
+        return True
 
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            self._watch_header()
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch_header()
 
-        def send_400_response(self, msg: str) -> None:
-            """With the status and the sentence of the refusal. What the client still sends is read for a while: one
-            that is reset in its body would not hear of it."""
-            status, text = self.conn.refusal
-            if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
-                body = f"{text}\n".encode()
-                headers = [
-                    *((b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))),
-                    (b"connection", b"close"),
-                    *PROTECTION,
-                ]
-                answer = [h11.Response(status_code=status, headers=headers), h11.Data(body), h11.EndOfMessage()]
-                if self.conn.is_head:
-                    del answer[1]
-                self.transport.write(b"".join(self.conn.send(event) or b"" for event in answer))
-            self._is_watched = False
+    def send_400_response(self, msg: str) -> None:
+        """With the status and the sentence of the refusal. What the client still sends is read for a while: one
+        that is reset in its body would not hear of it."""
+        status, text = self.conn.refusal
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            body = f"{text}\n".encode()
+            headers = [
+                *((b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"%d" % len(body))),
+                (b"connection", b"close"),
+                *PROTECTION,
+            ]
+            answer = [h11.Response(status_code=status, headers=headers), h11.Data(body), h11.EndOfMessage()]
+            if self.conn.is_head:
+                del answer[1]
+            self.transport.write(b"".join(self.conn.send(event) or b"" for event in answer))
+        self._is_watched = False
+        self._cancel("_header_timer")
+        part_from(self.transport, self.connection_lost)
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch_header()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        if self._is_watched and self._reader_timer is None:
+            self._reader_timer = ClientTimer(self.loop, self._limits.request_timeout_s, self._time_out)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._cancel("_reader_timer")
+
+    def _watch_header(self) -> None:
+        """While a request's header is awaited there is a timer, which more bytes do not set back."""
+        awaited = self.cycle is None or self.cycle.response_complete
+        if not awaited:
             self._cancel("_header_timer")
-            part_from(self.transport, self.connection_lost)
+        elif self._header_timer is None and self._is_watched and not self.transport.is_closing():
+            self._header_timer = ClientTimer(self.loop, self._limits.request_timeout_s, self._time_out)
 
-        def on_response_complete(self) -> None:
-            super().on_response_complete()
-            self._watch_header()
+    def _time_out(self) -> None:
+        self._limits.timeouts += 1
+        self.transport.abort()
 
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            if self._is_watched and self._reader_timer is None:
-                self._reader_timer = ClientTimer(self.loop, limits.request_timeout_s, self._time_out)
-
-        def resume_writing(self) -> None:
-            super().resume_writing()
-            self._cancel("_reader_timer")
-
-        def _watch_header(self) -> None:
-            """While a request's header is awaited there is a timer, which more bytes do not set back."""
-            awaited = self.cycle is None or self.cycle.response_complete
-            if not awaited:
-                self._cancel("_header_timer")
-            elif self._header_timer is None and self._is_watched and not self.transport.is_closing():
-                self._header_timer = ClientTimer(self.loop, limits.request_timeout_s, self._time_out)
-
-        def _time_out(self) -> None:
-            limits.timeouts += 1
-            self.transport.abort()
-
-        def _cancel(self, name: str) -> None:
-            timer: ClientTimer | None = getattr(self, name)
-            if timer is not None:
-                timer.cancel()
-                setattr(self, name, None)
-
-    return GuardedProtocol
+    def _cancel(self, name: str) -> None:
+        timer: ClientTimer | None = getattr(self, name)
+        if timer is not None:
+            timer.cancel()
+            setattr(self, name, None)
 
 
 def on_each_socket(

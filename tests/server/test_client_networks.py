@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 from thrift.Thrift import TApplicationException
 
-from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol
+from hms_cache.app.management_protocol import ConnectionLimits
 from hms_cache.cache.warming.load_shares import LoadLimitReached, LoadShares
 from hms_cache.call_context import call_context
 from hms_cache.server import connection
@@ -165,7 +165,5 @@ def test_turns_of_the_loop_are_shared_by_networks() -> None:
 
 def test_the_management_port() -> None:
     limits = ConnectionLimits(8, 10, 4, 1, client_networks(64))
-    made = guarded_protocol(limits)
-    assert made is not None
     assert limits.admit_listener(limits.network_of(ONE)) and not limits.admit_listener(limits.network_of(SAME))
     assert limits.admit_listener(limits.network_of(OTHER))

@@ -10,14 +10,15 @@ import contextlib
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 
-from hms_cache.app.management_protocol import ConnectionLimits, guarded_protocol
+from hms_cache.app.management_protocol import ConnectionLimits, GuardedProtocol
 from tests.server.conftest import Serve, database, request_bytes
 from tests.server.test_heard_refusals import head
 from tests.server.test_http import open_connections
@@ -91,7 +92,7 @@ def test_no_request_to_the_management_port_passes_for_a_workers() -> None:
         config = uvicorn.Config(app, ws="none", log_config=None, lifespan="off")
         config.load()
         limits = ConnectionLimits(max_connections=MANY, request_timeout_s=30)
-        make: Callable[..., asyncio.Protocol] = guarded_protocol(limits)
+        make = partial(GuardedProtocol, limits)
         server = await asyncio.get_running_loop().create_server(
             lambda: make(config=config, server_state=ServerState(), app_state={}), "127.0.0.1", 0
         )
