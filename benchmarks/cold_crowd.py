@@ -58,7 +58,7 @@ def measure(
     servers: dict[str, OwnMetastore] = {}
     try:
         for name, program in programs.items():
-            servers[name] = OwnMetastore(url, directory / name, CACHE__WARM="off", CACHE__EXCLUDE=f'["{DATABASE}.*"]')
+            servers[name] = OwnMetastore(url, directory / name, CACHE__WARM="off", CACHE__EXCLUDE=f"{DATABASE}.*")
             servers[name].program = program
             _transactions(servers[name].start(), time.monotonic() + 1)  # connections, statements
         for _ in range(rounds):

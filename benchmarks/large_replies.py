@@ -46,7 +46,7 @@ def measure(
 ) -> Iterator[Round]:
     """Each setting in turn, on a server of its own."""
     for name, settings in SETTINGS.items():
-        cached = {} if is_cached else {"CACHE__EXCLUDE": f'["{DATABASE}.*"]'}
+        cached = {} if is_cached else {"CACHE__EXCLUDE": f"{DATABASE}.*"}
         server = OwnMetastore(url, directory / name.replace(" ", "-"), **settings, **cached)
         try:
             yield _round(name, server.start(), server, clients, seconds)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -90,7 +92,14 @@ def _size(value: Any) -> Any:
 
 
 def _words(value: Any) -> Any:
-    return tuple(word.strip() for word in value.split(",") if word.strip()) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    if text.startswith("[") and text.endswith("]"):
+        # A list as a TOML file has it. What is none is a pattern that begins and ends with a class: [ab].[cd]
+        with suppress(ValueError):
+            return tuple(tomllib.loads(f"words = {text}")["words"])
+    return tuple(word.strip() for word in text.split(",") if word.strip())
 
 
 def _path(value: Any) -> Any:
@@ -102,7 +111,7 @@ Milliseconds = Annotated[float, BeforeValidator(_milliseconds)]
 WholeMilliseconds = Annotated[int, BeforeValidator(_whole_milliseconds)]
 Minutes = Annotated[float, BeforeValidator(_minutes)]
 SizeBytes = Annotated[int, BeforeValidator(_size)]
-#: Several words: a list, or one text with commas.
+#: Several words: a list, or one text with commas or as a list is written.
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 #: A file that need not be given; an empty text is none.
 OptionalPath = Annotated[Path | None, BeforeValidator(_path)]

@@ -37,8 +37,8 @@ are kept: clients read them with `get_config_value`, which for a key that is not
 A number is in the unit that ends the setting's name; one with a unit of its own (`500ms`, `5 min`, `1d`, `100 MiB`) is
 converted. In a site file a time without a unit is in that of Hive's default, which may be hours or days: see
 [Compatibility](compatibility.md#settings-of-hives-that-are-honoured). Times and limits that may be absent take `inf`.
-Lists are TOML lists, or one text with commas. Secrets belong into files: `password_file`, `token_file`. Settings marked
-*reload* are taken by a running server on SIGHUP.
+Lists are TOML lists (in variables of the environment and with `--set`, too), or one text with commas. Secrets belong
+into files: `password_file`, `token_file`. Settings marked *reload* are taken by a running server on SIGHUP.
 """
 
 

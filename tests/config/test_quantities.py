@@ -5,8 +5,9 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
-from hms_cache.config.quantities import format_size, parse_duration_s, parse_size_bytes
+from hms_cache.config.quantities import Words, format_size, parse_duration_s, parse_size_bytes
 
 
 @pytest.mark.parametrize(
@@ -57,3 +58,26 @@ def test_what_is_no_size_is_refused(text: str) -> None:
 @given(st.integers(min_value=0, max_value=2**45))
 def test_a_size_written_out_reads_back(size_bytes: int) -> None:
     assert parse_size_bytes(format_size(size_bytes).replace(" bytes", "")) == size_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a.*, b.c", ("a.*", "b.c")),
+        ("[\"a.*\", 'b.c',]", ("a.*", "b.c")),
+        ('[ "with, comma" ]', ("with, comma",)),
+        ("[]", ()),
+        ("[ab].[cd]", ("[ab].[cd]",)),
+        ("[ab].x,[cd].y", ("[ab].x", "[cd].y")),
+        ("[[ab].[cd]]", ("[[ab].[cd]]",)),
+        (" , ", ()),
+    ],
+)
+def test_words_are_a_list_or_one_text(text: str, words: tuple[str, ...]) -> None:
+    assert TypeAdapter(Words).validate_python(text) == words
+
+
+@pytest.mark.parametrize("text", ["[1]", '["a", 2]', '[["a"]]'])
+def test_a_list_of_other_things_is_refused(text: str) -> None:
+    with pytest.raises(ValidationError):
+        TypeAdapter(Words).validate_python(text)
