@@ -6,6 +6,11 @@ loop: it waits some ten times. Beside sixteen threads that decode rows that is a
 part compute one at a time: they queue for their turn rather than for the interpreter, which has only one place anyway,
 and whoever takes no part (transactions, writes, the event loop, the poller) waits behind one of them at most.
 
+No turn begins while a call is under way that goes first (`first`: transactions, locks, writes), which is over in a
+millisecond: it would share the interpreter with one reader after the other. That holds for `COURTESY_S` from the last
+such call's beginning, and from when the turn was due, so that neither a long call nor many short ones keep readers
+waiting. Who waits looks for that each `SLICE_S`, and each call that goes first does when it begins.
+
 A turn ends where a thread waits: for the database's answer (`pause` and `resume`, by the drivers' connections), for
 another thread (`waiting`), and at the end of its call (`end`). Who computes longer than `SLICE_S`, or waits without
 saying so, loses its turn to the next one, and goes on without: a turn is a courtesy, and nobody waits for long for it.
@@ -23,6 +28,10 @@ from typing import Final
 SLICE_S: Final = 0.01
 """An ordinary answer of some hundred partitions is made within it; a large one takes no one else's time besides."""
 
+COURTESY_S: Final = 0.003
+"""A call that goes first takes about one; with calls that follow each other without a pause, one reader a time still
+has a turn as often as this."""
+
 
 class _Part(threading.local):
     """What a thread has to do with it."""
@@ -37,13 +46,20 @@ class _Part(threading.local):
 class Turns:
     """Who may compute. `_lock` guards all attributes."""
 
-    def __init__(self, slice_s: float = SLICE_S) -> None:
+    def __init__(self, slice_s: float = SLICE_S, courtesy_s: float = COURTESY_S) -> None:
         self._lock = threading.Lock()
         self._slice_s = slice_s
+        self._courtesy_s = courtesy_s
         self._owner: int | None = None
         """The thread whose turn it is."""
         self._since_s = 0.0
         self._queue: deque[tuple[int, threading.Lock]] = deque()
+        self._first = 0
+        """Calls under way that go first."""
+        self._first_since_s = 0.0
+        """When the last of them began."""
+        self._free_since_s = 0.0
+        """Since when nobody has had a turn though somebody waits for one."""
         self._part = _Part()
 
     @property
@@ -75,6 +91,24 @@ class Turns:
         finally:
             self.end()
 
+    @contextmanager
+    def first(self) -> Iterator[None]:
+        """Around a call that goes first: no turn begins meanwhile, for `courtesy_s`."""
+        with self._lock:
+            self._look()
+            self._first += 1
+            self._first_since_s = time.monotonic()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._first -= 1
+                self._look()
+
+    def _is_withheld(self, now_s: float) -> bool:
+        """Under the lock: whether a turn that nobody has is not to begin yet."""
+        return self._first > 0 and now_s - min(self._first_since_s, self._free_since_s) < self._courtesy_s
+
     def pause(self) -> bool:
         """It is about to wait; whether it takes part, and is to `resume` then."""
         if self.has_turn:
@@ -90,22 +124,33 @@ class Turns:
         if not part.takes_part or self._owner == me:
             return
         with self._lock:
-            if self._owner is None:  # then nobody waits
-                self._owner, self._since_s = me, time.monotonic()
-                return
+            if self._owner is None and not self._queue:
+                self._free_since_s = time.monotonic()
+                if not self._is_withheld(self._free_since_s):
+                    self._owner, self._since_s = me, self._free_since_s
+                    return
             self._queue.append((me, part.told))
         while not part.told.acquire(timeout=self._slice_s):
             with self._lock:
-                if time.monotonic() - self._since_s >= self._slice_s:
+                if self._owner is not None and time.monotonic() - self._since_s >= self._slice_s:
                     self._hand_on()  # the owner computes without a turn from here on
+                else:
+                    self._look()
 
     def _hand_on(self) -> None:
-        """Under the lock: the next one has its turn."""
+        """Under the lock: the turn is over, and the next one begins unless a call goes first."""
         self._owner = None
-        if self._queue:
-            self._owner, told = self._queue.popleft()
-            self._since_s = time.monotonic()
-            told.release()
+        self._free_since_s = time.monotonic()
+        self._look()
+
+    def _look(self) -> None:
+        """Under the lock: the turn that nobody has begins, if somebody waits for it and no call goes first."""
+        if self._owner is None and self._queue:
+            now_s = time.monotonic()
+            if not self._is_withheld(now_s):
+                self._owner, told = self._queue.popleft()
+                self._since_s = now_s
+                told.release()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from typing import Any, NamedTuple, Protocol, cast
 
 from hms_cache.computing import turns
@@ -387,7 +386,7 @@ class WorkerPool:
             done, group = found
             del found  # a thread that waits would keep the last request and its connection
             try:
-                with turns.taken() if self._takes_turns else nullcontext():
+                with turns.taken() if self._takes_turns else turns.first():
                     if group is None or len(done) == 1:
                         done[0].work()
                     elif not group.run([one.member for one in done]):

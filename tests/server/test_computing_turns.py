@@ -121,6 +121,92 @@ def test_who_computes_for_long_loses_its_turn_once_and_each_turn_has_one_owner()
         assert turns.has_turn
 
 
+def test_no_turn_begins_while_a_call_goes_first() -> None:
+    turns = Turns(NEVER_S, NEVER_S)
+    order: list[int] = []
+
+    def compute(number: int) -> None:
+        with turns.taken():
+            order.append(number)
+
+    def queue(number: int) -> threading.Thread:
+        thread = started(lambda: compute(number))
+        wait_until_queued(turns, number + 1)
+        return thread
+
+    with turns.first():
+        with turns.first():
+            threads = [queue(0)]
+        threads.append(queue(1))
+        assert not order
+    joined(*threads)
+    assert order == [0, 1]
+    with turns.taken():
+        with turns.first():
+            assert turns.has_turn  # what has begun goes on
+            threads = [queue(0), queue(1)]
+            turns.end()
+            assert len(order) == 2 and turns.waiting_threads == 2
+        joined(*threads)
+    assert order == [0, 1, 0, 1]
+
+
+def test_a_call_that_takes_long_keeps_nobody_waiting_for_long() -> None:
+    turns = Turns(0.001, 0.001)
+    with turns.first():
+        joined(started(lambda: turns.begin() or turns.end()))  # type: ignore[func-returns-value]
+
+
+def test_calls_that_follow_each_other_keep_nobody_waiting_for_long() -> None:
+    """Each looks whether a turn is overdue, before it counts as one that goes first."""
+    turns = Turns(NEVER_S, 0.001)
+    ended = threading.Event()
+
+    def compute() -> None:
+        with turns.taken():
+            pass
+        ended.set()
+
+    with turns.taken():
+        started(compute)
+        wait_until_queued(turns, 1)
+        first = turns.first()
+        first.__enter__()
+    for _ in range(int(PATIENCE_S * 1000)):
+        following = turns.first()
+        following.__enter__()
+        first.__exit__(None, None, None)
+        first = following
+        if ended.wait(0.001):
+            break
+    first.__exit__(None, None, None)
+    assert ended.is_set()
+
+
+@pytest.mark.parametrize("lane", sorted(set(Lane) - BY_TURNS, key=lambda lane: lane.value))
+def test_calls_of_other_lanes_go_first(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+    turns = Turns(NEVER_S, NEVER_S)
+    monkeypatch.setattr(workers, "turns", turns)
+    pool = workers.WorkerPool(1, lane.value)
+    pool.start()
+    begun, proceed = threading.Event(), threading.Event()
+
+    def call() -> None:
+        begun.set()
+        assert proceed.wait(PATIENCE_S)
+
+    try:
+        assert pool.submit(call, "call") and begun.wait(PATIENCE_S)
+        reading = started(lambda: turns.begin() or turns.end())  # type: ignore[func-returns-value]
+        wait_until_queued(turns, 1)
+        proceed.set()
+        joined(reading)
+    finally:
+        proceed.set()
+        pool.close()
+        pool.join(PATIENCE_S)
+
+
 @pytest.mark.parametrize("lane", list(Lane))
 def test_lanes_of_reads_take_turns_and_no_other_waits_for_one(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(NEVER_S)
