@@ -15,6 +15,8 @@ from benchmarks.budget import measure as measure_budget
 from benchmarks.budget import render as render_budget
 from benchmarks.catalog import CatalogPlan
 from benchmarks.catalog_changes import CHANGES
+from benchmarks.changing_table import measure as measure_changing
+from benchmarks.changing_table import render as render_changing
 from benchmarks.cold_crowd import measure as measure_crowd
 from benchmarks.cold_crowd import render as render_crowd
 from benchmarks.comparison.run import FULL, PLAN, QUICK, SMALL_PLAN, run
@@ -341,6 +343,19 @@ def crowd(partitions: int, readers: int, rounds: int, seconds: float, beside: Pa
             )
         )
     click.echo(render_crowd(found))
+
+
+@main.command()
+@click.option("--partitions", default=1_000_000, show_default=True)
+@click.option("--readers", default=16, show_default=True)
+@click.option("--seconds", default=25.0, show_default=True, help="of each round, with a writer and without")
+def changing(partitions: int, readers: int, seconds: float) -> None:
+    """Reads of a large table that another server changes each second, on a MariaDB of its own."""
+    with own_database(partitions=partitions) as (server, directory):
+        url = server.initialized_database()
+        fill(url, directory, partitions, click.echo)
+        rounds = measure_changing(url, directory, partitions, readers=readers, seconds=seconds)
+    click.echo(render_changing(rounds))
 
 
 @main.command("large-replies")

@@ -114,11 +114,11 @@ def measure(
     client = connect(metastore.start())
     try:
         client.get_table(DATABASE, TABLE)
-        before = _outcomes(port)
+        before = outcomes(port)
         milliseconds: list[float] = []
         for number, day in enumerate(days(partitions, reads)):
             if number == reads // 2:
-                before, milliseconds = _outcomes(port), []
+                before, milliseconds = outcomes(port), []
             filter_text = f'dt = "{day_of(day * HOURS)}"'
             started_s = time.perf_counter()
             found = client.get_partitions_by_filter(DATABASE, TABLE, filter_text, -1)
@@ -128,7 +128,7 @@ def measure(
             time.sleep(PAUSE_S)
             if number % 1000 == 999:
                 report(f"{number + 1} reads, {resident_bytes(metastore.pid) >> 20} MiB")
-        hits, others = (now - then for now, then in zip(_outcomes(port), before, strict=True))
+        hits, others = (now - then for now, then in zip(outcomes(port), before, strict=True))
         resident = resident_bytes(metastore.pid)
     finally:
         metastore.stop()
@@ -145,7 +145,7 @@ def measure(
     )
 
 
-def _outcomes(port: int) -> tuple[float, float]:
+def outcomes(port: int) -> tuple[float, float]:
     """Reads of partitions from memory, replies that were kept included, and all others."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
         text = answer.read().decode()
