@@ -73,9 +73,10 @@ class FollowingEntries(BudgetedEntries):
 
     def apply(self, events: Sequence[ev.Event], new_position: int) -> None:
         """Takes events in id order; afterwards the cache is true at `new_position`. Events that were taken do nothing.
+        Those of one id come together: logs of Hive releases without the unique index may have two.
 
-        Raises what one of them raises, with the events before it taken: `notifications.event_applier` counts it and
-        hands over what it may concern instead (P8).
+        Raises what one of them raises, with the events of the ids before it taken: `notifications.event_applier` counts
+        it and hands over what it may concern instead (P8).
         """
         resolved = self._resolve(events)
         shown = self._read_alters(events)
@@ -89,13 +90,15 @@ class FollowingEntries(BudgetedEntries):
         if self.position_listener is not None:
             self.position_listener(new_position, False)
         with self._lock:
-            for event in events:
-                if event.event_id <= self.position:
+            taken = self.position
+            for at, event in enumerate(events, start=1):
+                if event.event_id <= taken:
                     continue
-                self._apply_one(event, resolved, shown.get(event.event_id, NOTHING_STAYS))
+                self._apply_one(event, resolved, shown.get(at, NOTHING_STAYS))
                 if event.event_id in of_rights:
                     self._forget_rights()
-                self.position = event.event_id
+                if at == len(events) or events[at].event_id != event.event_id:
+                    self.position = event.event_id
             self.position = max(self.position, new_position)
 
     def reason_to_skip(self, header: ev.EventHeader) -> str | None:
@@ -129,17 +132,17 @@ class FollowingEntries(BudgetedEntries):
             return {}
 
     def _read_alters(self, events: Sequence[ev.Event]) -> dict[int, Stays]:
-        """What alters show to be as it was, by event id, where anything is held that could stay.
+        """What alters show to be as it was, by their number (from 1 on), where anything is held that could stay.
 
         Images are decoded without the lock. What a load reads from now on is not asked for: it goes, which is right.
         """
         with self._lock:
             alters = [
-                event
-                for event in events
+                (at, event)
+                for at, event in enumerate(events, start=1)
                 if isinstance(event, ev.TableAltered) and event.event_id > self.position and self._may_stay(event)
             ]
-        return {event.event_id: what_stays(event) for event in alters}
+        return {at: what_stays(event) for at, event in alters}
 
     def _may_stay(self, event: ev.TableAltered) -> bool:
         of_partitions = {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Protocol
 
 from hms_cache.metrics.registry import EventMetrics
@@ -123,28 +124,36 @@ class EventApplier:
             return None
 
     def _apply_one_by_one(self, events: Sequence[Event], reached: int) -> None:
-        """Apply what can be applied, and replace an event that cannot by what it may concern, wider each time."""
-        for event in events:
+        """Apply what can be applied, and replace an event that cannot by what it may concern, wider each time. Those of
+        one id stay together: the position stands for all of them."""
+        for event_id, of_id in groupby(events, key=lambda event: event.event_id):
+            some = list(of_id)
             try:
-                self._sink.apply([event], event.event_id)
+                self._sink.apply(some, event_id)
             except Exception as error:
-                self._count_failure(event.header, f"{type(error).__name__}: {error}")
-                self._apply_in_its_place(event)
+                for event in some:
+                    self._count_failure(event.header, f"{type(error).__name__}: {error}")
+                self._apply_in_their_place(some)
         try:
             self._sink.apply((), reached)
         except Exception as error:
             raise LogDiscontinuity(f"the position could not be moved to event {reached}: {error}") from error
 
-    def _apply_in_its_place(self, event: Event) -> None:
-        stand_in = undecoded(event.header, "could not be applied")
-        for scope in (stand_in.scope, stand_in.scope.widened_to_databases(), EVERYTHING):
+    def _apply_in_their_place(self, events: Sequence[Event]) -> None:
+        event_id = events[0].event_id
+        narrow = [undecoded(event.header, "could not be applied") for event in events]
+        wider = [UndecodedEvent(one.header, one.reason, one.scope.widened_to_databases()) for one in narrow]
+        widest = [UndecodedEvent(one.header, one.reason, EVERYTHING) for one in narrow]
+        for stand_ins in (narrow, wider, widest):
             try:
-                self._sink.apply([UndecodedEvent(event.header, stand_in.reason, scope)], event.event_id)
+                self._sink.apply(stand_ins, event_id)
             except Exception:
-                _LOGGER.debug("event %d could not be applied as %s", event.event_id, scope, exc_info=True)
+                concerned = [one.scope for one in stand_ins]
+                _LOGGER.debug("event %d could not be applied as %s", event_id, concerned, exc_info=True)
                 continue
             return
-        raise LogDiscontinuity(f"event {event.event_id} ({event.header.event_type}) could not be applied in any way")
+        types = ", ".join(event.header.event_type for event in events)
+        raise LogDiscontinuity(f"event {event_id} ({types}) could not be applied in any way")
 
     def _count_skip(self, reason: str) -> None:
         with self._lock:

@@ -109,8 +109,9 @@ FIXES = (
         "failed_events_are_swallowed",
         "An event that cannot be applied is swallowed and not counted.",
         "hms_cache/notifications/event_applier.py",
-        '                self._count_failure(event.header, f"{type(error).__name__}: {error}")\n'
-        "                self._apply_in_its_place(event)\n",
+        "                for event in some:\n"
+        '                    self._count_failure(event.header, f"{type(error).__name__}: {error}")\n'
+        "                self._apply_in_their_place(some)\n",
         "                pass\n",
         ("tests/cache/test_failed_events.py", "tests/notifications"),
     ),
