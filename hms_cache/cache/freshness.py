@@ -114,7 +114,9 @@ class Freshness:
         self._clock = clock
         self._lock = threading.Lock()
         self._generation = cache.generation
+        self._own_floor = -1
         self._floor = -1
+        """The highest of this one's and of what other workers told last: theirs end with their history, too."""
         self._current_at_s = float("-inf")
         self._required_after_s = float("-inf")
         self._workers = workers
@@ -125,8 +127,9 @@ class Freshness:
         """Before memory answers anything at this position: the other workers must not answer below it (P3)."""
         assert self._workers is not None
         if is_reset:
-            self._workers.begin(position, self._follower.server_identity)
+            # In this order: whoever sees that a floor has fallen asks.
             self._workers.require_check(self._clock.monotonic_s())
+            self._workers.begin(position, self._follower.server_identity)
         else:
             self._workers.raise_floor(position, self._follower.server_identity)
 
@@ -146,6 +149,7 @@ class Freshness:
             self._follow_reset()
             if generation is not None and generation != self._generation:
                 return
+            self._own_floor = max(self._own_floor, event_id)
             self._floor = max(self._floor, event_id)
         if self._workers is not None:
             self._workers.raise_floor(event_id, self._follower.server_identity)
@@ -160,14 +164,14 @@ class Freshness:
         generation = self._cache.generation
         if generation != self._generation:
             self._generation = generation
-            self._floor = -1
+            self._own_floor = self._floor = -1
             self._current_at_s = float("-inf")
             self._required_after_s = self._clock.monotonic_s()
             if self._workers is not None:
                 self._workers.forget_seen()
         if self._workers is not None and self._workers.has_changed():
             told = self._workers.read(self._follower.server_identity)
-            self._floor = max(self._floor, told.floor)
+            self._floor = max(self._own_floor, told.floor)
             self._required_after_s = max(self._required_after_s, told.required_after_s)
             if not told.agree:  # one of them has not seen a failover yet
                 self._required_after_s = self._clock.monotonic_s()

@@ -72,9 +72,14 @@ class WorkerSlot:
             self._numbers[self._first + _BEGUN] += 1
 
     def require_check(self, now_s: float) -> None:
-        """A read was answered by the database at an unknown position: every worker has to ask for it (P3)."""
+        """A read was answered by the database at an unknown position: every worker has to ask for it (P3).
+
+        Threads come here in any order: the latest time counts.
+        """
+        required_ns = int(now_s * 1e9) + 1
         with self._lock:
-            self._numbers[self._first + _REQUIRED_NS] = int(now_s * 1e9) + 1
+            if required_ns > self._numbers[self._first + _REQUIRED_NS]:
+                self._numbers[self._first + _REQUIRED_NS] = required_ns
 
     def has_changed(self) -> bool:
         """Whether any worker has told anything since `read`: one comparison of bytes."""

@@ -15,13 +15,24 @@ Worker = tuple[Follower, Freshness]
 
 
 @pytest.fixture
-def workers() -> tuple[Worker, Worker]:
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def log() -> list[int]:
+    """The last event of the database, alone."""
+    return [10]
+
+
+@pytest.fixture
+def workers(clock: ManualClock, log: list[int]) -> tuple[Worker, Worker]:
     """Both have come to event 10, and have answered a read."""
-    page, clock = WorkerPositions(2), ManualClock()
+    page = WorkerPositions(2)
 
     def worker(index: int) -> Worker:
         follower = Follower()
-        check = PositionCheck(lambda: LogHead(10, UNKNOWN_HISTORY), clock)
+        check = PositionCheck(lambda: LogHead(log[0], UNKNOWN_HISTORY), clock)
         freshness = Freshness(follower.cache, check, follower, clock, INF, workers=page.slot(index))
         follower.cache.reset("begun", 10)
         return follower, freshness
@@ -54,3 +65,21 @@ def test_a_read_that_the_database_answered_has_the_other_ask(workers: tuple[Work
     assert not there.is_check_required()
     here.require_check()
     assert there.is_check_required()
+
+
+def test_what_a_lost_history_has_shown_ends_when_all_have_left_it(
+    workers: tuple[Worker, Worker], clock: ManualClock, log: list[int]
+) -> None:
+    """P7: an older copy of the database was put in place, under the same server. One finds out before the other."""
+    (follower, here), (other, there) = workers
+    there.raise_floor(12)
+    log[0] = follower.reaches = other.reaches = 4
+    follower.cache.reset("restored", 4)
+    clock.advance(0.001)
+    assert not here.ensure(), "the other one has shown event 12, and knows of nothing else yet"
+    assert not there.ensure(), "it has to ask, and finds that the log ends before"
+    other.cache.reset("restored", 4)
+    clock.advance(0.001)
+    for worker in (here, there):
+        assert worker.ensure()
+        assert worker.floor == 4

@@ -29,6 +29,14 @@ def test_the_highest_floor_and_the_latest_question_hold_for_all() -> None:
     assert not one.has_changed(), "a floor does not fall"
 
 
+def test_the_latest_question_counts_in_whatever_order_threads_tell_of_theirs() -> None:
+    page = WorkerPositions(2)
+    one, two = page.slot(0), page.slot(1)
+    two.require_check(2.5)
+    two.require_check(1.5)
+    assert one.read(HERE).required_after_s >= 2.5
+
+
 def test_a_floor_of_another_history_is_none_but_shows_that_they_disagree() -> None:
     page = WorkerPositions(2)
     one, two = page.slot(0), page.slot(1)
