@@ -12,6 +12,7 @@ earlier read through this server may have shown (P3).
 
 A paused poller reads no rows, so it cannot tell a restored database, which hands out the same ids to other events,
 from the one it followed (P7): an equal id proves nothing then, and only readers that asked for no proof are served.
+What a write reads is proven as at 0, whatever the setting is.
 """
 
 from __future__ import annotations
@@ -181,6 +182,10 @@ class Freshness:
         status = self._follower.status
         return status is PollerStatus.ACTIVE or (status is PollerStatus.PAUSED and self.max_staleness_s == NEVER_ASKS)
 
+    def _may_prove(self) -> bool:
+        """Whether memory may serve who wants a proof, whatever `max_staleness` is."""
+        return self._follower.status is PollerStatus.ACTIVE
+
     def require_check(self) -> None:
         """A read was answered by the database at a position we do not know: the next read asks for it (P3)."""
         now_s = self._clock.monotonic_s()
@@ -223,7 +228,7 @@ class Freshness:
         Waits for the shared check and for missing events, `apply_timeout_s` at most. Raises DatabaseUnavailable when
         the database must be asked and does not answer.
         """
-        if not self.may_serve():
+        if not (self._may_prove() if wants_proof else self.may_serve()):
             return False
         if self.holds_lease(table):
             return True
@@ -236,7 +241,7 @@ class Freshness:
 
     def ensure_by_asking(self) -> bool:
         """As `ensure` where no lease is held and proof is wanted: memory has all events afterwards."""
-        if not self.may_serve():
+        if not self._may_prove():
             return False
         with turns.waiting():
             return self._ask_and_apply()

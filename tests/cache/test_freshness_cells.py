@@ -11,6 +11,7 @@ from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
+from hms_cache.call_context import for_write
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.event_log import UNKNOWN_HISTORY, History, LogHead
 from hms_cache.notifications.poller_status import PollerStatus
@@ -89,6 +90,22 @@ def test_what_a_read_does(
     assert server.reasons() == [reason]
     assert found == ("old" if situation == "nothing" else version)
     assert server.cache.check.checks - checks == asked
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("status", PollerStatus)
+def test_what_a_write_reads_is_proven(
+    status: PollerStatus, setting: str, servers: MakeServer, clock: ManualClock
+) -> None:
+    """A paused poller proves nothing (P7), though the log may end where it did."""
+    server = servers(CacheOptions(max_staleness_s=SETTINGS[setting]), clock)
+    create_database(server.store, "d")
+    read = for_write(lambda: server.store.reads.databases.get_database(DatabaseName(CATALOG, "d")))
+    read()
+    BRINGS[status](server)
+    server.reasons()
+    read()
+    assert server.reasons() == [Reason.HIT if status is PollerStatus.ACTIVE else Reason.BEHIND_EVENTS]
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
