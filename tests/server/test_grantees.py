@@ -62,6 +62,18 @@ def test_grants_and_roles_of_others_are_told_to_administrators(world: World) -> 
         assert list(shown.groupPrivileges) == ["g"]
 
 
+def test_an_answer_without_somebodys_grants_is_not_kept_for_who_may_know_them(world: World) -> None:
+    """Users of one class share what is kept, and the request that names bob has the same bytes whoever sends it."""
+    ann, bob = world.link("ann"), world.link("bob")
+    for groups in (None, ["g"]):
+        for _ in range(3):
+            assert privileges(ann, "bob", groups) == [None] * len(GRANTEES)
+        for _ in range(3):
+            for shown in privileges(bob, "bob", groups):
+                assert shown is not None and list(shown.userPrivileges) == ["bob"]
+        assert privileges(ann, "bob", groups) == [None] * len(GRANTEES)
+
+
 def test_every_read_that_names_a_user_is_looked_at() -> None:
     """By the fields of the protocol: reads of partitions with a user and groups."""
     found = set()

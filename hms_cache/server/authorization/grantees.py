@@ -26,17 +26,21 @@ GRANTEES: Mapping[str, tuple[str | None, str, str]] = MappingProxyType(
 """By method: the request, and its fields of the user and the groups."""
 
 
-def tell_only_own(method: str, arguments: Any, user: str, decisions: Decisions) -> None:
-    """Takes out of the request whose grants the user may not know. Raises UndecidedError."""
+def tell_only_own(method: str, arguments: Any, user: str, decisions: Decisions) -> bool:
+    """Takes out of the request whose grants the user may not know. Raises UndecidedError.
+
+    Whether the answer is another one than who is named there would get to the same request.
+    """
     fields = GRANTEES.get(method)
     if fields is None:
-        return
+        return False
     holder, user_field, groups_field = fields
     request = arguments if holder is None else getattr(arguments, holder)
     name, groups = getattr(request, user_field, None), getattr(request, groups_field, None)
     if name is None or (name == user and not groups):
-        return
+        return False
     if name != user and decisions.allow(Action.MANAGE, METASTORE):
-        return
+        return False
     setattr(request, user_field, name if name == user else None)
     setattr(request, groups_field, None)
+    return bool(name != user)

@@ -154,7 +154,8 @@ class Guard:
             self._require(call, decisions, need, arguments)
         if rule.way is not Way.METASTORE and ownership.names_owned(method, arguments):
             _check_owner(call, decisions, arguments)
-        tell_only_own(method, arguments, call.session.user, decisions)
+        if tell_only_own(method, arguments, call.session.user, decisions):
+            call.keep_no_answer()  # users of one class share what is kept, and one of them may be the one named
         if rule.way is Way.GRANTS:
             _check_grants(decisions, method, arguments, call.session)
         if rule.way is not Way.OPEN and not decisions.has_any:
