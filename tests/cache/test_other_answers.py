@@ -34,6 +34,7 @@ TOLD_BY_READS: dict[str, dict[str, Any]] = {
     "get_current_notificationEventId": {},
     "get_next_notification": {"rqst": ttypes.NotificationEventRequest(0)},
     "get_notification_events_count": {"rqst": ttypes.NotificationEventsCountRequest(0, "*")},
+    "isPartitionMarkedForEvent": {"db_name": "d", "tbl_name": "t", "part_vals": {"p": "2"}, "eventType": 1},
 }
 FOUND_DONE: dict[str, dict[str, Any]] = {
     "add_partitions_req": {

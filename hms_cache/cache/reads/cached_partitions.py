@@ -197,7 +197,10 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         )
 
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
-        return self._store.is_partition_marked_for_event(table, values, event_type)
+        # Whoever learns of a marker reads what was written before it (P3).
+        return self._reading.pass_through(
+            "partition_marker", lambda: self._store.is_partition_marked_for_event(table, values, event_type)
+        )
 
 
 def _keys_of(entry: Entry) -> tuple[PartitionKey, ...]:
