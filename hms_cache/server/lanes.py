@@ -8,7 +8,8 @@ A lane has threads and a queue of its own, so that calls of one kind do not wait
 * *writes* of the catalog that concern a few objects and move or delete no data;
 * *heavy*: what deletes or moves files, writes many objects in one call, or lists whole catalogs.
 
-Calls that are answered from memory on the event loop (`Kind.LOCAL`) have no lane.
+Calls that are answered from memory on the event loop (`Kind.LOCAL`) have no lane, but those about which another system
+may have to decide: where it is asked, they wait for it among the reads.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ _METHODS = {
         seed_txn_id seed_write_id unlock update_transaction_statistics
 """,
     Lane.READS: """
+        cache_file_metadata clear_file_metadata getCounter getCounters get_file_metadata get_file_metadata_by_expr
+        get_index_by_name get_index_names get_indexes get_type_all put_file_metadata
         fetch_partition_names_req find_columns_with_stats find_package get_active_resource_plan
         get_aggr_stats_for get_all_databases get_all_resource_plans get_all_table_constraints get_all_tables
         get_all_token_identifiers get_catalog get_catalogs get_check_constraints get_current_notificationEventId
@@ -109,7 +112,7 @@ _METHODS = {
 }
 
 LANES: Mapping[str, Lane] = MappingProxyType({name: lane for lane, names in _METHODS.items() for name in names.split()})
-"""Of each method that may need the database."""
+"""Of each method that may need the database, or a decision of others."""
 
 
 BY_TURNS: frozenset[Lane] = frozenset({Lane.READS, Lane.HEAVY})

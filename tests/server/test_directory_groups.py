@@ -25,6 +25,7 @@ from hms_cache.errors import ConfigurationError, StartupError
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Link, Running, Serve, database, table
 from tests.server.test_authorization import outcome
+from tests.server.test_decided_calls import call_each_that_is_decided
 from tests.server.test_ldap import running_directory
 from tests.server.test_ldap_filters import (
     ACCOUNT,
@@ -218,6 +219,15 @@ def test_a_server_asks_the_directory_and_a_removal_ends_the_right(serve: Serve, 
     wait_for(lambda: isinstance(outcome(bob, "get_table", dbname="open", tbl_name="t"), tuple))
     assert ann.call("get_table", dbname="open", tbl_name="t").tableName == "t"
     assert server.service.metrics.server.directory_groups.values()[("ok",)] > 3
+
+
+def test_what_needs_no_table_waits_for_the_directory_too(serve: Serve, port: int, tmp_path: Path) -> None:
+    (tmp_path / "policy.toml").write_text(POLICY)
+    server = server_of(serve, port, tmp_path / "policy.toml")
+    for user in ("root", "ann", "bob"):
+        link = server.link()
+        link.call("set_ugi", user_name=user, group_names=[])
+        call_each_that_is_decided(link)
 
 
 def test_a_user_of_kerberos_has_the_directorys_groups(
