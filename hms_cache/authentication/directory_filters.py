@@ -20,6 +20,16 @@ _NOT_LET_IN = "the user is not let in by this server's filters"
 _FOUND = (0, 4, 32)
 """Results of a search that say something: success, size limit exceeded (there are more), no such object (RFC 4511)."""
 
+_IN_PART = (4, 11)
+"""Of one that finds more than the directory shows: size limit, administrative limit exceeded."""
+
+
+class PartlyAnsweredError(AuthenticationError):
+    """The directory does answer, but says a part only of what there is about a user: about others it may say all."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, "unavailable")
+
 
 @frozen
 class FilterOptions:
@@ -143,6 +153,8 @@ def _entries(connection: Any, limit: int) -> list[Any]:
     code = connection.result["result"]
     if code not in _FOUND or (code == 4 and not limit):
         description = connection.result.get("description")
+        if code in _IN_PART:
+            raise PartlyAnsweredError(f"the directory of users answers a part of a search only: {description}")
         raise AuthenticationError(f"the directory of users does not answer a search: {description}", "unavailable")
     return [one for one in connection.response or () if one.get("type") == "searchResEntry"]
 

@@ -66,6 +66,10 @@ class UndecidedError(Exception):
     """Whoever decides did not, or not in time; the message is for the client. The call is refused."""
 
 
+class UserUndecidedError(UndecidedError):
+    """Of this user alone; about others it may be decided."""
+
+
 class Decisions(Protocol):
     """All decisions about one class of principals, under one version of the policy. Immutable."""
 

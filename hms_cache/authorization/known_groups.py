@@ -6,14 +6,15 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
-from hms_cache.authorization.decisions import NO_GROUPS, UndecidedError
+from hms_cache.authorization.decisions import NO_GROUPS, UndecidedError, UserUndecidedError
 from hms_cache.clock import elapsed_s
 
 GroupsOf = Callable[[str], frozenset[str]]
 """The groups of a user. May wait; raises UndecidedError."""
 
 RETRY_INTERVAL_S = 5.0
-"""After the other system did not answer, nobody waits for it again for so long."""
+"""After the other system did not answer, nobody waits for it again for so long; after it did not about a user alone,
+nobody asks about that one."""
 
 MOST_USERS = 10_000
 """Whose groups are held; those of others are asked for each time."""
@@ -52,7 +53,8 @@ class KnownGroups:
         max_age_s: float,
         now_s: Callable[[], float] = elapsed_s,
     ) -> None:
-        """`ask` raises UndecidedError when the other system does not answer."""
+        """`ask` raises UndecidedError when the other system does not answer, UserUndecidedError when it does not about
+        this user: one whose groups are too many must not keep everybody else out."""
         self._ask = ask
         self.max_age_s = max_age_s
         self.now_s = now_s
@@ -60,20 +62,30 @@ class KnownGroups:
         """Guards what is known; never held while the other system is asked."""
         self._known: OrderedDict[str, tuple[frozenset[str], float]] = OrderedDict()
         self._silent_until_s = -1.0
+        self._untold: OrderedDict[str, float] = OrderedDict()
+        """Until when users are not asked about again."""
         self.outcomes = {"ok": 0, "kept": 0, "failed": 0}
 
     def of(self, user: str) -> frozenset[str]:
         """Asks now. Raises UndecidedError when nothing is known that is young enough."""
         asked_at_s = self.now_s()
-        if asked_at_s < self._silent_until_s:
+        if asked_at_s < self._silent_until_s or asked_at_s < self._untold.get(user, -1.0):
             return self._kept(user)
         try:
             found = self._ask(user)
+        except UserUndecidedError:
+            with self._lock:
+                self._untold[user] = self.now_s() + RETRY_INTERVAL_S
+                self._untold.move_to_end(user)
+                if len(self._untold) > MOST_USERS:
+                    self._untold.popitem(last=False)
+            return self._kept(user)
         except UndecidedError:
             self._silent_until_s = self.now_s() + RETRY_INTERVAL_S
             return self._kept(user)
         with self._lock:
             self.outcomes["ok"] += 1
+            self._untold.pop(user, None)
             self._known[user] = found, asked_at_s
             self._known.move_to_end(user)
             if len(self._known) > MOST_USERS:

@@ -11,16 +11,18 @@ from typing import Any
 
 import pytest
 
+from hms_cache.app.security.groups import directory_groups as known_groups_of
 from hms_cache.authentication import system_groups
 from hms_cache.authentication.delegation.token_format import TokenIdentifier
 from hms_cache.authentication.directory import Directory
 from hms_cache.authentication.mechanism import AuthenticationError
-from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError
+from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError, UserUndecidedError
 from hms_cache.authorization.grouped_policy import GroupedPolicy
 from hms_cache.authorization.known_groups import KnownGroups, Principal
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.authorization.standard_rights import MOST_GROUPS, Rights, StandardJudge
 from hms_cache.cache.verification.verify import verify
+from hms_cache.config import load
 from hms_cache.errors import ConfigurationError, StartupError
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Link, Running, Serve, database, table
@@ -153,6 +155,47 @@ def test_groups_have_an_age_and_a_longer_one_while_nobody_answers(tmp_path: Path
     said["bob"] = frozenset({"analysts"})
     clock.now_s += 6
     assert policy.decide("bob", Action.READ, TABLE)
+
+
+def test_a_user_about_whom_too_much_is_to_be_told_keeps_nobody_else_out(port: int) -> None:
+    """The directory shows six entries at once, and carol is in seven groups."""
+    given = {
+        **directory_settings(port),
+        "authorization.provider": "sql",
+        "authorization.directory_groups": True,
+        "authentication.ldap_group_dn_pattern": f"cn=%s,{BASE}",
+        "authentication.ldap_group_class_key": "posixGroup",
+        "authentication.ldap_group_membership_key": "memberUid",
+    }
+    groups = known_groups_of(load(command_line=given, environment={}).settings)
+    assert groups is not None
+    for _ in range(3):
+        with pytest.raises(UndecidedError):
+            groups.of("carol")
+        assert groups.of("bob") == {"posix"}
+
+
+def test_who_is_not_told_about_is_left_alone_for_some_seconds() -> None:
+    clock, asked = Clock(), []
+
+    def ask(user: str) -> frozenset[str]:
+        asked.append(user)
+        if user == "carol" and len(asked) > 1:
+            raise UserUndecidedError("too many groups")
+        return frozenset({"g"})
+
+    groups = KnownGroups(ask, 60.0, clock)
+    assert groups.of("carol") == groups.of("ann") == {"g"}
+    for _ in range(3):
+        assert groups.of("carol") == {"g"}, "it was said a moment ago"
+        assert groups.of("ann") == {"g"}
+    assert asked == ["carol", "ann", "carol", "ann", "ann", "ann"]
+    clock.now_s += 6
+    assert groups.of("carol") == {"g"} and asked[-1] == "carol"
+    clock.now_s += 121
+    with pytest.raises(UndecidedError):
+        groups.of("carol")
+    assert groups.outcomes == {"ok": 5, "kept": 4, "failed": 1}
 
 
 def test_a_new_policy_counts_at_once(tmp_path: Path) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hms_cache.app.security.authentication import directory_options
 from hms_cache.authentication.delegation.proxy_users import GroupsOf, GroupsUnknownError
 from hms_cache.authentication.directory import Directory
+from hms_cache.authentication.directory_filters import PartlyAnsweredError
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authentication.system_groups import SystemGroups
-from hms_cache.authorization.decisions import UndecidedError
+from hms_cache.authorization.decisions import UndecidedError, UserUndecidedError
 from hms_cache.authorization.known_groups import KnownGroups
 from hms_cache.config import Settings
 from hms_cache.errors import StartupError
@@ -39,6 +40,8 @@ def directory_groups(settings: Settings) -> KnownGroups | None:
     def ask(user: str) -> frozenset[str]:
         try:
             return directory.groups_of(user)
+        except PartlyAnsweredError as error:
+            raise UserUndecidedError(str(error)) from error
         except AuthenticationError as error:
             raise UndecidedError(str(error)) from error
 
