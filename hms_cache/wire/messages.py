@@ -8,7 +8,7 @@ from io import BytesIO
 from types import MappingProxyType
 from typing import Any, Final
 
-from hms_cache.wire.codec import DecoderState, FixedBuffer, undecodable
+from hms_cache.wire.codec import DecoderState, FixedBuffer, decode_with, undecodable
 from hms_cache.wire.encodings import (
     BINARY,
     CALL,
@@ -155,6 +155,7 @@ class MessageReader:
         "_needed",
         "_position",
         "_raw",
+        "_rereads",
         "_slice_s",
         "_state",
         "_stream",
@@ -181,6 +182,9 @@ class MessageReader:
         self._buffer = FixedBuffer()
         self._state = DecoderState(self._buffer, max_message_bytes)
         self._stream: MessageStream | None = None
+        self._rereads = False
+        """Whether the stream reads arguments, all of which have come, for a second time."""
+
         self._message: Message | None = None
         self._header: Header | None = None
         self._raw: bytearray | None = None
@@ -207,20 +211,22 @@ class MessageReader:
         """How many bytes have been fed and belong to no message that was given out yet."""
         if self._stream is not None and self._header is not None:
             return self._header.arguments_start + self._stream.received_bytes
-        return len(self._data) - self._position + len(self._more)
+        reread_bytes = self._stream.received_bytes if self._stream is not None else 0
+        return reread_bytes + len(self._data) - self._position + len(self._more)
 
     @property
     def held_bytes(self) -> int:
         """How much memory that takes, with what was decoded of a long message so far."""
         if self._stream is not None:
-            return self.buffered_bytes + self._stream.decoded_objects * OBJECT_BYTES
+            read_first_bytes = self._message.memory_bytes if self._rereads and self._message is not None else 0
+            return read_first_bytes + self.buffered_bytes + self._stream.decoded_objects * OBJECT_BYTES
         return len(self._data) + len(self._more)
 
     def feed(self, data: bytes | bytearray | memoryview) -> None:
         """Append bytes that have come. `bytes` are kept, everything else is copied."""
         if data.__class__ is not bytes:
             data = bytes(data)
-        if self._stream is not None:
+        if self._stream is not None and not self._rereads:
             self._push(data)
         elif not self._data:
             self._data = data
@@ -266,7 +272,7 @@ class MessageReader:
             raise self._error
         try:
             if self._stream is not None:
-                return self._resume()
+                return self._read_again() if self._rereads else self._resume()
             return self._read()
         except WireError as error:
             if error.message is None:
@@ -293,6 +299,7 @@ class MessageReader:
     def close(self) -> None:
         """Let go of everything that is buffered."""
         stream, self._stream = self._stream, None
+        self._rereads = False
         if stream is not None:
             stream.close()
         self._data = b""
@@ -409,8 +416,11 @@ class MessageReader:
         message.size_bytes = len(raw)
         method = message.method
         if method is not None:
-            if method.reread is not None:
-                arguments = method.reread(arguments, raw[header.arguments_start - start :], message.encoding.compact)
+            rereading = method.reread
+            if rereading is not None and rereading.is_wanted(arguments):
+                data, table = raw[header.arguments_start - start :], rereading.table
+                again = decode_with(table, table[0](), data, compact=message.encoding.compact)
+                arguments = rereading.chosen(arguments, again)
             message.args = arguments
         self._message = None
         return message
@@ -477,9 +487,36 @@ class MessageReader:
         self._position = 0
         self._stream = None
         self._header = None
-        if raw is not None:
+        rereading = message.method.reread if message.method is not None else None
+        if raw is not None and (rereading is None or size <= WHOLE_BYTES):
             return self._finish(message, arguments, header, 0, bytes(raw[:size]))
         message.size_bytes = size
         message.args = arguments if message.method is not None else None
+        if raw is not None and rereading is not None and rereading.is_wanted(arguments):
+            return self._begin_again(message, rereading.table, memoryview(raw)[header.arguments_start : size])
         self._message = None
+        return message
+
+    def _begin_again(self, message: Message, table: list[Any], data: memoryview) -> Message | None:
+        """Reads the arguments for a second time, in slices as the first time."""
+        stream = MessageStream(message.encoding, table, len(data), self._max_objects, self._slice_s)
+        stream.push(data)
+        self._stream = stream
+        self._rereads = True
+        if self._slice_s is None:
+            return self._read_again()
+        stream.is_ready = True
+        return None
+
+    def _read_again(self) -> Message | None:
+        stream, message = self._stream, self._message
+        assert stream is not None and message is not None and message.method is not None
+        arguments = stream.resume()
+        if arguments is None:
+            return None
+        assert message.method.reread is not None
+        message.args = message.method.reread.chosen(message.args, arguments)
+        message.memory_bytes += stream.decoded_objects * OBJECT_BYTES
+        self._stream = self._message = None
+        self._rereads = False
         return message

@@ -137,7 +137,7 @@ class MessageStream:
         self._failure: WireError | None = None  # the C decoder may replace what is raised through it
         self._decoder: greenlet | None = greenlet(self._decode)
 
-    def push(self, data: bytes) -> None:
+    def push(self, data: bytes | memoryview) -> None:
         """Append bytes that have come. They are kept; only short pieces are copied together."""
         if data:
             pieces = self._pieces

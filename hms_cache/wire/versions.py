@@ -20,12 +20,11 @@ of get_table_objects_by_name (none in 3.1 and 4.0) need no bytes of their own: h
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from thrift.Thrift import TType
 
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore, ttypes
-from hms_cache.wire.codec import decode_with
 
 DEFAULT_CATALOG: Final = "hive"
 """The catalog of every call that names none."""
@@ -37,8 +36,16 @@ _EMPTY_DATABASE_MARK: Final = "!"
 _TEXT: Final = "UTF8"
 _TEXT_LIST: Final = (TType.STRING, _TEXT, False)
 
-#: A second reading of a request: (arguments as read, their bytes, whether they are compact) to arguments.
-Rereading = Callable[[Any, bytes, bool], Any]
+
+class Rereading(NamedTuple):
+    """A second reading of a request, by the fields that it has in another release."""
+
+    table: list[Any]
+    """Class and fields of the arguments then."""
+    is_wanted: Callable[[Any], bool]
+    """Whether the arguments, as they were read first, may be those of that release."""
+    chosen: Callable[[Any, Any], Any]
+    """The arguments, of both readings."""
 
 
 def parse_database_name(text: str | None, default_catalog: str = DEFAULT_CATALOG) -> tuple[str, str | None]:
@@ -81,12 +88,9 @@ _OLD_DYNAMIC_PARTITIONS_ARGUMENTS: Final = [
 ]
 
 
-def reread_add_dynamic_partitions(arguments: Any, data: bytes, compact: bool) -> Any:
-    """Give the request of a 2.3 client, which has no write id, its own field numbers. `writeid` stays None."""
-    if arguments.rqst is None or arguments.rqst.writeid is not None:
-        return arguments
-    blank = ThriftHiveMetastore.add_dynamic_partitions_args()
-    return decode_with(_OLD_DYNAMIC_PARTITIONS_ARGUMENTS, blank, data, compact=compact)
+def _has_no_write_id(arguments: Any) -> bool:
+    """The request of a 2.3 client has none, and is given its own field numbers: `writeid` stays None."""
+    return arguments.rqst is not None and arguments.rqst.writeid is None
 
 
 _OLD_INSERT_EVENT: Final = (
@@ -109,21 +113,23 @@ _OLD_FIRE_EVENT_ARGUMENTS: Final = [
 ]
 
 
-def reread_fire_listener_event(arguments: Any, data: bytes, compact: bool) -> Any:
-    """Give the insert event of a 2.3 client, whose first field is a list, its own field numbers."""
+def _does_not_say_replace(arguments: Any) -> bool:
     request = arguments.rqst
     insert = request.data.insertData if request is not None and request.data is not None else None
-    if insert is None or insert.replace is not None:
-        return arguments
-    blank = ThriftHiveMetastore.fire_listener_event_args()
-    old = decode_with(_OLD_FIRE_EVENT_ARGUMENTS, blank, data, compact=compact)
+    return insert is not None and insert.replace is None
+
+
+def _with_a_list_first(arguments: Any, old: Any) -> Any:
+    """The insert event of a 2.3 client, whose first field is a list, by its own field numbers."""
     reread = old.rqst.data.insertData
     return arguments if reread is None or reread.filesAdded is None else old
 
 
 REREADINGS: Final[dict[str, Rereading]] = {
-    "add_dynamic_partitions": reread_add_dynamic_partitions,
-    "fire_listener_event": reread_fire_listener_event,
+    "add_dynamic_partitions": Rereading(
+        _OLD_DYNAMIC_PARTITIONS_ARGUMENTS, _has_no_write_id, lambda arguments, old: old
+    ),
+    "fire_listener_event": Rereading(_OLD_FIRE_EVENT_ARGUMENTS, _does_not_say_replace, _with_a_list_first),
 }
 
 

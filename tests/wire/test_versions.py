@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import hive_metastore.ThriftHiveMetastore as pyiceberg_service
@@ -19,10 +21,12 @@ from hms_cache.wire import (
     METHODS,
     Message,
     MessageReader,
+    ServerFull,
     decode_struct,
     encode_payload,
     format_database_name,
     parse_database_name,
+    streaming,
 )
 from hms_cache.wire.encodings import BINARY, COMPACT, ENCODINGS, Encoding, write_header
 from tests.wire.strategies import framed, request
@@ -67,6 +71,60 @@ def test_add_dynamic_partitions_of_2_3(encoding: Encoding, count: int) -> None:
             operationType=ttypes.DataOperationType.UPDATE,
         )
         assert message.args.rqst.writeid is None
+
+
+def long_event_of_2_3() -> Any:
+    insert = hmsclient_types.InsertEventRequestData(filesAdded=[f"/files/{number}" for number in range(10_000)])
+    data = hmsclient_types.FireEventRequestData(insert)
+    event = hmsclient_types.FireEventRequest(successful=True, data=data, dbName="db", tableName="t")
+    return hmsclient_service.fire_listener_event_args(rqst=event)
+
+
+def long_partitions_of_2_3() -> Any:
+    names = [f"ds={number}" for number in range(10_000)]
+    old = hmsclient_types.AddDynamicPartitions(txnid=7, dbname="db", tablename="t", partitionnames=names)
+    return hmsclient_service.add_dynamic_partitions_args(rqst=old)
+
+
+@every_encoding
+@pytest.mark.parametrize(
+    ("method", "make"),
+    [("add_dynamic_partitions", long_partitions_of_2_3), ("fire_listener_event", long_event_of_2_3)],
+)
+def test_a_long_request_is_read_again_by_turns_as_it_was_read_first(
+    encoding: Encoding, method: str, make: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that the server does waits for a reading in one go."""
+    monkeypatch.setattr(streaming, "_LONG_PIECE_S", math.inf)
+    monkeypatch.setattr(streaming, "_SHORT_PIECE_S", -math.inf)  # all pieces have the size of the first
+    data = request(encoding, method, make())
+    following = request(encoding, "get_database", METHODS["get_database"].args_class(name="next"), sequence_id=2)
+    reader = MessageReader(slice_s=0.0)
+    reader.feed(data)
+    turns, message = 1, reader.next_message()
+    reader.feed(following)
+    while message is None:
+        assert reader.is_ready and reader.peek(following) is None
+        assert reader.held_bytes >= reader.buffered_bytes > len(data) - 100  # without its header
+        turns, message = turns + 1, reader.next_message()
+    assert turns > 1.9 * len(data) / streaming._FIRST_PIECE_BYTES
+    assert message.args == received(data).args
+    later = reader.next_message()
+    assert later is not None and later.args.name == "next" and later.sequence_id == 2
+    assert reader.held_bytes == reader.buffered_bytes == 0
+
+
+@every_encoding
+def test_what_is_wrong_with_a_long_request_that_is_read_again_ends_the_conversation(encoding: Encoding) -> None:
+    reader = MessageReader(slice_s=0.0)
+    reader.feed(request(encoding, "add_dynamic_partitions", long_partitions_of_2_3()))
+    while not reader._rereads:
+        assert reader.next_message() is None
+    reader.fail(ServerFull("no room"))
+    with pytest.raises(ServerFull) as refused:
+        reader.next_message()
+    assert refused.value.message is not None and refused.value.message.name == "add_dynamic_partitions"
+    assert reader.held_bytes == 0 and not reader.is_ready
 
 
 @every_encoding
