@@ -16,13 +16,15 @@ MAX_HEADER_LINES = 200
 """A line takes a microsecond to read, however short it is: a header of the longest size has thousands of the shortest.
 Clients and proxies send some twenty."""
 
+_LINE_END_BYTES = 2
+"""Of what was seen before, so many are looked at with what comes: a line ends, and the next one begins, with them."""
+
 _TOO_MANY_LINES = f"the header has too many lines; {MAX_HEADER_LINES} are allowed"
 
 _MOST_TOLD = 300
 """Characters of a refusal: a line of the header may be as long as all of it."""
 
 _END_OF_HEADER = re.compile(rb"\n\r?\n")
-_BARE_LINE_END = re.compile(rb"(?<!\r)\n")
 _FOLDED_LINE = re.compile(rb"\n[ \t]")
 _AUTHORITY = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 
@@ -44,25 +46,59 @@ class _Chunks(ChunkedReader):
         return super().__call__(buf)
 
 
+class _Header:
+    """Looks at a header as it comes, at each byte once: a client may send it byte by byte."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._seen_bytes = 0
+        self._lines = 0
+
+    def begin(self) -> None:
+        """What comes from now on is another one."""
+        self._seen_bytes = self._lines = 0
+
+    def problem(self, buffered: bytes) -> tuple[int, str] | None:
+        """Of all that has come of it: status and sentence of a refusal."""
+        known = min(self._seen_bytes, _LINE_END_BYTES)
+        some = buffered[self._seen_bytes - known : self._max_bytes]
+        self._seen_bytes = min(len(buffered), self._max_bytes)
+        end = _END_OF_HEADER.search(some)
+        self._lines += some.count(b"\n", known, end.start() if end else len(some))
+        if self._lines > MAX_HEADER_LINES:
+            return 431, _TOO_MANY_LINES
+        length = end.end() if end else len(some)
+        before = max(0, known - 1)
+        if some.count(b"\n", known, length) != some.count(b"\r\n", before, length):
+            return 400, "a line of the header does not end with CR LF"
+        if _FOLDED_LINE.search(some, before, length):
+            return 400, "a line of the header begins with a blank"
+        return None
+
+
 class Requests(h11.Connection):
     """The server's side of one socket. Each RemoteProtocolError tells the client why, in plain words."""
 
     def __init__(self, max_header_bytes: int) -> None:
         super().__init__(h11.SERVER, max_header_bytes)
         self._max_header_bytes = max_header_bytes
+        self._header = _Header(max_header_bytes)
 
     def next_event(self) -> Any:
         """As h11's."""
         if self.their_state is h11.IDLE:
-            problem = _problem_of_header(self.trailing_data[0], self._max_header_bytes)
+            problem = self._header.problem(self.trailing_data[0])
             if problem is not None:
                 status, text = problem
                 raise h11.RemoteProtocolError(text, status)
         try:
-            return super().next_event()
+            event = super().next_event()
         except h11.RemoteProtocolError as error:
             text = f"not a request of HTTP: {_in_plain_words(str(error))}"
             raise h11.RemoteProtocolError(text, error.error_status_hint or 400) from error
+        if isinstance(event, h11.Request):
+            self._header.begin()
+        return event
 
     def _get_io_object(self, role: Any, event: Any, io_dict: Any) -> Any:
         found = super()._get_io_object(role, event, io_dict)
@@ -94,19 +130,6 @@ def leads_to(target: bytes, request_target: bytes) -> bool:
     if path == below or (below and not below.startswith(b"/")):
         return False
     return not (set(below) & set(b"%\\;#") or {b".", b".."} & set(below.split(b"/")))
-
-
-def _problem_of_header(buffered: bytes, max_header_bytes: int) -> tuple[int, str] | None:
-    """Of one that begins here, as far as it has come."""
-    if _lines(buffered, max_header_bytes) > MAX_HEADER_LINES:
-        return 431, _TOO_MANY_LINES
-    end = _END_OF_HEADER.search(buffered, 0, max_header_bytes)
-    length = end.end() if end else len(buffered)
-    if _BARE_LINE_END.search(buffered, 0, length):
-        return 400, "a line of the header does not end with CR LF"
-    if _FOLDED_LINE.search(buffered, 0, length):
-        return 400, "a line of the header begins with a blank"
-    return None
 
 
 def _lines(buffered: bytes, max_header_bytes: int) -> int:
