@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from thrift.Thrift import TApplicationException
 
+from hms_cache.server.shares import SLICE_S
 from hms_cache.wire import MessageReader, WireError, encode_exception
 
 _LARGEST_REQUEST_BYTES = 64 * 1024
@@ -14,8 +15,12 @@ TLS_REQUIRED = "this metastore speaks TLS on this port: set hive.metastore.use.S
 
 
 def refusal_of_plain_call(data: bytes, text: str = TLS_REQUIRED) -> bytes:
-    """A fault for the call that `data` begins with; nothing, if that is not a whole one that expects an answer."""
-    reader = MessageReader(_LARGEST_REQUEST_BYTES)
+    """A fault for the call that `data` begins with; nothing, if that is not a whole one that expects an answer.
+
+    Nothing either for a call that takes longer to decode than a slice: whoever sends 64 KiB of empty structs, of which
+    each is an object, knows what it does.
+    """
+    reader = MessageReader(_LARGEST_REQUEST_BYTES, slice_s=SLICE_S)
     try:
         reader.feed(data)
         message = reader.next_message()
