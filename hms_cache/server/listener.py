@@ -44,6 +44,10 @@ ABOUT_THE_SESSION = ("set_ugi", "setOption", "setMetaConf")
 """What these tell is kept up to `max_session_bytes`: a text that is much longer is refused before it is decoded, which
 takes half a millisecond for each MB of it, in one go."""
 
+TOLD_AGAIN = ("get_config_value",)
+"""What these tell is their answer, the default of a key that nobody knows: they are answered on the event loop, where
+to encode a text takes a millisecond for each MB of it. No value of a configuration is much longer."""
+
 _REFUSED_IN_WORDS_BYTES = 256 * 1024
 """What is too long by no more than this is decoded and refused with Hive's exception; more ends the conversation."""
 
@@ -97,7 +101,7 @@ class Listener:
         self.buffers = BufferBudget(settings.buffer_budget_bytes, time.monotonic)
         self.session_budget = SessionBudget(settings.max_session_bytes, settings.sessions_budget_bytes)
         self.message_limits_bytes = dict.fromkeys(
-            ABOUT_THE_SESSION, settings.max_session_bytes + _REFUSED_IN_WORDS_BYTES
+            (*ABOUT_THE_SESSION, *TOLD_AGAIN), settings.max_session_bytes + _REFUSED_IN_WORDS_BYTES
         )
         """Of single methods, by name."""
         self.admission = Admission(max_connections or settings.max_connections, settings.max_connections_per_address)
