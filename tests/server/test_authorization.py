@@ -6,11 +6,12 @@ import logging
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from thrift.Thrift import TApplicationException
+from thrift.Thrift import TApplicationException, TException, TType
 
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification.verify import verify
@@ -19,6 +20,7 @@ from hms_cache.errors import StartupError
 from hms_cache.server.authorization.answers import FILTERS
 from hms_cache.store.locks import locking
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
+from hms_cache.wire import METHODS
 from tests.server.conftest import Link, Running, Serve, database, request_bytes, table
 from tests.servers import PATIENCE_S
 
@@ -526,6 +528,21 @@ def test_a_refusal_is_audited_in_hives_form_and_counted(world: World, caplog: py
     ]
     calls = world.server.service.metrics.server.calls.values()
     assert calls[("get_table", "denied")] == 1 and calls[("drop_table", "denied")] == 1
+
+
+@pytest.mark.parametrize("user", ["root", "ann"])
+def test_what_a_request_lacks_makes_no_decision_fail(world: World, user: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Calls without arguments, and with structs that have nothing in them: the guard looks at them before the handler
+    does, which says what is missing."""
+    link = world.link(user)
+    for method in sorted(METHODS.keys() - {"shutdown", "reinitialize"}):
+        fields = [field for field in METHODS[method].args_table[1] if field is not None]
+        blank = {field[2]: field[3][0]() for field in fields if field[1] == TType.STRUCT}
+        for arguments in ({}, blank):
+            with suppress(TException):
+                link.call(method, **arguments)
+    failed = [one.getMessage() for one in caplog.records if "internal error" in one.getMessage()]
+    assert not failed
 
 
 def test_kept_replies_of_every_class_are_verified(world: World) -> None:

@@ -239,7 +239,7 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
 def _constrained(arguments: Any) -> frozenset[SecuredObject]:
     """Tables that a request changes by their constraints beside the one that it creates."""
     request = getattr(arguments, "request", None) or arguments
-    table = request.table if request is not arguments else request.tbl
+    table = getattr(request, "table" if request is not arguments else "tbl", None)
     if table is None:
         return frozenset()
     return constrained_beside(table, [one for name in _CONSTRAINTS for one in getattr(request, name, None) or ()])
@@ -263,7 +263,7 @@ def _check_grants(decisions: Decisions, method: str, arguments: Any, session: Se
     """Who may grant and revoke this. Raises AccessDenied."""
     request = getattr(arguments, "request", None) or arguments
     revokes = method == "revoke_privileges" or getattr(request, "requestType", None) == GrantRevokeType.REVOKE
-    bag = request.privileges
+    bag = getattr(request, "privileges", None)
     for grant in (bag.privileges if bag is not None else None) or ():
         reference, info = grant.hiveObject, grant.grantInfo
         of = METASTORE
