@@ -150,20 +150,27 @@ def secrets_of(url: str) -> list[str]:
 
 
 _QUERY_PAIR = re.compile(r"([^=&;?]+)=([^&;]*)")
+_JDBC_PAIR = re.compile(r"([;?&][^=&;?]+)=([^&;]*)")
+"""Also of databases that part parameters by semicolons, some without a ``?`` before them: Derby, SQL Server, Hive."""
 
 
 def masked(url: str) -> str:
     """``url`` fit to be shown: each password in it is replaced by ``***``. Takes any text; what is no URL stays."""
-    jdbc = "jdbc:" if url.startswith("jdbc:") else ""
-    found = _URL.fullmatch(url.removeprefix("jdbc:"))
+    if not url.startswith("jdbc:"):
+        return _masked(url)
+    return "jdbc:" + _JDBC_PAIR.sub(_shown_pair, _masked(url.removeprefix("jdbc:")))
+
+
+def _masked(url: str) -> str:
+    found = _URL.fullmatch(url)
     if found is None:
         return url
     credentials = ""
     if found["user"] is not None:
         credentials = found["user"] + (":***" if found["password"] is not None else "") + "@"
+    query = f"?{_QUERY_PAIR.sub(_shown_pair, found['query'])}" if found["query"] is not None else ""
+    return f"{found['scheme']}://{credentials}{found['host'].rpartition('@')[2]}{found['path'] or ''}{query}"
 
-    def pair(match: re.Match[str]) -> str:
-        return f"{match[1]}=***" if is_secret_name(unquote(match[1])) else match[0]
 
-    query = f"?{_QUERY_PAIR.sub(pair, found['query'])}" if found["query"] is not None else ""
-    return f"{jdbc}{found['scheme']}://{credentials}{found['host'].rpartition('@')[2]}{found['path'] or ''}{query}"
+def _shown_pair(match: re.Match[str]) -> str:
+    return f"{match[1]}=***" if is_secret_name(unquote(match[1])) else match[0]

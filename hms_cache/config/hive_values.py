@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from hms_cache.config.database_url import masked
 from hms_cache.config.hive_keys import keys_by_spelling
 from hms_cache.config.quantities import whole_seconds
 from hms_cache.config.secrets import is_secret_name, redacted
@@ -59,7 +60,8 @@ class HiveValues:
 
         A setting of ours that stands for ``name`` answers first: it is what is in force, wherever it was set. For what
         this server does not honour the answer is what it does, never what the site file asks for. Then comes the site
-        file under any spelling, then Hive's default. Secrets are never told.
+        file under any spelling, then Hive's default. Secrets are never told: not under names of secrets, not those of
+        this process, and no passwords in URLs, which a site file has for databases of others, too.
         """
         if is_secret_name(name):
             return None
@@ -71,7 +73,7 @@ class HiveValues:
             return key.in_force[0] if key.in_force else None
         for spelling in (name, key.name, key.older_name) if key is not None else (name,):
             if spelling in self._site:
-                return redacted(self._site[spelling])
+                return redacted(masked(self._site[spelling]))
         return key.default if key is not None and not name.startswith(_NEVER_TOLD) else None
 
     def _in_hive_form(self, reference: SettingReference) -> str:

@@ -61,7 +61,16 @@ def test_the_urls_own_credentials_win() -> None:
     assert with_credentials("sqlite:///a.db", "hive", "s") == "sqlite:///a.db"
 
 
-@pytest.mark.parametrize("url", ["mysql://u:hush@db/hive", "postgresql://db/hive?user=u&password=hush"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "mysql://u:hush@db/hive",
+        "postgresql://db/hive?user=u&password=hush",
+        "jdbc:derby:;databaseName=stats;user=u;password=hush;create=true",
+        "jdbc:sqlserver://db:1433;databaseName=d;user=u;password=hush",
+        "jdbc:hive2://db:10000/default;ssl=true;trustStorePassword=hush",
+    ],
+)
 def test_a_shown_url_has_no_password(url: str) -> None:
     assert "hush" not in masked(url)
     assert "***" in masked(url)

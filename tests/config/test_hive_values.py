@@ -17,6 +17,8 @@ def values(tmp_path: Path) -> HiveValues:
         "<property><name>hive.metastore.transactional.event.listeners</name><value>a.B</value></property>"
         "<property><name>metastore.keystore.password</name><value>hush</value></property>"
         "<property><name>hive.of.the.site</name><value>yes</value></property>"
+        "<property><name>hive.of.another.database</name><value>jdbc:mysql://u:hush@h/d?password=hush&amp;x=1</value>"
+        "</property>"
         "</configuration>"
     )
     return HiveValues(
@@ -41,6 +43,7 @@ def values(tmp_path: Path) -> HiveValues:
         ("metastore.transactional.event.listeners", "org.apache.hive.hcatalog.listener.DbNotificationListener"),
         ("metastore.client.socket.timeout", "600s"),
         ("hive.metastore.client.socket.timeout", "600s"),
+        ("hive.of.another.database", "jdbc:mysql://u:***@h/d?password=***&x=1"),
         ("hive.nobody.knows.this", None),
         ("metastore.keystore.password", None),
         ("javax.jdo.option.ConnectionPassword", None),
