@@ -7,6 +7,7 @@ user. Issuer and audience are checked here as well, and algorithms are those tha
 from __future__ import annotations
 
 import hashlib
+import sys
 import threading
 import time
 from collections import OrderedDict
@@ -22,7 +23,14 @@ from hms_cache.values import frozen
 MECHANISM = "JWT"
 
 MAX_KEPT = 10_000
-"""Tokens whose signature need not be checked again: a token takes some 300 bytes here."""
+"""Tokens whose signature need not be checked again: a token takes some 300 bytes, its groups and rights more."""
+
+MAX_KEPT_BYTES = 32 * 1024 * 1024
+"""Of all of them. A user in 200 groups takes 25 kB for each token, and may have as many tokens as the issuer gives."""
+
+_TOKEN_BYTES = 300
+_PLACE_BYTES = 32
+"""Of a text in a set."""
 
 _MAX_KEYS_TRIED = 16
 """For a token that names no key."""
@@ -53,6 +61,22 @@ class Bearer(NamedTuple):
     rights: frozenset[str]
 
 
+class _Kept(NamedTuple):
+    """What is known of a token."""
+
+    bearer: Bearer
+    expiry_s: float
+    generation: int
+    """Of the keys that it was checked by."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Memory of it, about."""
+        identity, rights = self.bearer
+        names = (*identity.groups, *rights, identity.user, identity.principal)
+        return _TOKEN_BYTES + sum(sys.getsizeof(name) + _PLACE_BYTES for name in names)
+
+
 class BearerTokens:
     """Checks tokens. Thread-safe."""
 
@@ -62,7 +86,9 @@ class BearerTokens:
         self._now_s = now_s
         self._lock = threading.Lock()
         """Guards the kept ones."""
-        self._kept: OrderedDict[bytes, tuple[Bearer, float, int]] = OrderedDict()
+        self._kept: OrderedDict[bytes, _Kept] = OrderedDict()
+        """By their digests; who has not sent his for the longest time is first."""
+        self.kept_bytes = 0
 
     def known(self, token: str) -> Identity | None:
         """Of a token that was checked before and is still good, without blocking."""
@@ -84,12 +110,11 @@ class BearerTokens:
             found = self._kept.get(digest)
             if found is None:
                 return None
-            bearer, expiry_s, generation = found
-            if expiry_s <= self._now_s() or generation != self._keys.generation:
-                del self._kept[digest]
+            if found.expiry_s <= self._now_s() or found.generation != self._keys.generation:
+                self._forget(digest)
                 return None
             self._kept.move_to_end(digest)
-            return bearer
+            return found.bearer
 
     def check_bearer(self, token: str) -> Bearer:
         """As `check`."""
@@ -131,11 +156,23 @@ class BearerTokens:
             raise AuthenticationError(f"the token's claim {self._options.user_claim!r} is no user's name")
         identity = Identity(user, str(claims.get("sub", user)), MECHANISM, groups=self._groups(claims))
         bearer = Bearer(identity, rights_in(claims, self._options.rights_claim))
-        with self._lock:
-            self._kept[_digest(token)] = (bearer, float(claims["exp"]) + self._options.leeway_s, generation)
-            while len(self._kept) > MAX_KEPT:
-                self._kept.popitem(last=False)
+        self._keep(_digest(token), _Kept(bearer, float(claims["exp"]) + self._options.leeway_s, generation))
         return bearer
+
+    def _keep(self, digest: bytes, kept: _Kept) -> None:
+        size_bytes = kept.size_bytes
+        with self._lock:
+            self._forget(digest)
+            self._kept[digest] = kept
+            self.kept_bytes += size_bytes
+            while len(self._kept) > MAX_KEPT or self.kept_bytes > MAX_KEPT_BYTES:
+                self._forget(next(iter(self._kept)))
+
+    def _forget(self, digest: bytes) -> None:
+        """Under the lock."""
+        kept = self._kept.pop(digest, None)
+        if kept is not None:
+            self.kept_bytes -= kept.size_bytes
 
     def _groups(self, claims: dict[str, Any]) -> frozenset[str]:
         """Raises AuthenticationError for what is no list of groups: who is in none says nothing, or an empty list."""

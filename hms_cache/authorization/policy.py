@@ -164,6 +164,9 @@ class Policy:
     def __init__(self, grants: tuple[Grant, ...]) -> None:
         self.version = next(_versions)
         self.grants = grants
+        self._groups = frozenset[Membership]().union(*(grant.members.groups for grant in grants))
+        """Those that something is granted to: others, of which a principal may have thousands, make no difference."""
+
         self._by_principal: dict[tuple[str, frozenset[Membership]], GrantedDecisions] = {}
         self._classes: dict[tuple[int, ...], GrantedDecisions] = {}
         self._numbers = itertools.count(1)
@@ -171,6 +174,7 @@ class Policy:
 
     def decisions(self, principal: str, groups: frozenset[Membership] = NO_MEMBERSHIPS) -> GrantedDecisions:
         """Those of the principal's class."""
+        groups &= self._groups
         found = self._by_principal.get((principal, groups))
         if found is None:
             places = tuple(place for place, grant in enumerate(self.grants) if grant.is_for(principal, groups))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hms_cache.authorization.decisions import METASTORE, Action, SecuredObject
-from hms_cache.authorization.policy import MOST_PRINCIPALS, PolicyError, parse_policy
+from hms_cache.authorization.policy import MOST_PRINCIPALS, TOKEN_GROUPS, PolicyError, of_token, parse_policy
 from hms_cache.authorization.policy_file import PolicyFile
 
 TEXT = """
@@ -103,6 +103,17 @@ def test_invented_principals_take_no_memory() -> None:
         policy.decisions(f"u{number}")
     assert len(policy._by_principal) == MOST_PRINCIPALS
     assert policy.decisions("ann").allow(Action.READ, of("sales", "orders"))
+
+
+def test_groups_that_nothing_is_granted_to_take_no_memory() -> None:
+    """A bearer token may name thousands, and each of a user's tokens others."""
+    text = '[[grants]]\ntoken_groups = ["readers"]\nactions = ["read"]\ndatabases = ["sales"]\n'
+    policy = parse_policy(text, frozenset({TOKEN_GROUPS}))
+    for number in range(50):
+        others = {f"department-{number}-{one}" for one in range(100)}
+        assert policy.decisions("ann", of_token({*others, "readers"})).allow(Action.READ, of("sales", "orders"))
+        assert not policy.decisions("ann", of_token(others)).has_any
+    assert set(policy._by_principal) == {("ann", of_token({"readers"})), ("ann", frozenset())}
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ pytest.importorskip("cryptography")
 from cryptography.hazmat.primitives import hashes, serialization  # noqa: E402
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa  # noqa: E402
 
+from hms_cache.authentication import bearer_tokens  # noqa: E402
 from hms_cache.authentication.bearer_tokens import BearerOptions, BearerTokens  # noqa: E402
 from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions  # noqa: E402
 from hms_cache.authentication.mechanism import AuthenticationError  # noqa: E402
@@ -461,6 +462,27 @@ def test_a_kept_token_ends_in_time(issuer: Issuer) -> None:
     assert tokens.known(token) is not None
     now_s[0] += 2
     assert tokens.known(token) is None
+
+
+def test_tokens_of_many_groups_are_kept_by_their_bytes(issuer: Issuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever may ask the issuer for tokens may ask for as many as he likes."""
+    monkeypatch.setattr(bearer_tokens, "MAX_KEPT_BYTES", 100_000)
+    keys = KeySet(options_of(issuer))
+    keys.load()
+    tokens = BearerTokens(keys, BearerOptions(("RS256",), "", (), "sub", 5, "groups", "scope"))
+    groups = [f"department-{number:03}" for number in range(200)]
+    texts = [issuer.token(sub=f"user{number}", groups=groups, scope="a b") for number in range(30)]
+    for text in texts:
+        assert tokens.check(text).groups == frozenset(groups)
+        assert tokens.known(text) is not None and tokens.kept_bytes <= 100_000
+    held = [tokens.known(text) is not None for text in texts]
+    assert held == sorted(held) and 2 <= sum(held) <= 10, "the latest"
+    for text in texts:
+        assert tokens.check(text) == tokens.check(text), "a second time it is not counted again"
+    small = [issuer.token(sub=f"user{number}") for number in range(30)]
+    for text in small:
+        tokens.check(text)
+    assert all(tokens.known(text) is not None for text in small)
 
 
 def test_a_kept_token_ends_with_the_key_that_signed_it(issuer: Issuer) -> None:
