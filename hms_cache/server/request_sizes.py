@@ -10,7 +10,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from hms_cache.input_limits import exceeded, input_limits
-from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NotificationEventRequest, PrivilegeBag
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CreationMetadata,
+    MetaException,
+    NotificationEventRequest,
+    PrivilegeBag,
+)
 
 
 def _grants(bag: PrivilegeBag | None) -> int:
@@ -22,6 +27,11 @@ def _grants(bag: PrivilegeBag | None) -> int:
 def _names_of_events(request: NotificationEventRequest) -> int:
     """The longest of the lists that select events."""
     return max(len(some or ()) for some in (request.tableNames, request.eventTypeList, request.eventTypeSkipList))
+
+
+def _sources(of: CreationMetadata | None) -> int:
+    """Tables that a materialized view is made from. Two fields name them, of clients of 3.1 and of 4."""
+    return max(len(of.tablesUsed or ()), len(of.sourceTables or ())) if of is not None else 0
 
 
 _Count = Callable[[Any], int]
@@ -50,7 +60,21 @@ _COUNTS: Final[Mapping[str, tuple[str, _Count]]] = {
     "open_txns": ("request_transactions", lambda a: len(a.rqst.replSrcTxnIds or ())),
     "get_valid_write_ids": ("request_tables", lambda a: len(a.rqst.fullTableNames or ())),
     "add_write_ids_to_min_history": ("request_tables", lambda a: len(a.writeIds or ())),
-    "get_materialization_invalidation_info": ("request_tables", lambda a: len(a.creation_metadata.tablesUsed or ())),
+    "get_materialization_invalidation_info": ("request_tables", lambda a: _sources(a.creation_metadata)),
+    "update_creation_metadata": ("request_tables", lambda a: _sources(a.creation_metadata)),
+    **dict.fromkeys(
+        ("create_table", "create_table_with_environment_context", "create_table_with_constraints"),
+        ("request_tables", lambda a: _sources(a.tbl.creationMetadata)),
+    ),
+    **dict.fromkeys(
+        ("create_table_req", "translate_table_dryrun"),
+        ("request_tables", lambda a: _sources(a.request.table.creationMetadata)),
+    ),
+    **dict.fromkeys(
+        ("alter_table", "alter_table_with_cascade", "alter_table_with_environment_context"),
+        ("request_tables", lambda a: _sources(a.new_tbl.creationMetadata)),
+    ),
+    "alter_table_req": ("request_tables", lambda a: _sources(a.req.table.creationMetadata)),
     "update_table_params": ("request_tables", lambda a: len(a.updates or ())),
     "add_write_notification_log_in_batch": ("request_tables", lambda a: len(a.rqst.requestList or ())),
     "commit_txn": ("request_tables", lambda a: len(a.rqst.writeEventInfos or ())),

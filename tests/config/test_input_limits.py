@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
 from sqlalchemy import Connection
-from thrift.Thrift import TException
+from thrift.Thrift import TException, TType
 
 from hms_cache.authentication.bearer_tokens import BearerTokens
 from hms_cache.authentication.mechanism import AuthenticationError
@@ -24,6 +24,7 @@ from hms_cache.input_limits import refused_inputs
 from hms_cache.metadata.names import NamePattern
 from hms_cache.metrics import Metrics
 from hms_cache.patterns.java_regex import JavaRegex
+from hms_cache.server.handlers.table import METHODS_NOT_SERVED
 from hms_cache.server.request_sizes import check_request_size
 from hms_cache.server.session import Session
 from hms_cache.store.avro_schemas import AvroSchemaError, columns_of_schema
@@ -35,6 +36,7 @@ from hms_cache.store.write_ids.seeding import check_seeded_id
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
     AbortTxnsRequest,
+    CreationMetadata,
     GetValidWriteIdsRequest,
     HeartbeatTxnRangeRequest,
     HiveObjectPrivilege,
@@ -47,6 +49,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     PrivilegeGrantInfo,
     ReplicationMetricList,
     ReplicationMetrics,
+    SourceTable,
+    Table,
 )
 from hms_cache.txn.id_lists import parse_ids
 from hms_cache.wire import METHODS
@@ -133,6 +137,43 @@ BEYOND: dict[str, tuple[int, Callable[[], object]]] = {
     "session_variables": (2, _variables),
     "session_name_characters": (3, lambda: Session("local").set_user("anna", ())),
 }
+
+
+def _ways_to_sources(struct: Any, before: tuple[Any, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Names of the fields that lead to the sources of a materialized view."""
+    for _, kind, name, detail, _ in filter(None, struct.thrift_spec):
+        if kind == TType.STRUCT and detail[0] is CreationMetadata:
+            yield (name,)
+        elif kind == TType.STRUCT and detail[0] not in before:
+            yield from ((name, *way) for way in _ways_to_sources(detail[0], (*before, struct)))
+
+
+@pytest.mark.parametrize("is_named", [True, False], ids=["names", "tables"])
+def test_tables_that_a_view_is_made_from_are_counted(put_in_force: Callable[..., None], is_named: bool) -> None:
+    """By every method that can say so: each is read before the view is stored, and decided upon before that."""
+    put_in_force(request_tables=2)
+    metadata = CreationMetadata(dbName="d", tblName="v", tablesUsed={"d.a", "d.b"}, sourceTables=[])
+    found = set()
+    for method in METHODS.keys() - METHODS_NOT_SERVED:
+        spec = METHODS[method]
+        for *way, last in _ways_to_sources(spec.args_class):
+            arguments = holder = spec.args_class()
+            for name in way:
+                of = next(field[3][0] for field in filter(None, holder.thrift_spec) if field[2] == name)
+                setattr(holder, name, of())
+                holder = getattr(holder, name)
+            check_request_size(method, arguments)
+            setattr(holder, last, metadata)
+            metadata.tablesUsed, metadata.sourceTables = {"d.a", "d.b"}, []
+            check_request_size(method, arguments)
+            if is_named:
+                metadata.tablesUsed = {"d.a", "d.b", "d.c"}
+            else:
+                metadata.sourceTables = [SourceTable(Table(tableName="c"))] * 3
+            with pytest.raises(MetaException, match=rf"{method} has 3 elements, and may have 2"):
+                check_request_size(method, arguments)
+            found.add(method)
+    assert len(found) >= 10
 
 
 def _unknown(expression: bytes) -> None:

@@ -129,7 +129,8 @@ class LimitsSettings(Section):
         le=1_000_000,
     )
     """Maximum number of tables that one request about transactions or events can name (get_valid_write_ids, commit_txn,
-    get_materialization_invalidation_info, get_next_notification), and of types of events."""
+    get_materialization_invalidation_info, get_next_notification), of types of events, and of tables that a materialized
+    view is made from."""
     request_grants: int = setting(
         1_000,
         unit="privileges",

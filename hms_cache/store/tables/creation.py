@@ -33,7 +33,7 @@ from hms_cache.store.rows.parameters import (
 from hms_cache.store.rows.storage_descriptor_writes import insert_storage_descriptors
 from hms_cache.store.rows.storage_descriptors import stored_orders
 from hms_cache.store.rows.table_kinds import is_external, is_parameter_true, is_transactional, is_view, stored_type
-from hms_cache.store.rows.table_rows import MANAGED_TABLE, MATERIALIZED_VIEW, read_table
+from hms_cache.store.rows.table_rows import MANAGED_TABLE, MATERIALIZED_VIEW, read_table, read_tables
 from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, PARTITION_KEYS, TABLE_PARAMS, TBL_PRIVS, TBLS
 from hms_cache.store.soft_drops import SOFT_DELETE
 from hms_cache.store.statistics.of_tables import write_table_statistics
@@ -356,12 +356,17 @@ def _source_tables(connection: Connection, metadata: CreationMetadata) -> dict[i
         key = (own_catalog, source.table.dbName, source.table.tableName)
         counts = (source.insertedCount or 0, source.updatedCount or 0, source.deletedCount or 0)
         names[tuple(normalize_identifier(part) for part in key)] = counts  # type: ignore[index]
+    by_database: dict[tuple[str, str], list[str]] = {}
+    for catalog, database, table in names:
+        by_database.setdefault((catalog, database), []).append(table)
+    ids = {
+        (*of, row.name): row.table_id for of, some in by_database.items() for row in read_tables(connection, *of, some)
+    }
     found = {}
-    for (catalog, database, table), counts in names.items():
-        row = read_table(connection, catalog, database, table)
-        if row is None:
-            raise MetaException(f"{catalog}.{database}.{table} table not found")
-        found[row.table_id] = counts
+    for name, counts in names.items():
+        if name not in ids:
+            raise MetaException(f"{'.'.join(name)} table not found")
+        found[ids[name]] = counts
     return dict(sorted(found.items()))
 
 

@@ -448,6 +448,23 @@ class TestMaterializedViews:
             catalog.get("mv")
         assert counted[0] <= 6
 
+    def test_many_sources_take_no_more_statements(self, catalog: StoreUnderTest) -> None:
+        """They are read in the transaction that creates the view, under its locks."""
+        names = [f"d.s{number}" for number in range(22)]
+        for name in names:
+            catalog.create_table(name.partition(".")[2])
+        taken = []
+        for view, some in (("few", names[:2]), ("many", names)):
+            metadata = ttypes.CreationMetadata("hive", "d", view, tablesUsed=set(some), validTxnList="5:5::")
+            with catalog.counting() as counted:
+                catalog.create_table(view, tableType="MATERIALIZED_VIEW", creationMetadata=metadata)
+            taken.append(counted[0])
+            assert catalog.get(view).creationMetadata.tablesUsed == set(some)
+        assert taken[1] <= taken[0] + 5  # of the read that follows, which may be a load; twenty are more
+        metadata = ttypes.CreationMetadata("hive", "d", "none", tablesUsed={"d.s1", "d.absent", "d.s2"})
+        with pytest.raises(ttypes.MetaException, match=r"hive\.d\.absent table not found"):
+            catalog.create_table("none", tableType="MATERIALIZED_VIEW", creationMetadata=metadata)
+
     def test_used_tables_cannot_be_dropped(self, catalog: StoreUnderTest) -> None:
         self.create(catalog)
         with pytest.raises(ttypes.MetaException, match=r"it is used in the following materialized views \[d\.mv\]"):
