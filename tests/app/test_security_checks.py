@@ -15,7 +15,7 @@ import trustme
 from click.testing import CliRunner
 
 from hms_cache.app.checks import Findings, run_checks
-from hms_cache.app.security.checks import check_security
+from hms_cache.app.security.checks import _check_who_is_trusted, check_security
 from hms_cache.app.service import Service
 from hms_cache.cli.main import commands
 from hms_cache.client import MetastoreClient, MetastoreUnavailableError
@@ -79,6 +79,30 @@ def test_dates_and_names_of_a_certificate(certificates: Certificates) -> None:
     broken = {"server.tls_enabled": True, "server.tls_certificate_file": str(certificates.ca_file)}
     ((severity, problem),) = told(checked(**broken))
     assert severity == "error" and "tls_certificate_file" in problem
+
+
+def test_who_is_trusted_is_on_this_machine_or_speaks_tls() -> None:
+    def warned(**settings: Any) -> list[tuple[str, str]]:
+        findings = Findings()
+        _check_who_is_trusted(findings, load(command_line=settings, environment={}).settings)
+        return told(findings)
+
+    ldap = {"authentication.plain": "ldap", "authentication.ldap_base_dn": "dc=x"}
+    opa = {"authorization.provider": "opa"}
+    for fine in ("ldaps://d.example.com", "ldap://localhost ldap://127.0.0.1:389", "ldap://[::1]"):
+        assert warned(**ldap, **{"authentication.ldap_url": fine}) == []
+    assert warned(**{"authentication.ldap_url": "ldap://d.example.com"}) == [], "it is not asked"
+    for fine in ("https://i.example.com/keys", "http://127.0.0.1:8080/keys", "file:/keys.json"):
+        assert warned(**{"authentication.jwt_jwks_url": fine}) == []
+    assert warned(**opa, **{"authorization.opa_url": "http://127.0.0.1:8181/v1/data/hms/allow"}) == []
+    found = warned(
+        **(ldap | {"authentication.ldap_url": "ldaps://one.example.com ldap://two.example.com:389"}),
+        **{"authentication.jwt_jwks_url": "http://user:hush@i.example.com/keys"},
+        **(opa | {"authorization.opa_url": "http://10.0.0.9:8181/v1/data/hms/allow"}),
+    )
+    assert [severity for severity, _ in found] == ["warning"] * 3
+    for (_, problem), host in zip(found, ("two.example.com", "i.example.com", "10.0.0.9"), strict=True):
+        assert f"to {host} as they are" in problem and "hush" not in problem and "one.example" not in problem
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ Only what is turned on is tried. The server's own account is used, as the server
 
 from __future__ import annotations
 
+import ipaddress
 import secrets
 import socket
 import ssl
@@ -12,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
 from hms_cache.app.security.authentication import directory_options, kerberos_options
 from hms_cache.app.security.authorization import authenticates, policy_file, policy_service, require_authentication
@@ -58,6 +60,7 @@ def check_security(findings: Findings, settings: Settings) -> None:
     else:
         with findings.check(f"each of the {len(ports)} ports can be opened as it is set"):
             _check_ports(findings, ports)
+    _check_who_is_trusted(findings, settings)
     if any(one.server.tls_enabled for _, one in ports) or (settings.admin.enabled and settings.admin.tls_enabled):
         with findings.check("the TLS certificate is good"):
             _check_certificate(findings, settings)
@@ -110,6 +113,39 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
             findings.error(f"{where}: SASL does not go over HTTP", "Give it a port of its own: [[server.listeners]].")
         if one.server.transport_mode != "http" and section.jwt_jwks_url:
             findings.error(f"{where}: bearer tokens come with HTTP", "Give them a port: [[server.listeners]].")
+
+
+def _check_who_is_trusted(findings: Findings, settings: Settings) -> None:
+    """Whoever can change what is read of them lets in whom he likes: they are on this machine, or prove who they are.
+
+    Addresses are told without what stands before the host: it may be a password.
+    """
+    section, policy = settings.authentication, settings.authorization
+    asks_directory = section.plain == "ldap" or policy.directory_groups or section.proxy_groups == "directory"
+    for name, addresses, scheme, better, what in (
+        (
+            "authentication.ldap_url",
+            section.ldap_url if asks_directory else "",
+            "ldap",
+            "ldaps",
+            "passwords and groups",
+        ),
+        ("authentication.jwt_jwks_url", section.jwt_jwks_url, "http", "https", "the issuer's keys"),
+        ("authorization.opa_url", policy.opa_url if policy.provider == "opa" else "", "http", "https", "decisions"),
+    ):
+        for parts in map(urlsplit, addresses.split()):
+            if parts.scheme == scheme and not _is_loopback(parts.hostname or ""):
+                findings.warning(
+                    f"{name}: {what} go over the network to {parts.hostname} as they are",
+                    f"Whoever is on the way can change them: give an address of {better}:.",
+                )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def _check_revocation_lists(findings: Findings, where: str, file: Path | None) -> None:
