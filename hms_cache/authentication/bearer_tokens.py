@@ -26,7 +26,7 @@ MAX_KEPT = 10_000
 """Tokens whose signature need not be checked again: a token takes some 300 bytes, its groups and rights more."""
 
 MAX_KEPT_BYTES = 32 * 1024 * 1024
-"""Of all of them. A user in 200 groups takes 25 kB for each token, and may have as many tokens as the issuer gives."""
+"""Of all of them. A user in 200 groups takes 20 kB for each token, and may have as many tokens as the issuer gives."""
 
 _TOKEN_BYTES = 300
 _PLACE_BYTES = 32
