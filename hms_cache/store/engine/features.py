@@ -6,7 +6,8 @@ those asks here first. `SchemaFeatures` is read once per server and changes only
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from enum import Enum
 from typing import Any, Final
 
 from sqlalchemy import Column, ColumnElement, Connection, Table, literal, null, select
@@ -16,6 +17,8 @@ from hms_cache.store.schema import (
     LATER_METADATA,
     METADATA,
     MIN_HISTORY_WRITE_ID,
+    PARTITION_KEY_VALS,
+    PARTITIONS,
     TBLS,
     TXN_LOCK_TBL,
     VERSION,
@@ -25,6 +28,30 @@ from hms_cache.values import frozen
 _COLUMNS: Final = {name: tuple(column.name for column in table.columns) for name, table in METADATA.tables.items()}
 """Names alone: each worker of a server looks through them, and each look at a definition would take memory of its
 own."""
+
+
+class TextOrder(Enum):
+    """How the database orders the texts of a column."""
+
+    CODE_POINTS = "by code point"
+
+    ASCII = "by code point where one of the two is of ASCII"
+    """MySQL's ``latin1_bin`` is the order of the bytes of code page 1252, which has the euro before the letters with
+    accents."""
+
+    OTHER = "otherwise"
+    """MySQL's collations for people: without regard to case, and marks before letters or behind them."""
+
+
+_ORDERED: Final = (PARTITIONS.c.PART_NAME, PARTITION_KEY_VALS.c.PART_KEY_VAL)
+"""Columns of which rows are looked for by their order."""
+
+
+def order_of_collation(collation: str) -> TextOrder:
+    """That of a collation of MySQL."""
+    if not collation.lower().endswith("_bin"):
+        return TextOrder.OTHER
+    return TextOrder.CODE_POINTS if collation.lower().startswith(("utf8", "ascii")) else TextOrder.ASCII
 
 
 @frozen
@@ -49,6 +76,17 @@ class SchemaFeatures:
 
     single_byte_text: bool = False
     """MySQL only: names are kept in ``latin1``; other text is refused by the database (we run it in strict mode)."""
+
+    text_orders: frozenset[tuple[str, str, TextOrder]] = frozenset()
+    """MySQL only: (table, column, order) of columns whose texts it does not order by code point. Sites that have values
+    in Chinese change Hive's columns to ``utf8``, whose collation is another one then."""
+
+    def order_of(self, column: Column[Any]) -> TextOrder:
+        """How the database orders the texts of this column, of `_ORDERED`."""
+        for table, name, order in self.text_orders:
+            if (table, name) == (column.table.name, column.name):
+                return order
+        return TextOrder.CODE_POINTS
 
     def has(self, element: Table | Column[Any]) -> bool:
         """Whether the database has this table, or this column of it."""
@@ -118,4 +156,18 @@ def features_of(connection: Connection, tables: Mapping[str, TableShape]) -> Sch
         generated_columns=frozenset(generated),
         folded_tables=frozenset(folded),
         single_byte_text=bool(collation and collation.startswith("latin1")),
+        text_orders=frozenset(
+            (table, name, order)
+            for table, name, collation in _collations(present, _ORDERED)
+            if (order := order_of_collation(collation)) is not TextOrder.CODE_POINTS
+        ),
     )
+
+
+def _collations(tables: Mapping[str, TableShape], columns: Iterable[Column[Any]]) -> Iterator[tuple[str, str, str]]:
+    """(table, column, collation) of those of the columns that have one."""
+    for column in columns:
+        shape = tables.get(column.table.name)
+        found = shape.columns.get(column.name) if shape is not None else None
+        if found is not None and found.collation is not None:
+            yield column.table.name, column.name, found.collation

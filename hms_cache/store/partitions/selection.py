@@ -28,6 +28,7 @@ from hms_cache.expressions import (
 from hms_cache.expressions.bound import BoundOr
 from hms_cache.expressions.hive_tree import parse_expression
 from hms_cache.expressions.name_prefilter import LIKE_ESCAPE
+from hms_cache.metadata.name_ranges import may_begin_range
 from hms_cache.metadata.partition_names import (
     DEFAULT_PARTITION_VALUE,
     escape_path_name,
@@ -47,6 +48,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.direct_statements import CHARACTERS_OF_A_PACKET, DirectQuery
 from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
+from hms_cache.store.partitions.text_orders import NameOrder, in_order_of_ascii, name_orders
 from hms_cache.store.schema import PARTITION_KEY_VALS, PARTITIONS
 from hms_cache.store.schema.text_planes import plane_of
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -186,11 +188,6 @@ _EMPTY_VALUES = (
 )
 
 
-def in_code_point_order(connection: Connection, column: ColumnElement[str]) -> ColumnElement[str]:
-    """The column so that the database compares it by code point: its own collation does, but on PostgreSQL."""
-    return column.collate("C") if connection.dialect.name == "postgresql" else column
-
-
 def count_plan(table: PartitionedTable) -> Plan[int]:
     """How many partitions the table has."""
     [row] = yield from ask(Question(_COUNT_QUERY, {"table_id": table.table_id}))
@@ -266,11 +263,7 @@ def _candidates(
     """(id, name) of the selected partitions; `max_parts` may be used only where nothing is filtered afterwards."""
     match selection:
         case AllPartitions():
-            query, parameters = _ALL_QUERY, {"table_id": table.table_id}
-            if max_parts >= 0:
-                query = _first_query(connection.dialect.name == "postgresql")
-                parameters["limit"] = max_parts
-            return _pairs((yield from ask(Question(query, parameters)))), False
+            return (yield from _first_of_all(connection, table, max_parts)), False
         case ByNames(names):
             return (yield from _by_name(connection, table, names)), False
         case ByValues(values):
@@ -283,12 +276,23 @@ def _candidates(
             return (yield from _by_expression(connection, table, selection, limits))
 
 
-@lru_cache(maxsize=2)
-def _first_query(is_postgresql: bool) -> DirectQuery:
-    name = PARTITIONS.c.PART_NAME
-    return DirectQuery(
-        _NAMES.order_by(name.collate("C") if is_postgresql else name).limit(bindparam("limit", type_=Integer()))
-    )
+def _first_of_all(connection: Connection, table: PartitionedTable, max_parts: int) -> Plan[list[tuple[int, str]]]:
+    """The first of all partitions by name, at least so many of them; negative: all."""
+    parameters: dict[str, Any] = {"table_id": table.table_id}
+    if max_parts >= 0:
+        order = name_orders(connection)[0]
+        found = _pairs((yield from ask(Question(_first_query(order), {**parameters, "limit": max_parts}))))
+        if len(found) < max_parts or not found:
+            return found
+        # Where the database has its own order of names, the last one may hide some that come before it.
+        if order.holds_for(found[-1][1]) and may_begin_range(found[-1][1]):
+            return found
+    return _pairs((yield from ask(Question(_ALL_QUERY, parameters))))
+
+
+@lru_cache(maxsize=len(NameOrder))
+def _first_query(order: NameOrder) -> DirectQuery:
+    return DirectQuery(_NAMES.order_by(order.column).limit(bindparam("limit", type_=Integer())))
 
 
 def name_of_values(table: PartitionedTable, values: Sequence[str]) -> str:
@@ -466,7 +470,8 @@ def _narrowing(connection: Connection, table: PartitionedTable, bound: Bound) ->
     def column(index: int) -> ColumnElement[str]:
         if index not in joins:
             joins[index] = _key_value_alias(index)
-        return in_code_point_order(connection, joins[index].c.PART_KEY_VAL)
+        value = joins[index].c.PART_KEY_VAL
+        return in_order_of_ascii(connection, value, PARTITION_KEY_VALS.c.PART_KEY_VAL)
 
     condition = sql_prefilter(bound, column, text_order=True)
     if condition is None or not joins:

@@ -1,7 +1,8 @@
 """Partitions of a table that lie side by side by name: what a cache loads a part of a very large table from.
 
 Databases order names in their own way where one goes on behind another with blanks or control characters
-(`metadata.name_ranges`). So they are asked for a little too much, and what lies in the range is decided here.
+(`metadata.name_ranges`). So they are asked for a little too much, and what lies in the range is decided here. Where the
+order of the column's collation is another one altogether, they are asked without it (`text_orders`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from hms_cache.store.engine.work_units import run_read
 from hms_cache.store.partitions.pages import LARGEST_PAGE
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable, find_partitioned_table
 from hms_cache.store.partitions.reads import PartitionRows, read_partition_rows
-from hms_cache.store.partitions.selection import SelectedPartitions, in_code_point_order
+from hms_cache.store.partitions.selection import SelectedPartitions
+from hms_cache.store.partitions.text_orders import NameOrder, name_orders
 from hms_cache.store.rows.comparable_texts import comparable_rows
 from hms_cache.store.schema import PARTITIONS
 
@@ -32,8 +34,15 @@ def read_partition_window(
 
     def find(connection: Connection) -> tuple[PartitionedTable, NameRange, list[tuple[str, int]]] | None:
         header = find_partitioned_table(connection, table)
-        first = _first(connection, header, within, range_beginning(around), most // 2)
-        found = _names_from(connection, header, NameRange(first, within.end), most)
+        begins = range_beginning(around)
+        for order in name_orders(connection):
+            if not order.holds_for(*within, begins):
+                continue
+            first = _first(connection, header, order, within, begins, most // 2)
+            rows = _rows_from(connection, header, order, NameRange(first, within.end), most)
+            if order.holds_for(first, *(name for name, _ in rows)):
+                break
+        found = _covered(NameRange(first, within.end), rows, most)
         return (header, *found) if found is not None else None
 
     found = run_read(context.database, find)
@@ -43,33 +52,40 @@ def read_partition_window(
     return covered, _pages(context, header, names)
 
 
-def _first(connection: Connection, table: PartitionedTable, within: NameRange, around: str, before: int) -> str:
+def _first(
+    connection: Connection, table: PartitionedTable, order: NameOrder, within: NameRange, around: str, before: int
+) -> str:
     """Where the window begins: so many names before `around`, or where `within` does."""
     if within.end is not None:
         around = min(around, within.end)
     if around <= within.first:
         return within.first
-    name = in_code_point_order(connection, PARTITIONS.c.PART_NAME)
-    statement = _above(connection, select(PARTITIONS.c.PART_NAME), within.first)
-    statement = statement.where(name < bindparam("around")).order_by(name.desc()).limit(1).offset(before)
+    statement = _above(order, select(PARTITIONS.c.PART_NAME), within.first)
+    statement = (
+        statement.where(order.column < bindparam("around")).order_by(order.column.desc()).limit(1).offset(before)
+    )
     # A name that somebody asked for may have characters that the column cannot.
     rows = comparable_rows(connection, statement, {"table_id": table.table_id, "around": around})
     return max(within.first, range_beginning(rows[0][0])) if rows else within.first
 
 
-def _names_from(
-    connection: Connection, table: PartitionedTable, within: NameRange, most: int
+def _rows_from(
+    connection: Connection, table: PartitionedTable, order: NameOrder, within: NameRange, most: int
+) -> Sequence[tuple[str, int]]:
+    """The names from there on with their ids, and a few before: one more than `most`, or to the end of the range."""
+    statement = _above(order, select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID), within.first)
+    parameters: dict[str, Any] = {"table_id": table.table_id}
+    if within.end is not None:
+        statement = statement.where(order.column <= bindparam("end"))
+        parameters["end"] = within.end
+    return connection.execute(statement.order_by(order.column).limit(most + 1), parameters).tuples().all()
+
+
+def _covered(
+    within: NameRange, rows: Sequence[tuple[str, int]], most: int
 ) -> tuple[NameRange, list[tuple[str, int]]] | None:
     """The range of the first `most` names, and these with their ids."""
-    name = in_code_point_order(connection, PARTITIONS.c.PART_NAME)
-    statement = _above(connection, select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID), within.first)
-    if within.end is not None:
-        statement = statement.where(name <= bindparam("end"))
-    parameters = (
-        {"table_id": table.table_id, "end": within.end} if within.end is not None else {"table_id": table.table_id}
-    )
-    rows = connection.execute(statement.order_by(name).limit(most + 1), parameters).all()
-    names = sorted((row[0], row[1]) for row in rows if within.holds(row[0]))
+    names = sorted((name, part_id) for name, part_id in rows if within.holds(name))
     if len(rows) <= most:
         return within, names
     cut = next((one for one, _ in reversed(names) if one > within.first and may_begin_range(one)), None)
@@ -78,10 +94,10 @@ def _names_from(
     return NameRange(within.first, cut), [one for one in names if one[0] < cut]
 
 
-def _above(connection: Connection, statement: Select[Any], first: str) -> Select[Any]:
+def _above(order: NameOrder, statement: Select[Any], first: str) -> Select[Any]:
     statement = statement.where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
     below = bound_below(first)
-    return statement.where(in_code_point_order(connection, PARTITIONS.c.PART_NAME) >= below) if below else statement
+    return statement.where(order.column >= below) if below else statement
 
 
 def _pages(context: StoreContext, table: PartitionedTable, names: Sequence[tuple[str, int]]) -> Iterator[PartitionRows]:

@@ -78,6 +78,12 @@ def test_a_window_has_all_partitions_in_its_range(catalog: PartitionCatalog) -> 
                     assert covered.first <= around
 
 
+def test_the_first_of_all_are_the_first_by_code_point(catalog: PartitionCatalog) -> None:
+    names = all_names(catalog)
+    for most in range(len(names) + 2):
+        assert catalog.reads.get_partition_names(PartitionQuery(T, max_parts=most)) == names[:most]
+
+
 def test_windows_side_by_side_have_every_partition_once(catalog: PartitionCatalog) -> None:
     seen: list[str] = []
     first = ""
