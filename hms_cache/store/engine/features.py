@@ -17,8 +17,10 @@ from hms_cache.store.schema import (
     LATER_METADATA,
     METADATA,
     MIN_HISTORY_WRITE_ID,
+    PART_COL_STATS,
     PARTITION_KEY_VALS,
     PARTITIONS,
+    TAB_COL_STATS,
     TBLS,
     TXN_LOCK_TBL,
     VERSION,
@@ -45,6 +47,9 @@ class TextOrder(Enum):
 
 _ORDERED: Final = (PARTITIONS.c.PART_NAME, PARTITION_KEY_VALS.c.PART_KEY_VAL)
 """Columns of which rows are looked for by their order."""
+
+_LISTED: Final = (TAB_COL_STATS.c.COLUMN_NAME, PART_COL_STATS.c.COLUMN_NAME)
+"""Columns that are compared with lists of names, of which one that cannot be compared would hide the others."""
 
 
 def order_of_collation(collation: str) -> TextOrder:
@@ -77,9 +82,17 @@ class SchemaFeatures:
     single_byte_text: bool = False
     """MySQL only: names are kept in ``latin1``; other text is refused by the database (we run it in strict mode)."""
 
+    single_byte_columns: frozenset[tuple[str, str]] = frozenset()
+    """MySQL only: (table, column) of those of `_LISTED` that are ``latin1``, whatever other names are: sites with names
+    of columns in Chinese change some columns of Hive's and leave the others."""
+
     text_orders: frozenset[tuple[str, str, TextOrder]] = frozenset()
     """MySQL only: (table, column, order) of columns whose texts it does not order by code point. Sites that have values
     in Chinese change Hive's columns to ``utf8``, whose collation is another one then."""
+
+    def is_single_byte(self, column: Column[Any]) -> bool:
+        """Whether this column, of `_LISTED`, has the characters of ``latin1`` only."""
+        return (column.table.name, column.name) in self.single_byte_columns
 
     def order_of(self, column: Column[Any]) -> TextOrder:
         """How the database orders the texts of this column, of `_ORDERED`."""
@@ -156,6 +169,9 @@ def features_of(connection: Connection, tables: Mapping[str, TableShape]) -> Sch
         generated_columns=frozenset(generated),
         folded_tables=frozenset(folded),
         single_byte_text=bool(collation and collation.startswith("latin1")),
+        single_byte_columns=frozenset(
+            (table, name) for table, name, collation in _collations(present, _LISTED) if collation.startswith("latin1")
+        ),
         text_orders=frozenset(
             (table, name, order)
             for table, name, collation in _collations(present, _ORDERED)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select
+from sqlalchemy import Column, Connection, Row, Select
 from sqlalchemy.exc import DataError
 
 from hms_cache.store.engine.database import features_of
@@ -18,9 +18,10 @@ from hms_cache.store.engine.dialects import is_uncomparable
 from hms_cache.store.schema.text_planes import plane_of
 
 
-def possible_names(connection: Connection, names: Iterable[str]) -> list[str]:
-    """Those of the names that columns of names have the characters for."""
-    if not features_of(connection).single_byte_text:
+def possible_names(connection: Connection, names: Iterable[str], column: Column[Any] | None = None) -> list[str]:
+    """Those of the names that columns of names have the characters for: this column, or those of names in general."""
+    features = features_of(connection)
+    if not (features.single_byte_text if column is None else features.is_single_byte(column)):
         return list(names)
     return [name for name in names if plane_of(name) == 0]
 

@@ -85,7 +85,7 @@ class StatisticsReader:
     ) -> Select[Any]:
         """The statement for these columns; for all where more are asked for than a statement takes, and the caller
         leaves out the others."""
-        names = possible_names(self._connection, sorted(asked))
+        names = possible_names(self._connection, sorted(asked), table.c.COLUMN_NAME)
         if len(names) > MOST_LISTED:
             return statement
         parameters["columns"] = names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from decimal import Decimal as Number
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Timestamp,
     TimestampColumnStatsData,
 )
+from tests.databases import DatabaseServer
 from tests.store.partitions.catalog import PartitionCatalog, partition
 
 T = ("hive", "d", "t")
@@ -151,6 +153,32 @@ def test_statistics_mark_columns_as_accurate(flat: PartitionCatalog) -> None:
         "COLUMN_STATS": {"a_double": "true", "a_long": "true"}
     }
     assert flat.events() == [("UPDATE_TBL_COL_STAT_EVENT", "t")] * 2
+
+
+@pytest.mark.mariadb
+@pytest.mark.parametrize("database_kind", ["mariadb"])
+def test_columns_may_have_more_characters_than_tables(database_server: DatabaseServer, tmp_path: Path) -> None:
+    """Hive's script for MySQL keeps all names in latin1; sites with names of columns in Chinese change theirs alone."""
+    url = database_server.initialized_database()
+    with closing(Database(url)) as database, database.checking() as connection:
+        narrow = "VARCHAR(256) CHARACTER SET latin1 COLLATE latin1_bin"
+        connection.exec_driver_sql(f"ALTER TABLE TBLS MODIFY TBL_NAME {narrow}")
+    with closing(Database(url)) as database:
+        catalog = PartitionCatalog(database, tmp_path)
+        catalog.create_table("flat", keys=[], columns=[("名称", "bigint"), ("a", "bigint")])
+        catalog.create_table(columns=[("名称", "bigint"), ("a", "bigint")])
+        catalog.writes.add_partitions(TableName(*T), [partition("a", "0")])
+        store, asked = Statistics(catalog.context), ["a", "名称"]
+        store.update_table_column_statistics(
+            ColumnStatistics(ColumnStatisticsDesc(True, "d", "flat"), [longs("名称"), longs("a")])
+        )
+        store.update_partition_column_statistics([of_partition("dt=a/hr=0", longs("名称"), longs("a"))])
+        flat = store.get_table_column_statistics(StatisticsQuery(TableName("hive", "d", "flat"), asked))
+        [found] = store.get_partition_column_statistics(StatisticsQuery(TableName(*T), asked), ["dt=a/hr=0"])
+        for one in (flat, found):
+            assert [each.colName for each in one.statsObj] == asked
+        assert store.get_aggregate_statistics(StatisticsQuery(TableName(*T), asked), ["dt=a/hr=0"]).partsFound == 1
+    database_server.drop_database(url)
 
 
 def test_an_update_replaces_and_engines_are_apart(flat: PartitionCatalog) -> None:
