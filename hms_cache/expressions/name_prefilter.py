@@ -23,6 +23,9 @@ LIKE_ESCAPE: Final = "!"
 MAX_NAME_PATTERNS: Final = 50
 """Each is a range of the index. More of them are no faster than the join with the key values."""
 
+LONGEST_LIKE: Final = 10_000
+"""Characters of a pattern, before any are escaped: SQLite refuses one of 50,000 bytes. No name has so many."""
+
 _NEVER_ESCAPED = re.compile(r"[A-Za-z0-9_.\-]+\Z")
 
 
@@ -65,6 +68,8 @@ def _beginnings(bound: Bound, keys: Sequence[PartitionKey]) -> tuple[tuple[tuple
             break
         texts, is_whole = found
         if len(begun) * len(texts) > MAX_NAME_PATTERNS:
+            break
+        if max(map(len, begun)) + len(key) + max(map(len, texts)) > LONGEST_LIKE:
             break
         is_last = index == len(keys) - 1
         end = "/" if is_whole and not is_last else ""

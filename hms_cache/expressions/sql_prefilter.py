@@ -4,9 +4,9 @@ When a table's partitions are not in memory, this keeps most of them in the data
 exactly by `evaluate`. It never depends on the database's idea of types, collations or padding:
 
 * Equality of text holds under every collation, if only ASCII is asked for (another character may have no counterpart
-  in the column's character set, which MySQL answers with an error).
+  in the column's character set, which MySQL answers with an error), and no NUL, which PostgreSQL's texts do not have.
 * Order of text needs a binary collation (`text_order=True`): SQLite's, MySQL's `_bin` as in Hive's schema,
-  PostgreSQL's `"C"` (pass the column with `.collate("C")`). Padding of blanks in MySQL moves values that continue the
+  PostgreSQL's `"C"` (pass the column with it). Padding of blanks in MySQL moves values that continue the
   bound with control characters, so bounds are inclusive, and a lower bound also admits what begins with it.
 * Numbers and dates are asked for by all spellings that read as the value (`1`, `01`, `+1`); ranges of dates by year.
 * An expression tree keeps what it cannot decide, so of its keys only those of text are used.
@@ -21,6 +21,7 @@ from sqlalchemy import ColumnElement, and_, false, or_
 from hms_cache.expressions import bound as nodes
 from hms_cache.expressions.bound import Bound
 from hms_cache.expressions.key_types import KeyKind, KeyValue, date_of
+from hms_cache.expressions.name_prefilter import LONGEST_LIKE
 from hms_cache.expressions.tree import ComparisonOperator
 
 MAX_TERMS = 200
@@ -96,7 +97,7 @@ class _Prefilter:
         return None
 
     def _one_text_of(self, index: int, texts: list[str]) -> ColumnElement[bool] | None:
-        if not all(map(str.isascii, texts)):
+        if not all(map(_is_plain, texts)):
             return None
         self.terms += 1
         column = self._column(index)
@@ -144,13 +145,18 @@ class _Prefilter:
         column = self._column(index)
         if comparison in _UPPER:
             return column <= text
-        return or_(column >= text, column.startswith(text, autoescape=True))
+        return or_(column >= text, column.startswith(text[:LONGEST_LIKE], autoescape=True))
 
     def _begins_with(self, index: int, prefix: str) -> ColumnElement[bool] | None:
-        if not prefix or not prefix.isascii():
+        if not prefix or not _is_plain(prefix):
             return None
         self.terms += 1
-        return self._column(index).startswith(prefix, autoescape=True)
+        return self._column(index).startswith(prefix[:LONGEST_LIKE], autoescape=True)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether every database takes the text."""
+    return text.isascii() and "\0" not in text
 
 
 def _signs(value: int) -> tuple[str, ...]:

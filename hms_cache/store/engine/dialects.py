@@ -69,6 +69,9 @@ _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 #: A text is longer than its column may be (`text_types.LimitedText`).
 _SQLITE_CHECK = 275
 
+#: How SQLite says that a pattern of LIKE has more than 50,000 bytes; it has no number for that.
+_SQLITE_LONG_PATTERN = "LIKE or GLOB pattern too complex"
+
 #: Out of memory, input/output error, disk full, cannot open, not a database.
 _SQLITE_UNAVAILABLE = frozenset({7, 10, 13, 14, 26})
 
@@ -103,7 +106,9 @@ def translate_error(context: ExceptionContext) -> None:
     if context.dialect.name in ("mysql", "mariadb"):
         is_refused = bool(original.args) and original.args[0] in UNCOMPARABLE
     elif context.dialect.name == "sqlite":
-        is_refused = getattr(original, "sqlite_errorcode", None) == _SQLITE_CHECK
+        is_refused = (
+            getattr(original, "sqlite_errorcode", None) == _SQLITE_CHECK or str(original) == _SQLITE_LONG_PATTERN
+        )
     else:
         is_refused = (getattr(original, "sqlstate", None) or "").startswith(_POSTGRESQL_TOO_LARGE)
     if is_refused:

@@ -322,10 +322,10 @@ def _named(
     of_table: dict[str, Any] = {"table_id": table.table_id}
 
     def by_names(names: Sequence[str]) -> _Named | None:
-        # MySQL cannot compare other characters with the names of Hive's own schema.
+        # MySQL cannot compare other characters with the names of Hive's own schema, and PostgreSQL has no NUL.
         if len(names) > FEW or sum(map(len, names)) > MOST_CHARACTERS_AT_ONCE:
             return None
-        if not all(name.isascii() and len(name) <= LONGEST_NAME for name in names):
+        if not all(name.isascii() and len(name) <= LONGEST_NAME and "\0" not in name for name in names):
             return None
         wanted = frozenset(names)
         return _Named("names", {**of_table, "names": sorted(wanted)}, True, lambda rows: (rows.only(wanted), False))

@@ -27,7 +27,7 @@ from hms_cache.expressions import (
 )
 from hms_cache.expressions.bound import BoundOr
 from hms_cache.expressions.hive_tree import parse_expression
-from hms_cache.expressions.name_prefilter import LIKE_ESCAPE
+from hms_cache.expressions.name_prefilter import LIKE_ESCAPE, LONGEST_LIKE
 from hms_cache.metadata.name_ranges import may_begin_range
 from hms_cache.metadata.partition_names import (
     DEFAULT_PARTITION_VALUE,
@@ -238,9 +238,11 @@ def batches_of_texts(connection: Connection, texts: Iterable[str], size: int) ->
     lest they hide the others.
 
     A list has `size` texts at most, and no more characters than go well into one statement. Texts that no column holds
-    are left out; MySQL ignores blanks at the end.
+    are left out; MySQL ignores blanks at the end, and PostgreSQL takes no NUL.
     """
     ordered = sorted(text for text in texts if len(text.rstrip(" ")) <= LONGEST_NAME)
+    if connection.dialect.name == "postgresql":
+        ordered = [text for text in ordered if "\0" not in text]
     groups = [ordered]
     if connection.dialect.name in ("mysql", "mariadb") and not all(text.isascii() for text in ordered):
         groups = [[text for text in ordered if plane_of(text) == plane] for plane in range(3)]
@@ -366,7 +368,7 @@ def named_by_partial_values(table: PartitionedTable, values: Sequence[str]) -> s
 def pattern_of_components(components: Sequence[str | None]) -> str:
     """The LIKE pattern of the names that begin with the components before the first that is not known."""
     fixed = components.index(None) if None in components else len(components)
-    prefix = "".join(f"{component}/" for component in components[:fixed])
+    prefix = "".join(f"{component}/" for component in components[:fixed])[:LONGEST_LIKE]
     return prefix.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
 
 

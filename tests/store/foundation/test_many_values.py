@@ -1,4 +1,5 @@
-"""A statement with more parameters than the database takes: a request that is refused, and no database that is gone."""
+"""A statement with more parameters, or longer ones, than the database takes: a request that is refused, and no database
+that is gone."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from sqlalchemy import Connection, delete, select
 
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_read, run_write
-from hms_cache.store.schema import TBLS
+from hms_cache.store.schema import TBLS, VERSION
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 COUNT = 300_000
@@ -43,3 +44,11 @@ def test_it_costs_no_connection(initialized_database: Database, run: Callable[..
     else:
         run(initialized_database, lambda connection: connection.execute(statement))
     assert run(initialized_database, driver_connection) == before
+
+
+def test_a_pattern_that_is_too_long_is_refused(sqlite_database: Database) -> None:
+    statement = select(VERSION.c.VER_ID).where(VERSION.c.SCHEMA_VERSION.like("x" * 60_000))
+    before = read(sqlite_database, driver_connection)
+    with pytest.raises(ttypes.MetaException, match="The database refuses a value"):
+        read(sqlite_database, lambda connection: connection.execute(statement).all())
+    assert read(sqlite_database, driver_connection) == before

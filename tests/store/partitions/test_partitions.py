@@ -12,6 +12,7 @@ from hms_cache.config.sections import CatalogSettings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import (
     AllPartitions,
+    ByExpression,
     ByFilter,
     ByNames,
     ByPartialValues,
@@ -450,6 +451,41 @@ def test_names_that_no_statement_holds_hide_no_others(catalog: PartitionCatalog)
     assert (
         catalog.reads.get_partitions(PartitionQuery(TableName(*T), ByValues(("x" * 20_000_000, "1")))).partitions == []
     )
+
+
+@pytest.mark.parametrize(
+    "text", ["x" * 60_000, "a" + "_" * 30_000, "a\0", "\0", "a\x01b", "A" * 5_000], ids=lambda text: ascii(text[:4])
+)
+def test_texts_that_no_value_has_hide_no_others(catalog: PartitionCatalog, text: str) -> None:
+    """SQLite refuses long patterns of LIKE, PostgreSQL texts with NUL."""
+    catalog.create_table()
+    values = ["a", "b", "y"]
+    catalog.writes.add_partitions(TableName(*T), [partition(value, "1") for value in values])
+    of_filters = {
+        f"dt = '{text}'": [],
+        f"dt = '{text}' or dt = 'a'": ["a"],
+        f"dt in ('{text}', 'b', 'a')": ["a", "b"],
+        f"dt = '{text}' and hr = 1": [],
+        f"dt != '{text}'": values,
+        f"dt > '{text}'": [value for value in values if value > text],
+        f"dt <= '{text}'": [value for value in values if value <= text],
+        f"dt like '{text.replace('_', 'u')}%'": [],
+        f"dt like '{text.replace('_', 'u')}%' or dt = 'y'": ["y"],
+    }
+    selections: list[tuple[PartitionSelection, list[str]]] = [
+        *((ByFilter(filter_text), wanted) for filter_text, wanted in of_filters.items()),
+        *((ByExpression(filter_text.encode(), plain_text=True), wanted) for filter_text, wanted in of_filters.items()),
+        (ByPartialValues((text,)), []),
+        (ByPartialValues((text, "1")), []),
+        (ByValues((text, "1")), []),
+        (ByNames((f"dt={text}/hr=1", "dt=b/hr=1")), ["b"]),
+        (ByNames((f"dt={text}/hr=1",)), []),
+    ]
+    for selection, wanted in selections:
+        names = [f"dt={value}/hr=1" for value in wanted]
+        assert catalog.reads.get_partition_names(PartitionQuery(TableName(*T), selection)) == names, selection
+        found = catalog.reads.get_partitions(PartitionQuery(TableName(*T), selection)).partitions
+        assert [one.values[0] for one in found] == wanted, selection
 
 
 def test_two_writers_of_one_partition(catalog: PartitionCatalog) -> None:
