@@ -110,6 +110,9 @@ AGGREGATES: dict[str, Ask] = {
     )
     for names in (NAMES[:1], NAMES[2:3], NAMES, ["p=1", "p=9"])
 }
+AGGREGATES["aggregate of no columns"] = lambda store, valid, _: store.reads.statistics.get_aggregate_statistics(
+    StatisticsQuery(TableName(*T), [], version=ReadVersion(valid_write_ids=valid)), NAMES
+)
 
 
 def _statistics(name: str, part: str | None, values: int) -> ttypes.ColumnStatistics:

@@ -152,12 +152,12 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
 
         def read(connection: Connection) -> AggrStats:
             header = find_partitioned_table(connection, query.table)
-            if not names or not columns:
-                return AggrStats(colStats=[], partsFound=0)
-            if valid_write_ids is not None:
+            if valid_write_ids is not None and names:
                 valid = partitions_with_valid_statistics(connection, header, names, valid_write_ids)
                 if any(name not in valid for name in self._existing(connection, header, names)):
                     return AggrStats(colStats=[], partsFound=0, isStatsCompliant=False)
+            if not names or not columns:
+                return AggrStats(colStats=[], partsFound=0)
             found = StatisticsReader(self._context, connection).of_partitions(
                 header, names, columns, query.engine or DEFAULT_ENGINE
             )
