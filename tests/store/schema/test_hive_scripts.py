@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from sqlalchemy import Table, insert, select, text
 from sqlalchemy.exc import DataError, OperationalError
 
+from hms_cache.notifications.events import TableCreated
+from hms_cache.notifications.message_reader import read_event
+from hms_cache.notifications.messages import MessageFormat
 from hms_cache.store import schema
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.events import EventRow
@@ -19,6 +24,7 @@ from hms_cache.store.installation.check import check_schema, schema_version
 from hms_cache.store.installation.foreign_key_indexes import create_indexes_beside_writers
 from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
 from hms_cache.store.installation.required_parts import lacking_parts
+from tests.cache import world
 from tests.conftest import DatabaseServer, SqliteFiles
 from tests.databases import closing
 from tests.manual_clock import ManualClock
@@ -265,3 +271,25 @@ def test_text_that_a_latin1_database_cannot_keep_is_refused(new_database: Callab
             connection.execute(
                 insert(schema.COLUMNS_V2).values(CD_ID=1, COLUMN_NAME="город", TYPE_NAME="int", INTEGER_IDX=0)
             )
+
+
+@mariadb_only
+@pytest.mark.parametrize("message_format", MessageFormat)
+def test_comments_that_the_log_has_no_characters_for_are_logged(
+    new_database: Callable[[], str], tmp_path: Path, message_format: MessageFormat
+) -> None:
+    """Sites with comments in Chinese change the columns of comments, and with Hive 4, whose messages are in base64, not
+    that of messages."""
+    url, comment = new_database(), "名称 é 😀"
+    load_hive_schema(url, "4.0.1")
+    with closing(Database(url)) as database, database.checking() as connection:
+        wide = "VARCHAR(256) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci"
+        connection.exec_driver_sql(f"ALTER TABLE COLUMNS_V2 MODIFY COMMENT {wide}")
+    with contextlib.closing(world.Server(url, tmp_path, message_format=message_format)) as server:
+        world.create_database(server.objects, "d")
+        owner = world.table("d", "t")
+        owner.sd.cols[0].comment = comment
+        server.objects.writes.tables.create_table(owner)
+        event = read_event(server.log.fetch(0, 10).rows[-1])
+        assert isinstance(event, TableCreated)
+        assert event.table().sd.cols[0].comment == comment
