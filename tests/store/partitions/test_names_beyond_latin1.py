@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.store.contract.partitions import ByFilter, ByNames, PartitionQuery
+from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.object_store import ObjectStore
 from hms_cache.thrift_gen.hive_metastore.ttypes import UnknownDBException
@@ -63,6 +63,20 @@ def test_they_hide_none_of_a_filter(
         wanted = [value for value in KEPT if value < other or value == "plain"]
     names = catalog.reads.get_partition_names(PartitionQuery(T, ByFilter(text.replace("{other}", other))))
     assert sorted(names) == sorted(f"dt={value}/hr=1" for value in wanted)
+
+
+@pytest.mark.parametrize("most", range(len(KEPT) + 2))
+def test_the_first_of_them_are_the_first_by_code_point(
+    database_of_any_schema: Database, tmp_path: Path, most: int
+) -> None:
+    """As in memory. By its bytes in latin1 a quotation mark comes before `é`."""
+    catalog = PartitionCatalog(database_of_any_schema, tmp_path)
+    catalog.create_table()
+    catalog.writes.add_partitions(T, [partition(value, "1") for value in KEPT])
+    first = [f"dt={value}/hr=1" for value in sorted(KEPT)][:most]
+    query = PartitionQuery(T, AllPartitions(), most)
+    assert catalog.reads.get_partition_names(query) == first
+    assert [f"dt={one.values[0]}/hr=1" for one in catalog.reads.get_partitions(query).partitions] == first
 
 
 @pytest.mark.parametrize("other", ["日本", "\x80", "\U0001f600"])
