@@ -286,13 +286,13 @@ def neighbour_taken_for_whole(patch: Patch) -> None:
 
 def name_between_segments_lost(patch: Patch) -> None:
     """A segment ends one name before the next one begins."""
-    read = windows._names_from
+    read = windows._covered
 
     def one_less(*arguments: Any) -> Any:
         found = read(*arguments)
         return found and (found[0], found[1][:-1] if found[0].end is not None else found[1])
 
-    patch(windows, "_names_from", one_less)
+    patch(windows, "_covered", one_less)
 
 
 def fence_of_another_moment(patch: Patch) -> None:
