@@ -22,6 +22,7 @@ from hms_cache.store.contract.partitions import ByFilter, PartitionQuery
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.features import TextOrder, order_of_collation
 from hms_cache.store.engine.work_units import run_write
+from hms_cache.store.installation.init import init_schema
 from hms_cache.store.partitions.windows import read_partition_window
 from hms_cache.store.schema import PARTITIONS
 from tests.cache import world
@@ -62,8 +63,9 @@ def url(request: pytest.FixtureRequest, database_servers: ServerLookup) -> Itera
         server.give_back(made)
         return
     server = database_servers("mariadb")
-    made = server.initialized_database()
+    made = server.create_database()  # what is known of those that are given out again is kept
     with closing(Database(made)) as database:
+        init_schema(database)
         set_collation(database, collation, COLLATIONS[collation])
     yield made
     server.drop_database(made)

@@ -19,6 +19,7 @@ from hms_cache.store.contract.environment import Writer
 from hms_cache.store.contract.read_version import ReadVersion
 from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.database import Database
+from hms_cache.store.installation.init import init_schema
 from hms_cache.store.rows.parameters import accurate_columns
 from hms_cache.store.schema import NOTIFICATION_LOG, PART_COL_STATS, PARTITION_PARAMS, TAB_COL_STATS, TABLE_PARAMS, TBLS
 from hms_cache.store.statistics.statistics_store import Statistics
@@ -159,10 +160,12 @@ def test_statistics_mark_columns_as_accurate(flat: PartitionCatalog) -> None:
 @pytest.mark.parametrize("database_kind", ["mariadb"])
 def test_columns_may_have_more_characters_than_tables(database_server: DatabaseServer, tmp_path: Path) -> None:
     """Hive's script for MySQL keeps all names in latin1; sites with names of columns in Chinese change theirs alone."""
-    url = database_server.initialized_database()
-    with closing(Database(url)) as database, database.checking() as connection:
+    url = database_server.create_database()
+    with closing(Database(url)) as database:
+        init_schema(database)
         narrow = "VARCHAR(256) CHARACTER SET latin1 COLLATE latin1_bin"
-        connection.exec_driver_sql(f"ALTER TABLE TBLS MODIFY TBL_NAME {narrow}")
+        with database.checking() as connection:
+            connection.exec_driver_sql(f"ALTER TABLE TBLS MODIFY TBL_NAME {narrow}")
     with closing(Database(url)) as database:
         catalog = PartitionCatalog(database, tmp_path)
         catalog.create_table("flat", keys=[], columns=[("名称", "bigint"), ("a", "bigint")])
