@@ -11,8 +11,8 @@ earlier read through this server may have shown (P3).
 | all others   | the store                            | the store                         |
 
 A paused poller reads no rows, so it cannot tell a restored database, which hands out the same ids to other events,
-from the one it followed (P7): an equal id proves nothing then, and only readers that asked for no proof are served.
-What a write reads is proven as at 0, whatever the setting is.
+from the one it followed (P7): an equal id proves nothing then, nor does a lease, and only readers that asked for no
+proof are served. What a write reads is proven as at 0, whatever the setting is.
 """
 
 from __future__ import annotations
@@ -177,14 +177,12 @@ class Freshness:
             if not told.agree:  # one of them has not seen a failover yet
                 self._required_after_s = self._clock.monotonic_s()
 
-    def may_serve(self) -> bool:
-        """Whether memory is true at its position, as far as the poller can tell."""
+    def may_serve(self, *, wants_proof: bool = False) -> bool:
+        """Whether memory is true at its position, as far as the poller can tell. `wants_proof`: it follows the log."""
         status = self._follower.status
-        return status is PollerStatus.ACTIVE or (status is PollerStatus.PAUSED and self.max_staleness_s == NEVER_ASKS)
-
-    def _may_prove(self) -> bool:
-        """Whether memory may serve who wants a proof, whatever `max_staleness` is."""
-        return self._follower.status is PollerStatus.ACTIVE
+        if status is PollerStatus.PAUSED:
+            return self.max_staleness_s == NEVER_ASKS and not wants_proof
+        return status is PollerStatus.ACTIVE
 
     def require_check(self) -> None:
         """A read was answered by the database at a position we do not know: the next read asks for it (P3)."""
@@ -228,7 +226,7 @@ class Freshness:
         Waits for the shared check and for missing events, `apply_timeout_s` at most. Raises DatabaseUnavailable when
         the database must be asked and does not answer.
         """
-        if not (self._may_prove() if wants_proof else self.may_serve()):
+        if not self.may_serve(wants_proof=wants_proof):
             return False
         if self.holds_lease(table):
             return True
@@ -237,14 +235,14 @@ class Freshness:
         with turns.waiting():
             if not wants_proof and self.max_staleness_s == NEVER_ASKS and not self._is_required():
                 return self._follower.ensure_applied(self.floor, self.apply_timeout_s)
-            return self._ask_and_apply()
+            return self._ask_and_apply() and self.may_serve(wants_proof=wants_proof)
 
     def ensure_by_asking(self) -> bool:
         """As `ensure` where no lease is held and proof is wanted: memory has all events afterwards."""
-        if not self._may_prove():
+        if not self.may_serve(wants_proof=True):
             return False
         with turns.waiting():
-            return self._ask_and_apply()
+            return self._ask_and_apply() and self.may_serve(wants_proof=True)
 
     def _ask_and_apply(self) -> bool:
         applied, generation = self._cache.position, self._cache.generation
@@ -272,10 +270,12 @@ class Freshness:
         `table`: it need show only those that may change an answer about this table alone, but for its constraints. No
         floor is compared: a write of this server, and whatever else another read may have shown, is committed.
 
-        After a pause a proof comes first (P7): the lease was renewed all the time, in a history that nobody looked at.
+        Not during a pause, and after it a proof comes first (P7): the lease is renewed all the time, in a history that
+        nobody looks at.
         """
-        lease = self.lease
-        if lease is None or not self.may_serve() or self._follower.needs_proof:
+        lease, follower = self.lease, self._follower
+        # In this order: after a pause the status is the last to change.
+        if lease is None or follower.status is not PollerStatus.ACTIVE or follower.needs_proof:
             return False
         lease.is_read = True
         return lease.now_s() < lease.deadline_s or (table is not None and lease.answers_table(table))

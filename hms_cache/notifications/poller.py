@@ -207,10 +207,12 @@ class Poller:
         The database may have been replaced meanwhile: every history has to be proven again.
         """
         with self._condition:
-            self._command(PollerCommand.RESUME, "resumed")
+            next_status(self._status, PollerCommand.RESUME)
+            # Before the status, since readers look at both without the lock.
             self._suspended = {**self._suspended, **self.proven}
             self.proven = {}
             self.needs_proof = True
+            self._command(PollerCommand.RESUME, "resumed")
 
     def seek(self, event_id: int) -> None:
         """Drop everything and go on after this event, be it earlier or later than the position.

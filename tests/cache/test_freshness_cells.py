@@ -313,3 +313,32 @@ def test_after_a_pause_no_lease_answers_before_a_proof(max_staleness_s: float) -
     fixture.follower.needs_proof = False
     assert fixture.freshness.ensure(table)
     assert fixture.check.checks == 1
+
+
+def test_who_wants_a_proof_is_not_served_by_a_paused_poller() -> None:
+    """P7: it reads no rows, so neither an equal id nor a lease is one. Before, what a write reads and decisions about
+    rights came from memory at `max_staleness = inf`."""
+    fixture = Fixture(INF)
+    fixture.freshness.lease = EndlessLease()
+    assert fixture.freshness.holds_lease() and fixture.freshness.ensure(wants_proof=True)
+    fixture.follower.status = PollerStatus.PAUSED
+    assert fixture.freshness.ensure()
+    assert not fixture.freshness.ensure(wants_proof=True)
+    assert not fixture.freshness.ensure_by_asking()
+    assert not fixture.freshness.holds_lease() and not fixture.freshness.holds_lease(TableName(CATALOG, "d", "t"))
+    assert fixture.check.checks == 0
+
+
+def test_a_poller_that_is_resumed_needs_a_proof_before_its_status_tells(
+    servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers look at both without a lock."""
+    poller = servers().poller
+    assert poller.proven and not poller.needs_proof
+    poller.pause()
+    seen: list[tuple[PollerStatus, bool, bool]] = []
+    monkeypatch.setattr(
+        poller, "_show_status", lambda: seen.append((poller.status, poller.needs_proof, bool(poller.proven)))
+    )
+    poller.resume()
+    assert seen == [(PollerStatus.ACTIVE, True, False)]
