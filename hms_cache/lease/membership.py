@@ -102,6 +102,8 @@ class Membership:
         self._trial_s = trial_s * (1 + 2 * DRIFT)
         self._there_since_s = NEVER
         """Since when it had a row without a gap."""
+        self._last_epoch = 0
+        """Under which it joined last."""
         self._lease_from_s = NEVER
         """When it asks for a lease again."""
         self._backoff_s = 0.0
@@ -216,11 +218,12 @@ class Membership:
         lease_ms = round(self.length_s * 1000) if wants_lease else 0
         row = MemberRow(self.member, self.address, epoch, lease_ms, False, False)
         is_on_trial = self._trial_s > 0 and self._clock() - self._there_since_s < self._trial_s
-        joined = members.join(self._database, row, may_be_first=not is_on_trial)
+        joined = members.join(self._database, row, last_epoch=self._last_epoch, may_be_first=not is_on_trial)
         if not joined.was_there:
             if self._there_since_s != NEVER:
                 self.writes.rows_are_gone()
             self._there_since_s = self._clock()
+        self._last_epoch = epoch
         if wants_lease and not joined.may_lease:
             self._lease_from_s = self._there_since_s + self._trial_s
             self._note("it is the first member, and waits until writers that announce nothing know of it")

@@ -69,6 +69,14 @@ class Revocations:
                 raise RetryableConflict("a member that does not answer is revoked first")
             self._revoke(row)
 
+    def look_at(self, rows: Iterable[MemberRow]) -> None:
+        """Under the lock: these are the rows as they are now, under the lock that all writers share. What was seen of
+        one that is not revoked counts no more: the database has gone back to before the revocation (P7), and the member
+        may not have heard of it."""
+        for row in rows:
+            if not row.is_revoked:
+                self._seen.pop((row.member, row.epoch), None)
+
     def is_out(self, row: MemberRow) -> bool:
         """Under the lock: its lease is over, since it was seen revoked a whole lease ago by this server's clock.
 
@@ -76,10 +84,6 @@ class Revocations:
         """
         seen_s = self._seen.get((row.member, row.epoch))
         return seen_s is not None and self._now_s() - seen_s >= row.lease_ms / 1000 * (1 + 2 * DRIFT)
-
-    def forget(self) -> None:
-        """Under the lock: what was seen was on another database server."""
-        self._seen.clear()
 
     def _revoke(self, row: MemberRow) -> None:
         members.revoke(self._database, row.member, row.epoch)

@@ -77,15 +77,16 @@ class UnannouncedWrites:
             self._is_looking = True
         sent_s = self._now_s()
         try:
-            self._has_table = self._has_table or members.has_table(self._database)
-            found = self._has_table and members.are_there(self._database)
+            look = members.look(self._database, knows_table=self._has_table)
             with self._lock:
-                if found and not self._has_members and self._is_set_to_check:
+                if look.has_members and not self._has_members and self._is_set_to_check:
                     _log.error(
                         "servers of this database read by lease (cache.exactness = lease), this one does not: each of"
                         " its writes ends their leases and waits for them. Give all servers the same setting."
                     )
-                self._looked_s, self._has_members = sent_s, found
+                self._has_table, self._has_members = look.has_table, look.has_members
+                # What may be an older moment does not count: it is looked again under the lock.
+                self._looked_s = sent_s if look.history.stale_reason is None else float("-inf")
         finally:
             with self._lock:
                 self._is_looking = False
@@ -111,6 +112,7 @@ class UnannouncedWrites:
         # A long write has outlasted its look. It looks again: who joins later needs the lock that it holds.
         rows = [row for row in members.read_if_there(connection) if row.lease_ms]
         with self._lock:
+            self.revocations.look_at(rows)
             missing = [row for row in rows if not self.revocations.is_out(row)]
             self.waits += bool(missing)
         self.revocations.revoke(missing, is_alone=self._database.is_sqlite)
@@ -130,7 +132,7 @@ class UnannouncedWrite:
     def __init__(self, of: UnannouncedWrites) -> None:
         self._of = of
 
-    def statements_under_lock(self) -> Sequence[Statement]:
+    def statements_under_lock(self, connection: Connection) -> Sequence[Statement]:
         """None: mostly nothing is to be known."""
         return ()
 

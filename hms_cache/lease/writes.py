@@ -18,9 +18,10 @@ from hms_cache.lease.revocations import LOOK_AGAIN_S, Revocations
 from hms_cache.lease.scopes import NOTHING, Scope, scope_of
 from hms_cache.lease.state import DRIFT, LeaseState
 from hms_cache.notifications.events import EventRow
-from hms_cache.store.engine.database import Database, session_of
+from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import Statement
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
+from hms_cache.store.engine.read_plans import Question, ask_together
 from hms_cache.store.members import members
 from hms_cache.store.members.members import MemberRow
 
@@ -60,9 +61,9 @@ class Write:
         """What members are told of it."""
         return ("writing", self.key, *sorted(self.scope or ()))
 
-    def statements_under_lock(self) -> Sequence[Statement]:
+    def statements_under_lock(self, connection: Connection) -> Sequence[Statement]:
         """What `LeaseWrites.gather` reads."""
-        return members.own_and_all(self._of.member, self.epoch)
+        return [question[:2] for question in self._of.questions(self, connection)]
 
     def before_commit(self, connection: Connection, answers: Sequence[Any] | None = None) -> None:
         """See `LeaseWrites.gather`."""
@@ -133,8 +134,9 @@ class LeaseWrites:
                 self._links.meet(others)
 
     def rows_are_gone(self) -> None:
-        """This server's row was not there any more when it joined again: those of members that hold a lease may be gone
-        as well, by a dump that was restored. All leases of before are waited for."""
+        """This server's row was not there any more when it joined again, or was that of an earlier epoch: those of
+        members that hold a lease may be gone as well, by a dump that was restored. All leases of before are waited
+        for."""
         with self.lock:
             self._wait_for_leases_of_before()
 
@@ -184,6 +186,10 @@ class LeaseWrites:
         """This server's name in the set."""
         return self._state.member
 
+    def questions(self, write: Write, connection: Connection) -> list[Question]:
+        """What `gather` wants to know."""
+        return members.questions_under_lock(self._guarded, connection, self._state.member, write.epoch)
+
     def gather(self, write: Write, connection: Connection, answers: Sequence[Any] | None = None) -> None:
         """Under the lock of NOTIFICATION_SEQUENCE, in the write's own transaction; nothing but rows of the log is
         written after it, with COMMIT.
@@ -191,22 +197,21 @@ class LeaseWrites:
         The own row is locked and must not be fenced: who was stopped cannot commit on old acknowledgements. Then the
         members are read. Each that may hold a lease acknowledges, or is revoked, and its lease waited for.
 
-        `answers`: to `members.own_and_all`, if it was executed, under the lock.
+        `answers`: to `questions`, if they were asked under the lock.
 
         :raises RetryableConflict: this server was fenced, or (SQLite) a member is to be revoked.
         """
-        if answers is not None:
-            is_own, found = members.of_answers(answers)
-        else:
-            is_own = members.lock_own(connection, self._state.member, write.epoch)
-            found = members.read(connection) if is_own else ()
-        if not is_own:
+        if answers is None:
+            answers = ask_together(connection, self.questions(write, connection))
+        found = members.under_lock(self._guarded, connection, answers)
+        if not found.is_own:
             self._state.lost(write.epoch)
             raise RetryableConflict("the end of a write of this server was not heard, and its membership has ended")
-        rows = [row for row in found if row.member != self._state.member]
+        rows = [row for row in found.rows if row.member != self._state.member]
         self.meet(rows)
-        self._look_at_history(session_of(self._guarded, connection).server_identity)
+        self._look_at_history(found.history.server_identity)
         with self.lock:
+            self.revocations.look_at(rows)
             self._announce(write, [row.member for row in rows])
             self.lock.wait_for(lambda: not self._missing(write, rows), PATIENCE_S)
             missing = self._missing(write, rows)
@@ -237,7 +242,6 @@ class LeaseWrites:
         with self.lock:
             if self._identity is not None and identity != self._identity:
                 self._wait_for_leases_of_before()
-                self.revocations.forget()
             self._identity = identity
 
     def _wait_for_leases_of_before(self) -> None:

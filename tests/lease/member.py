@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from sqlalchemy import literal_column, select
+
 from hms_cache.lease.membership import Membership
 from hms_cache.notifications.event_log import History
 from hms_cache.notifications.poller import StepOutcome
@@ -74,6 +76,15 @@ class Member:
         self.state.changed.set()
         self.membership._thread.join(PATIENCE_S)
         self.membership.transport._on_message = lambda *_: None
+
+
+def tells_of_another_server(database: Database) -> None:
+    """From now on its connections, also those that are open, are told to be of another database server: they were moved
+    by a proxy. On MariaDB and PostgreSQL."""
+    text = database.history_text
+    with database.checking() as connection:
+        position, history = text.statement(connection).selected_columns
+    text._statement = select(position, literal_column(f"CONCAT('moved-', {history})"))
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -11,10 +11,9 @@ import pytest
 
 from hms_cache.lease import writes as lease_writes
 from hms_cache.store.engine import work_units
-from hms_cache.store.engine.database import session_of
 from hms_cache.store.engine.errors import CommitOutcomeUnknown
 from hms_cache.store.members import members
-from tests.lease.member import LENGTH_S, PATIENCE_S, wait_until
+from tests.lease.member import LENGTH_S, PATIENCE_S, tells_of_another_server, wait_until
 from tests.lease.test_guards import Make, make, write
 from tests.lease.test_waits import writing_all_the_time
 
@@ -112,8 +111,8 @@ def is_missed_after_a_failover(make: Make, monkeypatch: pytest.MonkeyPatch, *, h
     reader.falls_silent()
     wait_until(reader.freshness.holds_lease)
     members.leave(writer.membership._database, reader.membership.member)
-    moved: Any = type("Moved", (), {"server_identity": "another server"})()
-    monkeypatch.setattr(lease_writes, "session_of", lambda *of: moved if session_of(*of) else None)
+    assert writer.freshness.ensure(), "memory has nothing to follow, and does not find out first"
+    tells_of_another_server(writer.server.database)
     write(writer)
     return reader.is_wrong()
 

@@ -169,10 +169,11 @@ def members_read_before_the_lock(patch: pytest.MonkeyPatch) -> None:
             early[found.key] = members.read(connection)
         return found
 
-    def gather_of_then(self: LeaseWrites, write: Any, connection: Any, _answers: Any = None) -> None:
+    def gather_of_then(self: LeaseWrites, write: Any, connection: Any, answers: Any = None) -> None:
+        under_lock = members.under_lock
         with pytest.MonkeyPatch.context() as inner:
-            inner.setattr(members, "read", lambda _: early[write.key])
-            gather(self, write, connection)
+            inner.setattr(members, "under_lock", lambda *given: under_lock(*given)._replace(rows=early[write.key]))
+            gather(self, write, connection, answers)
 
     patch.setattr(LeaseWrites, "begin", begin_with_members)
     patch.setattr(LeaseWrites, "gather", gather_of_then)

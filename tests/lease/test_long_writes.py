@@ -79,7 +79,7 @@ class Told:
         self._seen.append("told")
         return self
 
-    def statements_under_lock(self) -> tuple[()]:
+    def statements_under_lock(self, _connection: object) -> tuple[()]:
         return ()
 
     def before_commit(self, connection: Connection, answers: object = None) -> None:

@@ -129,7 +129,7 @@ def test_a_dump_without_the_table_of_members_stops_no_write(make: Make, bystande
     assert isinstance(guard, UnannouncedWrites)
     guard._looked_s = float("-inf")  # as after a second
     log_event(bystander)
-    wait_until(lambda: member.state.epoch is not None and members.are_there(bystander))
+    wait_until(lambda: member.state.epoch is not None and members.look(bystander).has_members)
     assert not member.is_wrong()
 
 

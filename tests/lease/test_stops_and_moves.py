@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+from sqlalchemy import delete, insert, update
 
 from hms_cache.lease import writes as lease_writes
 from hms_cache.lease.state import NEVER
@@ -21,9 +21,10 @@ from hms_cache.notifications.events import EventRow
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.members import members
+from hms_cache.store.schema.members import HMS_CACHE_MEMBERS
 from tests.database_kinds import ALL_KINDS
 from tests.databases import closing
-from tests.lease.member import LENGTH_S, PATIENCE_S, Member, wait_until
+from tests.lease.member import LENGTH_S, PATIENCE_S, Member, tells_of_another_server, wait_until
 from tests.lease.test_guards import Make, makes, write
 from tests.lease.test_restored import go_back
 
@@ -43,6 +44,23 @@ def last_as_long_as_the_test(member: Member) -> None:
     state = member.state
     state.now_s = lambda: state._lease_until_s - 1.0
     wait_until(member.freshness.holds_lease)
+
+
+def lets_time_pass(member: Member, monkeypatch: pytest.MonkeyPatch) -> Callable[[], float]:
+    """What its writes wait for, but for acknowledgements, is over at once by its clock. How long that was, in all."""
+    passed_s = 0.0
+    writes, now_s = member.membership.writes, member.state.now_s
+    wait = writes.lock.wait
+
+    def let_it_pass(left_s: float) -> bool:
+        nonlocal passed_s
+        passed_s += left_s
+        return wait(0)
+
+    member.state.now_s = writes.revocations._now_s = lambda: now_s() + passed_s
+    monkeypatch.setattr(writes.lock, "wait", let_it_pass)
+    monkeypatch.setattr(lease_writes, "PATIENCE_S", 0.0)
+    return lambda: passed_s
 
 
 def test_a_resumed_poller_proves_before_memory_answers_by_lease(make_here: Make) -> None:
@@ -93,20 +111,90 @@ def test_a_server_that_has_not_written_yet_waits_for_leases_of_another_database_
     assert writer.membership.writes._last_key == 0, "it has not written"
     last_as_long_as_the_test(reader)
     members.leave(writer.membership._database, reader.membership.member)
-    moved: Any = type("Moved", (), {"server_identity": "another server"})()
-    monkeypatch.setattr(lease_writes, "session_of", lambda *of: moved)
-    waits_s: list[float] = []
-    lock, now_s = writer.membership.writes.lock, writer.state.now_s
-    wait = lock.wait
-
-    def let_it_pass(left_s: float) -> bool:
-        waits_s.append(left_s)
-        return wait(0)
-
-    writer.state.now_s = lambda: now_s() + sum(waits_s)
-    monkeypatch.setattr(lock, "wait", let_it_pass)
+    look_at_history = writer.membership.writes._look_at_history
+    monkeypatch.setattr(writer.membership.writes, "_look_at_history", lambda _: look_at_history("another server"))
+    waited_s = lets_time_pass(writer, monkeypatch)
     write(writer)
-    assert sum(waits_s) >= LENGTH_S * 0.9
+    assert waited_s() >= LENGTH_S * 0.9
+
+
+def test_leases_are_waited_for_where_the_own_row_is_an_earlier_one(
+    make_here: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P7: a dump was restored that was made before this server joined last, and before another one joined at all, which
+    holds a lease. Before, any row of its own told a server that the others were there, too."""
+    writer = make_here()
+    writer.wait_for_lease()
+    [before] = members.read_with_history(writer.membership._database).rows
+    writer.state.lost()
+    wait_until(lambda: writer.state.epoch not in (None, before.epoch))
+    reader = make_here()
+    last_as_long_as_the_test(reader)
+    waited_s = lets_time_pass(writer, monkeypatch)
+    with writer.server.database.writing() as connection:
+        connection.execute(delete(HMS_CACHE_MEMBERS))
+        connection.execute(
+            insert(HMS_CACHE_MEMBERS).values(
+                MEMBER_ID=before.member,
+                ADDRESS=before.address,
+                EPOCH=before.epoch,
+                LEASE_MS=before.lease_ms,
+                REVOKED=0,
+                FENCED=0,
+            )
+        )
+        connection.commit()
+    write(writer)
+    assert waited_s() >= LENGTH_S * 0.9
+
+
+@pytest.mark.parametrize("database_kind", ["mariadb", "postgresql"], indirect=True)
+def test_a_connection_that_was_moved_to_another_database_server_is_noticed(
+    database_url: str, initialize: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a proxy, which keeps it open. Before, a server went by what the connection had told when it was new, until
+    its poller looked."""
+    with makes(database_url, tmp_path) as make:
+        writer = make()
+        write(writer)
+        write(writer)
+        assert writer.freshness.ensure(), "memory has nothing to follow, and does not find out first"
+        waited_s = lets_time_pass(writer, monkeypatch)
+        tells_of_another_server(writer.server.database)
+        write(writer)
+        assert waited_s() >= LENGTH_S * 0.9
+
+
+def test_a_revocation_that_the_database_has_lost_counts_no_more(
+    make_here: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P7: a dump of before the revocation was restored, and the member, which was suspended meanwhile, renews under the
+    same epoch. Before, the writer waited for it no more, whether it answered or not."""
+    writer, reader = make_here(), make_here()
+    writer.wait_for_lease()
+    last_as_long_as_the_test(reader)
+    waited_s = lets_time_pass(writer, monkeypatch)
+
+    def of_reader() -> members.MemberRow:
+        rows = members.read_with_history(writer.membership._database).rows
+        return next(row for row in rows if row.member == reader.membership.member)
+
+    before = of_reader()
+    assert before.lease_ms and not before.is_revoked
+    write(writer)
+    assert of_reader().is_revoked and not of_reader().lease_ms
+    with writer.server.database.writing() as connection:
+        row = HMS_CACHE_MEMBERS.c.MEMBER_ID == before.member
+        connection.execute(update(HMS_CACHE_MEMBERS).where(row).values(REVOKED=0, LEASE_MS=before.lease_ms))
+        connection.commit()
+    assert of_reader() == before
+    first_s = waited_s()
+    write(writer)
+    assert of_reader().is_revoked and not of_reader().lease_ms
+    assert waited_s() - first_s >= LENGTH_S * 0.9
+    second_s = waited_s()
+    write(writer)
+    assert waited_s() == second_s, "its lease is over for good"
 
 
 @pytest.mark.parametrize("database_kind", ALL_KINDS, indirect=True)

@@ -609,6 +609,14 @@ def session_of(database: Database, connection: Connection) -> History:
     return known if known is not None else read_head(connection, database.history_text).history
 
 
+def session_now(database: Database, connection: Connection) -> History:
+    """As `session_of`, asked for now: behind a proxy the connection may lead to another server than before.
+
+    :raises DatabaseUnavailable: the database does not answer.
+    """
+    return database.file_history() if database.is_sqlite else read_head(connection, database.history_text).history
+
+
 def features_of(connection: Connection) -> SchemaFeatures:
     """What the schema behind a connection of a `Database` has and lacks."""
     database: Database = connection.info[_OWNER]

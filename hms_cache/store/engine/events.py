@@ -28,9 +28,9 @@ class CommitListener(Protocol):
 class AnnouncedWrite(Protocol):
     """A write that others were told of. Called by the writing thread; after one end the other ends do nothing."""
 
-    def statements_under_lock(self) -> Sequence[Statement]:
+    def statements_under_lock(self, connection: Connection) -> Sequence[Statement]:
         """What `before_commit` wants to know, for the packet that takes the lock of NOTIFICATION_SEQUENCE: executed
-        after it, in the write's transaction. On MySQL and MariaDB."""
+        after it, in the write's transaction on this connection. On MySQL and MariaDB."""
         ...
 
     def before_commit(self, connection: Connection, answers: Sequence[Any] | None = None) -> None:

@@ -102,16 +102,17 @@ def _postgresql_text(connection: Connection) -> str:
 
 def read_head(connection: Connection, history_text: HistoryText) -> LogHead:
     """The end of the log, on MySQL, MariaDB or PostgreSQL. Raises DatabaseUnavailable."""
-    return _head_of(connection, connection.execute(history_text.statement(connection)).one())
+    return head_of(connection, connection.execute(history_text.statement(connection)).one())
 
 
 def head_plan(connection: Connection, history_text: HistoryText) -> Plan[LogHead]:
     """The same, together with what else is read in a snapshot: its fence."""
     [row] = yield from ask(Question(history_text.query(connection), {}))
-    return _head_of(connection, row)
+    return head_of(connection, row)
 
 
-def _head_of(connection: Connection, row: Sequence[Any]) -> LogHead:
+def head_of(connection: Connection, row: Sequence[Any]) -> LogHead:
+    """What a row of `HistoryText.query` says."""
     next_event_id, text = row
     return LogHead((next_event_id or 1) - 1, history_of(connection.info, connection.dialect.name, text))
 

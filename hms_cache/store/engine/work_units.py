@@ -224,7 +224,7 @@ class WriteTransaction:
             return None
         if not can_log_at_once(self.connection, [event.message for event in events]):
             return None
-        questions = self.announced.statements_under_lock()
+        questions = self.announced.statements_under_lock(self.connection)
         if not questions:
             return None
         taken, *answers = execute_directly(self.connection, [(TAKE_EVENT_IDS, {"count": len(events)}), *questions])

@@ -9,12 +9,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 from sqlalchemy import (
+    ColumnClause,
     Connection,
     CursorResult,
     Delete,
     Update,
     bindparam,
     delete,
+    exists,
     insert,
     inspect,
     literal_column,
@@ -24,10 +26,11 @@ from sqlalchemy import (
 from sqlalchemy.exc import DBAPIError
 
 from hms_cache.notifications.event_log import History
-from hms_cache.store.engine.database import Database, session_of
-from hms_cache.store.engine.direct_statements import DirectQuery, Statement
-from hms_cache.store.engine.log_sessions import history_of
+from hms_cache.store.engine.database import Database, session_now
+from hms_cache.store.engine.direct_statements import DirectQuery
+from hms_cache.store.engine.log_sessions import head_of, history_of
 from hms_cache.store.engine.log_writes import begin_event_ids
+from hms_cache.store.engine.read_plans import Question
 from hms_cache.store.installation.init import alone_with_the_schema
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
 from hms_cache.store.schema.members import HMS_CACHE_MEMBERS, OWN_METADATA
@@ -41,6 +44,7 @@ _OWN: Final = (
     .with_for_update()
 )
 _ALL: Final = select(*_ROW).order_by(_M.MEMBER_ID)
+_ANY: Final = exists(select(_M.MEMBER_ID))
 _OWN_DIRECTLY, _ALL_DIRECTLY = DirectQuery(_OWN), DirectQuery(_ALL)
 
 
@@ -66,6 +70,27 @@ class MembersRead(NamedTuple):
     history: History | None
 
 
+class Look(NamedTuple):
+    """What a server knows that is no member."""
+
+    has_table: bool
+    """Whether any server of this database ever read by lease."""
+    has_members: bool
+    history: History
+    """Where this was read: a replica may lack a member that has just joined."""
+
+
+class UnderLock(NamedTuple):
+    """What a write knows under the lock that all writers share."""
+
+    is_own: bool
+    """Whether the own row is there, is not fenced and stays locked, so that nobody fences it meanwhile."""
+    rows: tuple[MemberRow, ...]
+    """All members."""
+    history: History
+    """Where this was read."""
+
+
 class JoinResult(NamedTuple):
     """Where the log stood when the row was written, under the lock that every writer needs."""
 
@@ -76,7 +101,7 @@ class JoinResult(NamedTuple):
     may_lease: bool
     """Whether it has a lease to it under this epoch."""
     was_there: bool
-    """Whether the member had a row already, under an earlier epoch."""
+    """Whether the member's row of its last epoch was still there."""
 
 
 def create_table(database: Database) -> None:
@@ -100,22 +125,30 @@ def has_table(database: Database) -> bool:
         return inspect(connection).has_table(HMS_CACHE_MEMBERS.name)
 
 
-def are_there(database: Database) -> bool:
-    """Whether there is any member, with a lease or without.
+def look(database: Database, *, knows_table: bool = False) -> Look:
+    """Whether there is any member, with a lease or without, by one statement where the table is known to be there.
 
     :raises DatabaseUnavailable: the database does not answer.
     """
+    history = database.file_history() if database.is_sqlite else None
     try:
         with database.checking() as connection:
-            return connection.execute(select(_M.MEMBER_ID).limit(1)).first() is not None
+            if not knows_table and not inspect(connection).has_table(HMS_CACHE_MEMBERS.name):
+                return Look(False, False, history or session_now(database, connection))
+            if history is not None:
+                return Look(True, bool(connection.execute(select(_ANY)).scalar_one()), history)
+            is_any, text = connection.execute(select(_ANY, _history_column(database, connection))).one()
+            return Look(True, bool(is_any), history_of(connection.info, connection.dialect.name, text))
     except DBAPIError:
-        if has_table(database):
+        if not knows_table or has_table(database):
             raise
-        return False  # dropped by hand, or with a dump of before
+        return look(database)  # dropped by hand, or with a dump of before
 
 
-def join(database: Database, row: MemberRow, *, may_be_first: bool = True) -> JoinResult:
+def join(database: Database, row: MemberRow, *, last_epoch: int = 0, may_be_first: bool = True) -> JoinResult:
     """Write the member's row under the lock of NOTIFICATION_SEQUENCE: a writer that takes the lock later sees it.
+
+    `last_epoch`: under which it was a member before; 0: it never was.
 
     `may_be_first`: it is known that writers who announce nothing have seen this member's earlier row. Otherwise, or
     without such a row, it has a lease only where another member has one.
@@ -130,9 +163,11 @@ def join(database: Database, row: MemberRow, *, may_be_first: bool = True) -> Jo
             # The first write would make it, and waits for this.
             next_event_id = 1
             begin_event_ids(connection, next_event_id)
-        history = session_of(database, connection)
-        earlier: CursorResult[Any] = connection.execute(delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == row.member))
-        was_there, others = earlier.rowcount > 0, read(connection)
+        history = session_now(database, connection)
+        found = read(connection)
+        was_there = any(one.member == row.member and one.epoch == last_epoch for one in found)
+        others = tuple(one for one in found if one.member != row.member)
+        connection.execute(delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == row.member))
         if not (may_be_first and was_there) and not any(other.lease_ms for other in others):
             row = row._replace(lease_ms=0)
         connection.execute(
@@ -173,28 +208,37 @@ def _read_with_history(database: Database) -> MembersRead:
         with database.checking() as connection:
             return MembersRead(read(connection), history)
     with database.checking() as connection:
-        text = str(list(database.history_text.statement(connection).selected_columns)[1])
-        found = connection.execute(select(*_ROW, literal_column(text)).order_by(_M.MEMBER_ID)).all()
+        statement = select(*_ROW, _history_column(database, connection)).order_by(_M.MEMBER_ID)
+        found = connection.execute(statement).all()
         if not found:
             return MembersRead((), None)
         history = history_of(connection.info, connection.dialect.name, found[0][-1])
         return MembersRead(tuple(_row(one[:-1]) for one in found), history)
 
 
-def lock_own(connection: Connection, member: str, epoch: int) -> bool:
-    """Lock the row until the transaction ends, so that nobody fences it meanwhile; False: it is fenced, or gone."""
-    return connection.execute(_OWN, {"member": member, "epoch": epoch}).first() is not None
+def _history_column(database: Database, connection: Connection) -> ColumnClause[Any]:
+    """For a statement that reads something else as well. On MySQL, MariaDB and PostgreSQL."""
+    return literal_column(str(list(database.history_text.statement(connection).selected_columns)[1]))
 
 
-def own_and_all(member: str, epoch: int) -> list[Statement]:
-    """`lock_own` and `read` as statements of a packet, on MySQL and MariaDB; `of_answers` reads what they answer."""
-    return [(_OWN_DIRECTLY, {"member": member, "epoch": epoch}), (_ALL_DIRECTLY, {})]
+def questions_under_lock(database: Database, connection: Connection, member: str, epoch: int) -> list[Question]:
+    """To be asked together, in this order, under the lock: the first one locks the own row until the transaction ends.
+    `under_lock` reads the answers.
+
+    The history is asked for each time: behind a proxy a connection that was opened on one server may have been moved to
+    another.
+    """
+    questions = [Question(_OWN_DIRECTLY, {"member": member, "epoch": epoch}), Question(_ALL_DIRECTLY, {})]
+    if not database.is_sqlite:
+        questions.append(Question(database.history_text.query(connection), {}))
+    return questions
 
 
-def of_answers(answers: Sequence[Any]) -> tuple[bool, tuple[MemberRow, ...]]:
-    """What `lock_own` and `read` would have answered."""
-    own, found = answers
-    return bool(own), tuple(map(_row, found))
+def under_lock(database: Database, connection: Connection, answers: Sequence[Any]) -> UnderLock:
+    """What was answered to `questions_under_lock`."""
+    own, found, *heads = answers
+    history = head_of(connection, heads[0][0]).history if heads else database.file_history()
+    return UnderLock(bool(own), tuple(map(_row, found)), history)
 
 
 def revoke(database: Database, member: str, epoch: int) -> None:

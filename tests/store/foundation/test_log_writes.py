@@ -108,7 +108,7 @@ def test_a_write_that_fails_after_it_takes_no_id(database: Database) -> None:
         pass
 
     class Announced:
-        def statements_under_lock(self) -> tuple[()]:
+        def statements_under_lock(self, _connection: object) -> tuple[()]:
             return ()
 
         def before_commit(self, _connection: object, _answers: object = None) -> None:
