@@ -33,6 +33,10 @@ class CacheMemory:
         """Up to which event memory is true."""
         return self.caching.cache.shared.position
 
+    def is_reading(self) -> bool:
+        """Whether events that were read before now may still be applied."""
+        return self.caching.poller.is_stepping
+
     def prove(self, history: History) -> bool:
         """Whether a history is that of the position (P7)."""
         return self.caching.cache.freshness.prove(history)
@@ -70,6 +74,7 @@ def start_lease(
 
     caching.cache.shared.position_listener = follow
     caching.cache.shared.transactions_listener = state.exempt
+    caching.poller.on_step_end = state.stepped
     membership.start(given.host, given.port, given.address)
     stack.callback(membership.stop)
     membership.writes.guard(database)

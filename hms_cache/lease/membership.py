@@ -54,6 +54,9 @@ class Memory(Protocol):
     def position(self) -> int:
         """Up to which event it is true."""
 
+    def is_reading(self) -> bool:
+        """Whether events that were read before now may still be applied."""
+
     def prove(self, history: History) -> bool:
         """Whether what was read in this history speaks of the log that memory is made of (P7)."""
 
@@ -82,7 +85,7 @@ class Membership:
         self.member = uuid.uuid4().hex
         self.address = ""
         self.length_s = length_s
-        self.state = LeaseState(self.member, length_s, clock, memory.position)
+        self.state = LeaseState(self.member, length_s, clock, memory.position, memory.is_reading)
         self.transport = Transport(self.member, secret, self._receive, self._receive_reply, self._introduction)
         self.writes = LeaseWrites(self.state, database, self.transport)
         self.rows: tuple[MemberRow, ...] = ()
@@ -155,7 +158,6 @@ class Membership:
                 self.state.written((sender, key), first, last)
             case ["settled", int(key), int(position)]:
                 self.state.tended((sender, key), position)
-                self.state.changed.set()
             case ["over", int(key), int(position)]:
                 self.state.over(sender, key, position)
             case ["abandoned", int(key)]:
@@ -311,12 +313,9 @@ class Membership:
             self.state.tended(intent, self._read_position())
 
     def _read_position(self) -> int:
-        known_to = self._memory.position()
         head = read_log_end(self._database)
         if not self._memory.prove(head.history):
             raise DatabaseUnavailableError("the log's end was read in a history that is not proven")
-        if head.last_event_id < known_to:
-            self.state.doubted()
         return head.last_event_id
 
     def _catch_up(self, *, is_due: bool) -> None:

@@ -3,18 +3,18 @@
 | move                  | what it does                                                                              |
 |-----------------------|-------------------------------------------------------------------------------------------|
 | `joining`             | a new epoch; the lease is gone                                                            |
-| `joined`              | the floor rises to where the log stood                                                    |
+| `joined`              | the floor rises to where the log stood, at which one look is due (`verified`)             |
 | `renewed`             | the lease runs until sending + length, less the drift allowance                           |
 | `unleased`            | its lease was revoked: a member that writes, and answers nothing by lease in this epoch   |
 | `lost`                | no member any more: the row was fenced or is gone, or the log is another one              |
 | `writing`             | a member's write began: no answer by lease, of its tables or of anything, until its end   |
 |                       | is heard; acknowledged by epoch                                                           |
 | `written`, `abandoned`| its end; the floor, of its tables or of everything, rises to its event                    |
-| `over`                | the same, told again on a new connection                                                  |
+| `over`                | the same, told again on a new connection; one look is due, as after `tended`              |
 | `tended`              | its end was not heard, its writer was fenced and the position read                        |
 | `exempt`              | memory comes to events that nobody announces, since they change no answer                 |
-| `doubted`, `verified` | something was heard that cannot be so in the log that memory is made of: no answer by     |
-|                       | lease until the log was looked at                                                         |
+| `verified`            | the log was looked at: what memory is made of is still in it. Until then no answer by     |
+|                       | lease after what cannot be so in that log, or would look the same in another one (P7)     |
 | `alarm`               | an event that no member announced: no lease any more                                      |
 """
 
@@ -57,6 +57,8 @@ class _OpenWrite:
     known_to: int
     """The same, in a history that may not be proven: events that are not later are of another one (P7). -1: it was no
     member."""
+    awaits_page: bool
+    """`known_to` is not known yet: rows of the log that were read before may still be applied."""
 
 
 @frozen
@@ -75,8 +77,16 @@ class LeaseView:
 class LeaseState:
     """See the module. `deadline_s` and `_of_tables` are read without the lock: until then memory answers."""
 
-    def __init__(self, member: str, length_s: float, clock: Callable[[], float], position: Callable[[], int]) -> None:
-        """`position`: that of memory, read without a lock."""
+    def __init__(
+        self,
+        member: str,
+        length_s: float,
+        clock: Callable[[], float],
+        position: Callable[[], int],
+        is_reading: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`position`: that of memory, read without a lock. `is_reading`: whether rows of the log that were read before
+        now may still be applied; then `stepped` is called when they are."""
         self.member = member
         self.length_s = length_s
         self.now_s = clock
@@ -89,6 +99,7 @@ class LeaseState:
         self.changed = threading.Event()
         """There is something for the membership's thread to do."""
         self._position = position
+        self._is_reading = is_reading
         self._lock = threading.Lock()
         self._epoch: int | None = None
         self._is_joined = False
@@ -104,10 +115,10 @@ class LeaseState:
         self._accounted_to = -1
         """Every event up to here was announced, or was there when that did not matter yet."""
         self._accounted: set[int] = set()
-        self._joined_from = -1
-        """Where memory stood before it joined: the log ends there or later."""
         self._doubts = 0
-        """Things heard that another history would explain (P7), and that the log was not looked at for yet."""
+        """Things heard so far that another history would explain (P7)."""
+        self._verified = 0
+        """Of them, those for which the log was looked at."""
         self.alarm_reason = ""
 
     # ---- membership ----
@@ -116,15 +127,17 @@ class LeaseState:
         """From now on writes are acknowledged under this epoch. Before the row is written."""
         with self._lock:
             self._epoch, self._is_joined, self._lease_until_s = epoch, False, NEVER
-            self._joined_from = self._position()
             self._decide()
 
     def joined(self, epoch: int, position: int, *, may_lease: bool = True) -> None:
-        """The row is there, and the log stood at `position` when it was written. `may_lease`: it has a lease to it."""
+        """The row is there, and the log stood at `position` when it was written. `may_lease`: it has a lease to it.
+
+        Writes that ended before were not heard of. They may be those of another history, up to memory's position.
+        """
         with self._lock:
             if epoch == self._epoch:
                 self._is_joined, self._may_lease = True, may_lease
-                self._doubt_if(position < self._joined_from)
+                self._doubt()
                 self._raise_floor(position)
                 self._account_to(position)
                 self._decide()
@@ -160,9 +173,9 @@ class LeaseState:
             self._floor = self._floor_of_everything = self._accounted_to = -1
             self._table_floors.clear()
             self._accounted.clear()
-            self._joined_from, self._doubts = -1, 0
+            self._verified = self._doubts
             for write in self._intents.values():
-                write.after = write.known_to = -1
+                write.after, write.known_to, write.awaits_page = -1, -1, False
             self._decide()
         self.changed.set()
 
@@ -181,11 +194,12 @@ class LeaseState:
             if known is None and len(self._intents) >= MOST_INTENTS:
                 return None
             if known is not None:
-                after, known_to = known.after, known.known_to
+                after, known_to, awaits_page = known.after, known.known_to, known.awaits_page
             else:
+                awaits_page = self._is_joined and self._is_reading()  # before the position is read
                 known_to = self._position() if self._is_joined else -1
                 after = known_to if self._has_lease() else -1
-            self._intents[intent] = _OpenWrite(self.now_s(), scope, after, known_to)
+            self._intents[intent] = _OpenWrite(self.now_s(), scope, after, known_to, awaits_page)
             self._decide()
             return self._epoch
 
@@ -193,7 +207,8 @@ class LeaseState:
         """It is committed, with these events."""
         with self._lock:
             write = self._intents.pop(intent, None)
-            self._doubt_if(write is not None and first <= write.known_to)
+            if write is not None and (write.awaits_page or first <= write.known_to):
+                self._doubt()  # mostly this member heard late of the write
             self._raise_floor(last, write.scope if write is not None else EVERYTHING)
             self._account(first, last)
             self._decide()
@@ -207,10 +222,12 @@ class LeaseState:
         self._wake_for_reads()
 
     def over(self, member: str, below: int, position: int) -> None:
-        """All writes of this member with lower numbers have ended; those that were committed, not after `position`."""
+        """All writes of this member with lower numbers have ended; those that were committed, not after `position`.
+        With which events is not told: they may be below what memory has."""
         with self._lock:
             ended = [intent for intent in self._intents if intent[0] == member and intent[1] < below]
             if ended:
+                self._doubt()
                 self._raise_floor(position)
                 self._account_to(position)
                 for intent in ended:
@@ -240,8 +257,10 @@ class LeaseState:
             ]
 
     def tended(self, intent: Intent, position: int) -> None:
-        """Its writer was fenced, and then the log was seen to end at `position`."""
+        """Its writer was fenced, and then the log was seen to end at `position`. With which events it ended is not
+        known: they may be below what memory has."""
         with self._lock:
+            self._doubt()
             self._raise_floor(position)
             self._account_to(position)
             self._intents.pop(intent, None)
@@ -253,20 +272,13 @@ class LeaseState:
     def doubts(self) -> int:
         """Above 0: memory may be made of another history than what was heard of last. For `verified`."""
         with self._lock:
-            return self._doubts
-
-    def doubted(self) -> None:
-        """The log was seen to end before memory's position."""
-        with self._lock:
-            self._doubt_if(True)
-            self._decide()
+            return self._doubts if self._doubts > self._verified else 0
 
     def verified(self, doubts: int) -> None:
-        """After there were so many doubts the log was looked at: what memory was made of is still in it."""
+        """After `doubts` was read the log was looked at: what memory was made of is still in it."""
         with self._lock:
-            if doubts == self._doubts:
-                self._doubts = 0
-                self._decide()
+            self._verified = max(self._verified, doubts)
+            self._decide()
 
     # ---- reads ----
 
@@ -282,6 +294,14 @@ class LeaseState:
         with self._lock:
             for event_id in event_ids:
                 self._account(event_id, event_id)
+
+    def stepped(self) -> None:
+        """Rows of the log that were read before now are applied."""
+        with self._lock:
+            position = self._position() if self._intents else -1
+            for write in self._intents.values():
+                if write.awaits_page:
+                    write.known_to, write.awaits_page = position, False
 
     def moved(self) -> None:
         """Memory has come to another position."""
@@ -307,16 +327,15 @@ class LeaseState:
     def _has_lease(self) -> bool:
         return self._is_joined and self.now_s() < self._lease_until_s
 
-    def _doubt_if(self, is_contradiction: bool) -> None:
-        """Mostly it is a write of which this member heard late; one look at the log tells."""
-        if is_contradiction:
-            self._doubts += 1
-            self.changed.set()
+    def _doubt(self) -> None:
+        """One look at the log is due, by the membership's thread."""
+        self._doubts += 1
+        self.changed.set()
 
     def _decide(self) -> None:
         position = self._position()
         self._look_for_unannounced(position)
-        may_answer = self._is_joined and not self.alarm_reason and not self._doubts
+        may_answer = self._is_joined and not self.alarm_reason and self._doubts <= self._verified
         until_s = self._lease_until_s if may_answer else NEVER
         self.deadline_s = until_s if not self._intents and position >= self._floor else NEVER
         if position >= self._floor:
@@ -330,12 +349,12 @@ class LeaseState:
         self._of_tables = (until_s if position >= self._floor_of_everything else NEVER, frozenset(busy))
 
     def _look_for_unannounced(self, position: int) -> None:
-        """Whether memory has an event that nobody announced.
+        """Whether memory has an event that nobody announced. Not while it may be one of another history.
 
         An event of a write whose end is not heard yet came after what memory had when the write was announced.
         """
         unheard = self._accounted_to + 1
-        if self.alarm_reason or position < unheard or not self._has_lease():
+        if self.alarm_reason or position < unheard or not self._has_lease() or self._doubts > self._verified:
             return
         if all(write.after >= unheard for write in self._intents.values()):
             self.alarm_reason = f"event {unheard} was announced by no member: another metastore writes to this database"

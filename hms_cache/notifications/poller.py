@@ -108,6 +108,8 @@ class Poller:
         self.on_resync_due: Callable[[], None] = lambda: None
         """Called when the status becomes ``NEEDS_RESYNC``: reads do not step then, so whoever calls `step` at intervals
         should do so now. By any thread, under the lock; it must not wait."""
+        self.on_step_end: Callable[[], None] = lambda: None
+        """Called after each step by its thread, with no lock held; it must not wait."""
         self._log = log
         self._sink = sink
         self._clock: Clock = clock or SystemClock()
@@ -166,6 +168,11 @@ class Poller:
     def server_identity(self) -> str:
         """The server whose log is followed; empty before the first step."""
         return self._server_identity
+
+    @property
+    def is_stepping(self) -> bool:
+        """Whether rows that were read before now may still be applied."""
+        return self._stepping
 
     def status_report(self) -> StatusReport:
         with self._condition:
@@ -414,6 +421,7 @@ class Poller:
                 self._last_finished = (self._steps, outcome)
                 result = StepResult(outcome, self._position, received, self._next_step_in_s(outcome))
                 self._condition.notify_all()
+            self.on_step_end()
         return result
 
     def _next_step_in_s(self, outcome: StepOutcome) -> float:

@@ -35,6 +35,7 @@ class Member:
         self.freshness.lease = self.state
         self.shared.transactions_listener = self.state.exempt
         self.shared.position_listener = self._follow
+        self.server.poller.on_step_end = self.state.stepped
 
     def _follow(self, _position: int, is_reset: bool) -> None:
         if is_reset:
@@ -42,6 +43,9 @@ class Member:
 
     def position(self) -> int:
         return self.shared.position if hasattr(self, "shared") else -1
+
+    def is_reading(self) -> bool:
+        return self.server.poller.is_stepping
 
     def prove(self, history: History) -> bool:
         return self.freshness.prove(history)

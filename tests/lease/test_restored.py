@@ -106,6 +106,31 @@ def test_nothing_is_answered_of_a_log_that_is_gone(find_out: Callable[[Member, M
 
 
 @pytest.mark.mariadb
+@ON_MARIADB
+def test_a_member_that_joins_where_the_log_has_come_to_the_same_event_looks_first(make: Make) -> None:
+    """It was cut off while the others wrote, so it heard of none of the events whose ids its memory has (P7). Before,
+    it answered by lease what was before the restore."""
+    one, other = make(), make()
+    one.wait_for(other)
+    other.wait_for(one)
+    for _ in range(6):
+        write(other)
+    for member in (one, other):
+        assert member.freshness.ensure()
+        member.wait_for_lease()
+    generation = one.shared.generation
+    hear = one.membership.transport._on_message
+    one.membership.transport._on_message = lambda *_: None
+    go_back(one, 2)
+    while other.server.log.head().last_event_id < one.position():
+        write(other)
+    one.membership.transport._on_message = hear
+    one.wait_for_lease()
+    assert one.shared.generation > generation
+    assert one.state.alarm_reason == ""
+
+
+@pytest.mark.mariadb
 @pytest.mark.postgresql
 @pytest.mark.parametrize("database_kind", ALL_KINDS, indirect=True)
 def test_a_dump_without_the_table_of_members_stops_no_write(make: Make, bystander: Database) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -53,10 +56,17 @@ class Member(RuleBasedStateMachine):
         self.state.joining(epoch)
         assert self.state.epoch is None
         self.state.joined(epoch, self.log, may_lease=may_lease)
+        self.looks()
         self.may_lease = may_lease
         self.epoch, self.is_joined, self.until_s = epoch, True, NEVER
         self.rise(EVERYTHING)
         self.unannounced.clear()
+
+    def looks(self) -> None:
+        """At the log, in which it finds what memory is made of."""
+        assert self.state.doubts and self.state.deadline_s == NEVER
+        self.state.verified(self.state.doubts)
+        assert not self.state.doubts
 
     def rise(self, scope: Scope) -> None:
         self.floor = max(self.floor, self.log)
@@ -124,6 +134,7 @@ class Member(RuleBasedStateMachine):
         )
         for intent in found:
             self.state.tended(intent, self.log)
+            self.looks()
             del self.open[intent]
             self.rise(EVERYTHING)
             self.unannounced.clear()
@@ -186,6 +197,7 @@ def leased(position: list[int]) -> LeaseState:
     state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position[0])
     state.joining(1)
     state.joined(1, 0)
+    state.verified(state.doubts)
     state.renewed(1, 1.0)
     return state
 
@@ -224,6 +236,7 @@ def test_a_write_that_goes_on_in_another_history_is_no_unannounced_one() -> None
     position[0] = 4
     state.joining(2)
     state.joined(2, 4)
+    state.verified(state.doubts)
     state.renewed(2, 1.0)
     position[0] = 5
     state.moved()
@@ -295,3 +308,121 @@ def test_what_is_known_of_events_is_not_looked_through_for_each() -> None:
         assert len(accounted) == known - number
     state.exempt([2 * known - 1])
     assert not state._accounted
+
+
+def in_another_history(position: int) -> LeaseState:
+    """A member whose memory stands there; the log was put back below it, and what is in it since is not known."""
+    state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position)
+    state.joining(1)
+    state.joined(1, position)
+    state.verified(state.doubts)
+    state.renewed(1, 1.0)
+    assert state.deadline_s > 1.0 and state.answers_table(TABLES[0])
+    return state
+
+
+def joins_at_the_same_event(state: LeaseState) -> None:
+    """Writes that it did not hear of have brought the log up again."""
+    state.joining(2)
+    state.joined(2, 5)
+    state.renewed(2, 1.0)
+
+
+def hears_on_another_connection(state: LeaseState) -> None:
+    """The member that wrote event 3 wrote event 5 before, in the other history."""
+    state.writing(("b", 1))
+    state.over("b", 2, 5)
+
+
+def reads_where_the_log_ends(state: LeaseState) -> None:
+    """A write of several events, whose end is not heard."""
+    state.writing(("b", 1))
+    state.tended(("b", 1), 5)
+
+
+def hears_of_an_event_that_memory_has(state: LeaseState) -> None:
+    """It had it when the write was announced."""
+    state.writing(("b", 1))
+    state.written(("b", 1), 3, 3)
+
+
+@pytest.mark.parametrize(
+    "find_out",
+    [
+        joins_at_the_same_event,
+        hears_on_another_connection,
+        reads_where_the_log_ends,
+        hears_of_an_event_that_memory_has,
+    ],
+)
+def test_ids_that_memory_has_prove_nothing(find_out: Callable[[LeaseState], None]) -> None:
+    """P7: memory stands at event 5, of a log that is gone, and the log ends there again. Before, only the last of these
+    was noticed."""
+    state = in_another_history(5)
+    state.changed.clear()
+    find_out(state)
+    assert state.catch_up_to is None
+    assert state.deadline_s == NEVER and not state.answers_table(TABLES[0])
+    assert state.changed.is_set(), "nobody looks"
+    state.verified(state.doubts)
+    assert state.deadline_s > 1.0 and state.answers_table(TABLES[0])
+
+
+def test_rows_that_were_read_before_a_write_began_may_be_of_another_history() -> None:
+    """P7: they are applied after it was announced, or even after it has ended."""
+    position, is_reading = [5], [True]
+    state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position[0], lambda: is_reading[0])
+    state.joining(1)
+    state.joined(1, 5)
+    state.verified(state.doubts)
+    state.renewed(1, 1.0)
+    for is_applied in (True, False):
+        event_id = position[0] + 1
+        state.written(("c", event_id), event_id, event_id)  # in the other history, which these rows are of
+        state.writing(("b", event_id))
+        if is_applied:
+            position[0] = event_id
+            state.stepped()
+        state.written(("b", event_id), event_id, event_id)
+        position[0] = event_id
+        state.moved()
+        assert state.deadline_s == NEVER
+        state.verified(state.doubts)
+        assert state.deadline_s > 1.0 and not state.alarm_reason
+
+
+def test_rows_that_are_applied_before_a_write_ends_cost_no_look() -> None:
+    position, is_reading = [5], [True]
+    state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: position[0], lambda: is_reading[0])
+    state.joining(1)
+    state.joined(1, 5)
+    state.verified(state.doubts)
+    state.renewed(1, 1.0)
+    state.writing(("b", 1))
+    state.stepped()
+    state.written(("b", 1), 6, 6)
+    position[0] = 6
+    state.moved()
+    assert not state.doubts and state.deadline_s > 1.0
+
+
+def test_events_of_another_history_are_not_taken_for_unannounced_ones() -> None:
+    """The log ends before memory when the member joins. An alarm would last until the server is started again."""
+    state = LeaseState("a", LENGTH_S, lambda: 1.0, lambda: 10)
+    state.joining(1)
+    state.joined(1, 5)
+    state.renewed(1, 1.0)
+    assert not state.alarm_reason
+    state.verified(state.doubts)
+    assert state.alarm_reason, "they are in the log"
+
+
+def test_a_look_of_before_settles_no_later_doubt() -> None:
+    """Not even where memory was dropped meanwhile, by another thread."""
+    state = in_another_history(5)
+    reads_where_the_log_ends(state)
+    looked_for = state.doubts
+    state.forget_history()
+    joins_at_the_same_event(state)
+    state.verified(looked_for)
+    assert state.doubts and state.deadline_s == NEVER
