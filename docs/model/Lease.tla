@@ -26,6 +26,7 @@ CONSTANTS
     MaxQuiet,       \* quiet writes in one behavior
     MaxEpoch,       \* joins of one server
     MaxCrashes,     \* crashes in one behavior
+    MaxUnknown,     \* COMMITs in one behavior whose outcome the writer does not hear
     Broken          \* the guard that is left out; "none" for the rule itself
 
 Slow == 2           \* units that the slowest clock moves in a step
@@ -53,9 +54,10 @@ VARIABLES
     messages,   \* on the way
     begun,      \* writes begun so far
     quiet,      \* quiet writes so far
-    crashes
+    crashes,
+    unknown     \* COMMITs of unknown outcome so far
 
-vars == <<position, changed, touched, lock, row, epoch, lease, renewal, applied, floor, tableFloor, intents, write, seen, messages, begun, quiet, crashes>>
+vars == <<position, changed, touched, lock, row, epoch, lease, renewal, applied, floor, tableFloor, intents, write, seen, messages, begun, quiet, crashes, unknown>>
 database == <<position, changed, touched, lock, row, quiet>>
 floors == <<floor, tableFloor>>
 
@@ -87,6 +89,7 @@ Init ==
     /\ begun = 0
     /\ quiet = 0
     /\ crashes = 0
+    /\ unknown = 0
 
 HasLease(s) == /\ epoch[s] # 0
                /\ lease[s] > 0
@@ -111,7 +114,7 @@ Join(s) ==
     /\ epoch' = [epoch EXCEPT ![s] = row[s].epoch + 1]
     /\ floor' = [floor EXCEPT ![s] = Max(@, position)]
     /\ tableFloor' = [tableFloor EXCEPT ![s] = Max(@, position)]
-    /\ UNCHANGED <<position, changed, touched, quiet, lock, lease, renewal, applied, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, lock, lease, renewal, applied, intents, write, seen, messages, begun, crashes, unknown>>
 
 (* The statement is sent and the database reads the row; the answer comes later. *)
 Renew(s) ==
@@ -120,7 +123,7 @@ Renew(s) ==
     /\ renewal' = [renewal EXCEPT ![s] = [age |-> 0, isSent |-> TRUE,
            good |-> /\ row[s].there /\ row[s].epoch = epoch[s] /\ row[s].lease /\ ~row[s].fenced
                     /\ ~row[s].revoked \/ Broken = "renew a revoked row"]]
-    /\ UNCHANGED <<database, epoch, lease, applied, floors, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<database, epoch, lease, applied, floors, intents, write, seen, messages, begun, crashes, unknown>>
 
 (* A lease counts from the sending, not from the answer. Who has lost it may go on as a member that writes, or join
    again. *)
@@ -133,7 +136,7 @@ Renewed(s) ==
               /\ UNCHANGED epoch
          ELSE /\ lease' = [lease EXCEPT ![s] = 0]
               /\ \E e \in {0, epoch[s]} : epoch' = [epoch EXCEPT ![s] = e]
-    /\ UNCHANGED <<database, applied, floors, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<database, applied, floors, intents, write, seen, messages, begun, crashes, unknown>>
 
 -----------------------------------------------------------------------------
 (* Reads: one by lease changes nothing; one by position check, and the poller, bring memory up to the log. *)
@@ -141,7 +144,7 @@ Renewed(s) ==
 Check(s) ==
     /\ applied[s] < position
     /\ applied' = [applied EXCEPT ![s] = position]
-    /\ UNCHANGED <<database, epoch, lease, renewal, floors, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<database, epoch, lease, renewal, floors, intents, write, seen, messages, begun, crashes, unknown>>
 
 -----------------------------------------------------------------------------
 (* Writes *)
@@ -174,7 +177,7 @@ Begin(s, touches) ==
                                             !.touches = touches, !.told = early, !.need = Members(s)]]
           /\ intents' = [intents EXCEPT ![s] = @ \cup {<<s, key, Announced(touches)>>}]
           /\ messages' = messages \cup Writing(s, key, Announced(touches), early)
-    /\ UNCHANGED <<database, epoch, lease, renewal, applied, floors, seen, crashes>>
+    /\ UNCHANGED <<database, epoch, lease, renewal, applied, floors, seen, crashes, unknown>>
 
 (* The lock is there. The own row must not be fenced: who was stopped cannot commit on old acknowledgements. It stays
    locked until the end, so that nobody can fence it meanwhile. Then the members are read. That the writer's own lease
@@ -188,7 +191,7 @@ Locked(s) ==
            late == {m \in Servers : need[m] > 0} \ write[s].told
        IN /\ write' = [write EXCEPT ![s].phase = "gathering", ![s].need = need, ![s].told = @ \cup late]
           /\ messages' = messages \cup Writing(s, write[s].key, Announced(write[s].touches), late)
-    /\ UNCHANGED <<position, changed, touched, quiet, row, epoch, lease, renewal, applied, floors, intents, seen, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, row, epoch, lease, renewal, applied, floors, intents, seen, begun, crashes, unknown>>
 
 IsOut(s, m) == /\ seen[s][m].epoch = write[s].need[m]
                /\ seen[s][m].waited >= WaitUnits \/ Broken = "no wait after revoking"
@@ -203,20 +206,23 @@ Revoke(s, m) ==
     /\ seen[s][m].epoch # write[s].need[m]
     /\ row' = [row EXCEPT ![m].revoked = (row[m].epoch = write[s].need[m]) \/ row[m].revoked]
     /\ seen' = [seen EXCEPT ![s][m] = [epoch |-> write[s].need[m], waited |-> 0]]
-    /\ UNCHANGED <<position, changed, touched, quiet, lock, epoch, lease, renewal, applied, floors, intents, write, messages, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, lock, epoch, lease, renewal, applied, floors, intents, write, messages, begun, crashes, unknown>>
+
+(* What holds the lock and does not gather: the database may carry out the COMMIT of a writer that has given it up. *)
+IsLeft(s) == write[s].phase \in {"unknown", "settled"} /\ lock = s
 
 (* Leases that are over for good are marked with the commit: no other writer has to wait for them. *)
 Commit(s) ==
-    /\ write[s].phase = "gathering"
+    /\ write[s].phase = "gathering" \/ IsLeft(s)
     /\ \A m \in Servers : ~IsMissing(s, m)
     /\ position' = position + 1
     /\ changed' = position + 1
     /\ touched' = IF write[s].touches THEN position + 1 ELSE touched
     /\ lock' = NoServer
-    /\ write' = [write EXCEPT ![s].phase = "committed", ![s].at = position + 1]
+    /\ write' = [write EXCEPT ![s].phase = IF @ = "gathering" THEN "committed" ELSE @, ![s].at = position + 1]
     /\ row' = [m \in Servers |-> IF write[s].need[m] > 0 /\ IsOut(s, m) /\ row[m].epoch = write[s].need[m] /\ row[m].revoked
                                    THEN [row[m] EXCEPT !.lease = FALSE] ELSE row[m]]
-    /\ UNCHANGED <<epoch, lease, renewal, applied, floors, intents, seen, messages, begun, quiet, crashes>>
+    /\ UNCHANGED <<epoch, lease, renewal, applied, floors, intents, seen, messages, begun, quiet, crashes, unknown>>
 
 (* One step: what is done under the lock waits for nobody. It need not be a member's. *)
 QuietWrite ==
@@ -227,7 +233,7 @@ QuietWrite ==
     /\ IF Broken = "a quiet write that changes answers"
          THEN changed' = position + 1 /\ touched' = position + 1
          ELSE UNCHANGED <<changed, touched>>
-    /\ UNCHANGED <<lock, row, epoch, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<lock, row, epoch, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes, unknown>>
 
 (* The answer to COMMIT has come. *)
 Told(s) ==
@@ -236,27 +242,57 @@ Told(s) ==
     /\ intents' = [intents EXCEPT ![s] = @ \ Of(s, s, write[s].key)]
     /\ messages' = messages \cup Over(s, "written", write[s].at)
     /\ write' = [write EXCEPT ![s] = NoWrite]
-    /\ UNCHANGED <<database, epoch, lease, renewal, applied, seen, begun, crashes>>
+    /\ UNCHANGED <<database, epoch, lease, renewal, applied, seen, begun, crashes, unknown>>
 
-(* For any reason, and always when the own row was found revoked. *)
+(* The connection breaks while COMMIT is under way. *)
+GiveUp(s) ==
+    /\ unknown < MaxUnknown
+    /\ \/ write[s].phase = "gathering" /\ \A m \in Servers : ~IsMissing(s, m)
+       \/ write[s].phase = "committed"
+    /\ unknown' = unknown + 1
+    /\ write' = [write EXCEPT ![s].phase = "unknown"]
+    /\ UNCHANGED <<database, epoch, lease, renewal, applied, floors, intents, seen, messages, begun, crashes>>
+
+RollbackLater(s) ==
+    /\ IsLeft(s)
+    /\ lock' = NoServer
+    /\ UNCHANGED <<position, changed, touched, quiet, row, epoch, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes, unknown>>
+
+(* The writer fences itself, which waits for a transaction that still has its row locked; then the position is read. It
+   is no member any more. *)
+Settle(s) ==
+    /\ write[s].phase = "unknown"
+    /\ lock # s \/ Broken = "settle without fencing"
+    /\ row' = IF Broken = "settle without fencing" THEN row ELSE [row EXCEPT ![s].fenced = TRUE]
+    /\ LET number == IF Broken = "settle without position" THEN 0 ELSE position
+       IN /\ Raise(s, number, TRUE)
+          /\ messages' = messages \cup Over(s, "settled", number)
+    /\ intents' = [intents EXCEPT ![s] = @ \ Of(s, s, write[s].key)]
+    /\ epoch' = [epoch EXCEPT ![s] = 0]
+    /\ lease' = [lease EXCEPT ![s] = 0]
+    /\ renewal' = [renewal EXCEPT ![s] = NoRenewal]
+    /\ write' = [write EXCEPT ![s] = IF lock = s THEN [@ EXCEPT !.phase = "settled"] ELSE NoWrite]
+    /\ UNCHANGED <<position, changed, touched, quiet, lock, applied, seen, begun, crashes, unknown>>
+
+(* For any reason, and always when the own row was found fenced. *)
 Rollback(s) ==
     /\ write[s].phase \in {"begun", "gathering"}
     /\ lock' = IF lock = s THEN NoServer ELSE lock
     /\ intents' = [intents EXCEPT ![s] = @ \ Of(s, s, write[s].key)]
     /\ messages' = messages \cup Over(s, "abandoned", 0)
     /\ write' = [write EXCEPT ![s] = NoWrite]
-    /\ UNCHANGED <<position, changed, touched, quiet, row, epoch, lease, renewal, applied, floors, seen, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, row, epoch, lease, renewal, applied, floors, seen, begun, crashes, unknown>>
 
 (* The end of a write was not heard: its writer is fenced, which waits for a transaction that has locked the row; then
    the position is read. *)
 Tend(s, intent) ==
     LET w == intent[1]
     IN /\ intent \in intents[s] /\ w # s
-       /\ write[w].phase # "gathering" \/ Broken \in {"own row not checked", "forget without fencing"}
+       /\ lock # w \/ Broken \in {"own row not checked", "forget without fencing"}
        /\ row' = IF Broken = "forget without fencing" THEN row ELSE [row EXCEPT ![w].fenced = TRUE]
        /\ Raise(s, IF Broken = "forget without position" THEN 0 ELSE position, TRUE)
        /\ intents' = [intents EXCEPT ![s] = @ \ {intent}]
-       /\ UNCHANGED <<position, changed, touched, quiet, lock, epoch, lease, renewal, applied, write, seen, messages, begun, crashes>>
+       /\ UNCHANGED <<position, changed, touched, quiet, lock, epoch, lease, renewal, applied, write, seen, messages, begun, crashes, unknown>>
 
 (* The row of a member without a lease goes when it was without one for long: the server that left it there is gone.
    For one that is not, it is a fence. *)
@@ -265,7 +301,7 @@ Forget(m) ==
     /\ ~row[m].lease \/ Broken = "forget a lease"
     /\ lock # m
     /\ row' = [row EXCEPT ![m].there = FALSE]
-    /\ UNCHANGED <<position, changed, touched, quiet, lock, epoch, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, lock, epoch, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes, unknown>>
 
 -----------------------------------------------------------------------------
 (* Messages *)
@@ -284,14 +320,15 @@ Receive(m) ==
               /\ UNCHANGED <<intents, floors>>
          [] OTHER ->
               /\ intents' = [intents EXCEPT ![s] = @ \ Of(s, m.from, m.key)]
-              /\ Raise(s, IF Broken = "written without floor" THEN 0 ELSE m.number, Touched(s, m.from, m.key))
+              /\ Raise(s, IF Broken = "written without floor" THEN 0 ELSE m.number,
+                       Touched(s, m.from, m.key) \/ m.kind = "settled")
               /\ messages' = messages \ {m}
               /\ UNCHANGED write
 
-Deliver == \E m \in messages : Receive(m) /\ UNCHANGED <<database, epoch, lease, renewal, applied, seen, begun, crashes>>
+Deliver == \E m \in messages : Receive(m) /\ UNCHANGED <<database, epoch, lease, renewal, applied, seen, begun, crashes, unknown>>
 
 Lose == \E m \in messages : /\ messages' = messages \ {m}
-                            /\ UNCHANGED <<database, epoch, lease, renewal, applied, floors, intents, write, seen, begun, crashes>>
+                            /\ UNCHANGED <<database, epoch, lease, renewal, applied, floors, intents, write, seen, begun, crashes, unknown>>
 
 -----------------------------------------------------------------------------
 (* Time and faults *)
@@ -303,7 +340,7 @@ Tick ==
                           THEN [renewal[s] EXCEPT !.age = Min(LeaseUnits, @ + speed[s])] ELSE renewal[s]]
         /\ seen' = [s \in Servers |-> [m \in Servers |-> IF seen[s][m].epoch = 0 THEN Unseen
                           ELSE [seen[s][m] EXCEPT !.waited = Min(WaitUnits, @ + speed[s])]]]
-        /\ UNCHANGED <<database, epoch, applied, floors, intents, write, messages, begun, crashes>>
+        /\ UNCHANGED <<database, epoch, applied, floors, intents, write, messages, begun, crashes, unknown>>
 
 (* The process is gone, and its transaction with it; its row stays. *)
 Crash(s) ==
@@ -319,7 +356,7 @@ Crash(s) ==
     /\ intents' = [intents EXCEPT ![s] = {}]
     /\ write' = [write EXCEPT ![s] = NoWrite]
     /\ seen' = [seen EXCEPT ![s] = [m \in Servers |-> Unseen]]
-    /\ UNCHANGED <<position, changed, touched, quiet, row, messages, begun>>
+    /\ UNCHANGED <<position, changed, touched, quiet, row, messages, begun, unknown>>
 
 (* In order: the row goes with the server once it has given up its lease. *)
 Leave(s) ==
@@ -329,7 +366,7 @@ Leave(s) ==
     /\ ~renewal[s].isSent
     /\ row' = [row EXCEPT ![s].there = FALSE]
     /\ epoch' = [epoch EXCEPT ![s] = 0]
-    /\ UNCHANGED <<position, changed, touched, quiet, lock, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes>>
+    /\ UNCHANGED <<position, changed, touched, quiet, lock, lease, renewal, applied, floors, intents, write, seen, messages, begun, crashes, unknown>>
 
 Next ==
     \/ Tick \/ Deliver \/ Lose \/ QuietWrite
@@ -338,6 +375,7 @@ Next ==
           \/ Check(s) \/ Forget(s)
           \/ \E touches \in BOOLEAN : Begin(s, touches)
           \/ Locked(s) \/ Commit(s) \/ Told(s) \/ Rollback(s)
+          \/ GiveUp(s) \/ RollbackLater(s) \/ Settle(s)
           \/ \E m \in Servers : Revoke(s, m)
           \/ \E intent \in intents[s] : Tend(s, intent)
 
@@ -363,6 +401,7 @@ ReadsOfTheTableAreLinearizable == \A s \in Servers : HasLeaseOfTable(s) => appli
 (* Whoever holds the lock lets go of it, whatever the other members do. *)
 NoDeadlock == \A s \in Servers : lock = s ~> lock # s
 
-(* The lock belongs to the one write that gathers acknowledgements. *)
-LockIsOfTheWriter == \A s \in Servers : (lock = s) <=> (write[s].phase = "gathering")
+(* The lock belongs to the one write that gathers acknowledgements, or is left to the database. *)
+LockIsOfTheWriter == \A s \in Servers : /\ write[s].phase = "gathering" => lock = s
+                                        /\ lock = s => write[s].phase = "gathering" \/ IsLeft(s)
 =============================================================================
