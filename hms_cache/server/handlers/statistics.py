@@ -267,7 +267,7 @@ def update_partition_column_statistics_req(
 @handlers.write("delete_table_column_statistics")
 def delete_table_column_statistics(call: Call, arguments: methods.delete_table_column_statistics_args) -> bool:
     columns = [arguments.col_name] if arguments.col_name else []
-    name, engine = positional(arguments), arguments.engine or DEFAULT_ENGINE
+    name, engine = positional(arguments), arguments.engine
     try:
         call.stores.writes.statistics.delete_table_column_statistics(name, columns, engine=engine)
     except NoSuchObjectException as error:
@@ -282,7 +282,7 @@ def delete_table_column_statistics(call: Call, arguments: methods.delete_table_c
 @handlers.write("delete_partition_column_statistics")
 def delete_partition_column_statistics(call: Call, arguments: methods.delete_partition_column_statistics_args) -> bool:
     columns = [arguments.col_name] if arguments.col_name else []
-    name, engine = positional(arguments), arguments.engine or DEFAULT_ENGINE
+    name, engine = positional(arguments), arguments.engine
     part = _required(arguments.part_name, "Partition")
     return _existing(
         lambda: call.stores.writes.statistics.delete_partition_column_statistics(name, [part], columns, engine=engine),
@@ -301,7 +301,7 @@ def delete_column_statistics_req(call: Call, arguments: methods.delete_column_st
         request.part_names or (),
         request.col_names or (),
         of_table=bool(request.tableLevel),
-        engine=request.engine or DEFAULT_ENGINE,
+        engine=request.engine,
     )
     if request.tableLevel:
         work()

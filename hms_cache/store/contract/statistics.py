@@ -67,16 +67,22 @@ class StatisticsWrites(ABC):
 
     @abstractmethod
     def delete_table_column_statistics(
-        self, table: TableName, columns: Sequence[str] = (), *, engine: str = "hive"
+        self, table: TableName, columns: Sequence[str] = (), *, engine: str | None = None
     ) -> None:
         """Deletes statistics of these columns. Raises NoSuchObjectException where there is none of them.
 
-        Without columns it deletes all that there are; where there are none, nothing happens, as in Hive.
+        Without columns it deletes all that there are; where there are none, nothing happens, as in Hive. `engine`:
+        those that this one has written; None: those of all engines (`ObjectStore`, Hive 4.0.1).
         """
 
     @abstractmethod
     def delete_partition_column_statistics(
-        self, table: TableName, partition_names: Sequence[str], columns: Sequence[str] = (), *, engine: str = "hive"
+        self,
+        table: TableName,
+        partition_names: Sequence[str],
+        columns: Sequence[str] = (),
+        *,
+        engine: str | None = None,
     ) -> None:
         """The same for partitions. Raises NoSuchObjectException."""
 
@@ -88,7 +94,7 @@ class StatisticsWrites(ABC):
         columns: Sequence[str] = (),
         *,
         of_table: bool = False,
-        engine: str = "hive",
+        engine: str | None = None,
     ) -> None:
         """Deletes what there is of such statistics; that there is nothing, or no such partition, is no error.
 

@@ -239,18 +239,21 @@ def _delete_written(
 
 
 def delete_partition_statistics(
-    transaction: WriteTransaction, part_ids: Sequence[int], columns: Sequence[str], engine: str
+    transaction: WriteTransaction, part_ids: Sequence[int], columns: Sequence[str], engine: str | None
 ) -> set[int]:
-    """Deletes statistics of these columns, of all for an empty list; returns the partitions that had any."""
+    """Deletes statistics of these columns, of all for an empty list, that this engine has written, or any if None;
+    returns the partitions that had any."""
     statistics = PART_COL_STATS.c
-    statement = select(statistics.CS_ID, statistics.PART_ID, statistics.COLUMN_NAME).where(
-        in_ids(statistics.PART_ID), of_engine(PART_COL_STATS, features_of(transaction.connection), engine)
-    )
+    statement = select(statistics.CS_ID, statistics.PART_ID, statistics.COLUMN_NAME).where(in_ids(statistics.PART_ID))
+    of_whom: dict[str, Any] = {}
+    if engine is not None:
+        statement = statement.where(of_engine(PART_COL_STATS, features_of(transaction.connection), engine))
+        of_whom["engine"] = engine
     had: set[int] = set()
     doomed: list[int] = []
     wanted = frozenset(columns)
     for batch in batches(sorted(part_ids), IDS_IN_A_STATEMENT):
-        for cs_id, part_id, column in transaction.connection.execute(statement, {"ids": list(batch), "engine": engine}):
+        for cs_id, part_id, column in transaction.connection.execute(statement, {"ids": list(batch), **of_whom}):
             if not wanted or column in wanted:
                 had.add(part_id)
                 doomed.append(cs_id)

@@ -85,14 +85,17 @@ def _store_table_write_id(transaction: WriteTransaction, row: TableRow, writer: 
         )
 
 
-def delete_table_statistics(transaction: WriteTransaction, table_id: int, columns: Sequence[str], engine: str) -> int:
-    """Deletes statistics of these columns, of all for an empty list; returns how many there were."""
-    statement = delete(TAB_COL_STATS).where(
-        TAB_COL_STATS.c.TBL_ID == table_id, of_engine(TAB_COL_STATS, features_of(transaction.connection), engine)
-    )
+def delete_table_statistics(
+    transaction: WriteTransaction, table_id: int, columns: Sequence[str], engine: str | None
+) -> int:
+    """Deletes statistics of these columns, of all for an empty list, that this engine has written, or any if None;
+    returns how many there were."""
+    statement = delete(TAB_COL_STATS).where(TAB_COL_STATS.c.TBL_ID == table_id)
+    if engine is not None:
+        statement = statement.where(of_engine(TAB_COL_STATS, features_of(transaction.connection), engine))
     if columns:
         statement = statement.where(TAB_COL_STATS.c.COLUMN_NAME.in_(list(columns)))
-    return transaction.connection.execute(statement, {"engine": engine}).rowcount
+    return transaction.connection.execute(statement, {} if engine is None else {"engine": engine}).rowcount
 
 
 def take_claims_of_table_back(transaction: WriteTransaction, row: TableRow, columns: Sequence[str]) -> None:

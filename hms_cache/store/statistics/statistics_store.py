@@ -218,13 +218,13 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
             self._write_partitions(statistics, writer, is_merge=True)
 
     def delete_table_column_statistics(
-        self, table: TableName, columns: Sequence[str] = (), *, engine: str = DEFAULT_ENGINE
+        self, table: TableName, columns: Sequence[str] = (), *, engine: str | None = None
     ) -> None:
         doomed = list(dict.fromkeys(normalize_identifier(column) for column in columns))
 
         def drop(transaction: WriteTransaction) -> None:
             row = _deletable(transaction.connection, table)
-            if not self._delete_of_table(transaction, row, doomed, engine or DEFAULT_ENGINE) and doomed:
+            if not self._delete_of_table(transaction, row, doomed, engine) and doomed:
                 raise NoSuchObjectException(
                     f"Column stats doesn't exist for db={row.table.dbName} table={row.table.tableName}"
                     f" col={', '.join(doomed)}"
@@ -232,7 +232,9 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
 
         run_write(self._database, drop)
 
-    def _delete_of_table(self, transaction: WriteTransaction, row: TableRow, doomed: list[str], engine: str) -> bool:
+    def _delete_of_table(
+        self, transaction: WriteTransaction, row: TableRow, doomed: list[str], engine: str | None
+    ) -> bool:
         """Whether there were any: else nothing is changed, and told."""
         if not delete_table_statistics(transaction, row.table_id, doomed, engine):
             return False
@@ -248,7 +250,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         partition_names: Sequence[str],
         columns: Sequence[str] = (),
         *,
-        engine: str = DEFAULT_ENGINE,
+        engine: str | None = None,
     ) -> None:
         doomed = list(dict.fromkeys(normalize_identifier(column) for column in columns))
         names = [normalized_partition_name(name) for name in partition_names]
@@ -260,7 +262,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
             for name in names:
                 if name not in part_ids:
                     raise NoSuchObjectException(f"Partition {name} for which stats deletion is requested doesn't exist")
-            had = self._delete_of_partitions(transaction, row, found, doomed, engine or DEFAULT_ENGINE)
+            had = self._delete_of_partitions(transaction, row, found, doomed, engine)
             table_name = qualified(row.table.catName, row.table.dbName, row.table.tableName)
             for name, part_id in part_ids.items() if doomed else ():
                 if part_id not in had:
@@ -277,7 +279,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         row: TableRow,
         partitions: list[tuple[int, str]],
         doomed: list[str],
-        engine: str,
+        engine: str | None,
     ) -> set[int]:
         """Of these (id, name): which had any. Nothing is changed of the others, and told."""
         had = delete_partition_statistics(transaction, [part_id for part_id, _ in partitions], doomed, engine)
@@ -299,16 +301,15 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         columns: Sequence[str] = (),
         *,
         of_table: bool = False,
-        engine: str = DEFAULT_ENGINE,
+        engine: str | None = None,
     ) -> None:
         doomed = list(dict.fromkeys(normalize_identifier(column) for column in columns))
         names = [normalized_partition_name(name) for name in partition_names]
-        who = engine or DEFAULT_ENGINE
 
         def drop(transaction: WriteTransaction) -> None:
             row = _deletable(transaction.connection, table)
             if of_table or not row.table.partitionKeys:
-                self._delete_of_table(transaction, row, doomed, who)
+                self._delete_of_table(transaction, row, doomed, engine)
                 return
             header = partitioned(row)
             if names:
@@ -316,7 +317,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
             else:
                 found = all_names(transaction.connection, header)
             found.sort(key=lambda one: one[1])
-            self._delete_of_partitions(transaction, row, found, doomed, who)
+            self._delete_of_partitions(transaction, row, found, doomed, engine)
 
         run_write(self._database, drop)
 

@@ -62,7 +62,15 @@ def of_columns(names: list[str], scale: int = 1) -> list[ColumnStatisticsObj]:
     return found
 
 
-def update(names: list[str], *, part: str | None = None, of: str = "t", scale: int = 1, **fields: Any) -> Call:
+def update(
+    names: list[str],
+    *,
+    part: str | None = None,
+    of: str = "t",
+    scale: int = 1,
+    engine: str = "hive",
+    **fields: Any,
+) -> Call:
     description = {
         "isTblLevel": part is None,
         "dbName": "d",
@@ -71,7 +79,7 @@ def update(names: list[str], *, part: str | None = None, of: str = "t", scale: i
         "lastAnalyzed": 100,
         **fields,
     }
-    statistics = ColumnStatistics(ColumnStatisticsDesc(**description), of_columns(names, scale), engine="hive")
+    statistics = ColumnStatistics(ColumnStatisticsDesc(**description), of_columns(names, scale), engine=engine)
     method = "update_table_column_statistics" if part is None else "update_partition_column_statistics"
     return call(method, statistics)
 
@@ -313,4 +321,26 @@ ABSENT = Scenario.of(
     partition_request(["i"], [P1, P2]),
 )
 
-SCENARIOS = [OF_TABLE, OF_PARTITIONS, ABSENT]
+ENGINES = Scenario.of(
+    "engines",
+    call("create_database", database("d")),
+    call("create_table", table("t", sd=descriptor(*COLUMNS))),
+    call("create_table", table("p", keys=("k:string",), sd=descriptor(*COLUMNS))),
+    call("add_partition", partition("1", sd=descriptor(*COLUMNS))),
+    # Of one column, where there are those of one engine alone: of two Hive says that its query is not unique.
+    update(["i", "f"], engine="impala"),
+    update(["i", "f"], part=P1, of="p", engine="impala"),
+    call("delete_table_column_statistics", "d", "t", "i", None),
+    call("delete_partition_column_statistics", "d", "p", P1, "i", None),
+    table_request(["i", "f"], engine="impala"),
+    partition_request(["i", "f"], [P1], engine="impala"),
+    update(["i", "f"]),
+    update(["i", "f"], part=P1, of="p"),
+    call("delete_table_column_statistics", "d", "t", None, None),
+    call("delete_partition_column_statistics", "d", "p", P1, None, None),
+    [table_request(["i", "f"], engine=engine) for engine in ("impala", "hive")],
+    [partition_request(["i", "f"], [P1], engine=engine) for engine in ("impala", "hive")],
+)
+"""Deletions that name no engine."""
+
+SCENARIOS = [OF_TABLE, OF_PARTITIONS, ABSENT, ENGINES]

@@ -441,6 +441,27 @@ def test_deleting_of_partitions(parted: PartitionCatalog) -> None:
     assert parted.events()[-2:] == [("DELETE_PART_COL_STAT_EVENT", "t")] * 2
 
 
+@pytest.mark.parametrize("columns", [[], ["a_long"]], ids=["whole", "one column"])
+@pytest.mark.parametrize(("engine", "left"), [(None, []), ("hive", ["impala"]), ("impala", ["hive"])])
+def test_who_deletes_without_an_engine_deletes_those_of_all(
+    parted: PartitionCatalog, columns: list[str], engine: str | None, left: list[str]
+) -> None:
+    """As clients before Hive 4 do, which know of none."""
+    store, name = Statistics(parted.context), "dt=a/hr=0"
+    for own in ("hive", "impala"):
+        store.update_table_column_statistics(of_table(longs(), engine=own))
+        one = of_partition(name, longs())
+        one.engine = own
+        store.update_partition_column_statistics([one])
+    store.delete_table_column_statistics(TableName(*T), columns, engine=engine)
+    store.delete_partition_column_statistics(TableName(*T), [name], columns, engine=engine)
+    for table in (TAB_COL_STATS, PART_COL_STATS):
+        assert [row.ENGINE for row in parted.rows(table)] == left
+    store.delete_column_statistics(TableName(*T), of_table=True)
+    store.delete_column_statistics(TableName(*T))
+    assert not parted.rows(TAB_COL_STATS) and not parted.rows(PART_COL_STATS)
+
+
 def test_aggregation_over_partitions(parted: PartitionCatalog) -> None:
     store = Statistics(parted.context)
     names = [f"dt=a/hr={hour}" for hour in range(4)]
