@@ -147,12 +147,12 @@ COMPARISONS: dict[str, Callable[[str, str], bool]] = {
 }
 
 
-@pytest.mark.parametrize("sign", COMPARISONS)
-def test_filters_compare_by_code_point(catalog: PartitionCatalog, sign: str) -> None:
-    for bound in (*VALUES, "A", "Z", "aZ", "a^", "zz", "€uro"):
-        wanted = sorted(f"dt={value}" for value in VALUES if COMPARISONS[sign](value, bound))
-        query = PartitionQuery(T, ByFilter(f"dt {sign} '{bound}'"))
-        assert catalog.reads.get_partition_names(query) == wanted, bound
+def test_filters_compare_by_code_point(catalog: PartitionCatalog) -> None:
+    for sign, is_selected in COMPARISONS.items():
+        for bound in (*VALUES, "A", "Z", "aZ", "a^", "zz", "€uro"):
+            wanted = sorted(f"dt={value}" for value in VALUES if is_selected(value, bound))
+            query = PartitionQuery(T, ByFilter(f"dt {sign} '{bound}'"))
+            assert catalog.reads.get_partition_names(query) == wanted, (sign, bound)
 
 
 def test_memory_answers_as_the_database(url: str, tmp_path: Path) -> None:
