@@ -308,6 +308,7 @@ def test_there_is_a_limit_to_commands_at_once(running: Running, monkeypatch: pyt
     assert running.ask("/commands/flush", TOKEN, post=True)[0] == 200
 
 
+@pytest.mark.soak
 def test_probes_and_pages_do_not_wait_for_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each that waits has a thread, and one for each other worker: fifty are eight commands to a server of seven."""
     monkeypatch.setattr(routes, "MOST_COMMANDS", 50)

@@ -129,6 +129,8 @@ def read_some(spark: Any, options: dict[str, str]) -> list[str]:
     return sorted(row.partition for row in some.collect())
 
 
+@pytest.mark.soak
+@pytest.mark.short
 def test_a_filtered_read(start_server: ServerStarter, job_spark: SparkProcess) -> None:
     server = start_server("sqlite")
     fill(server.uri)
