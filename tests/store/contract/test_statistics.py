@@ -82,7 +82,7 @@ def test_updates_replace_columns_and_engines_are_apart(flat: StoreUnderTest) -> 
     assert store.reads.statistics.get_table_column_statistics(
         StatisticsQuery(TableName(*T), ["id", "v"], "other")
     ).statsObj == [longs(high=3)]
-    store.writes.statistics.delete_table_column_statistics(TableName(*T), ["id"])
+    store.writes.statistics.delete_table_column_statistics(TableName(*T), ["id"], engine="hive")
     assert store.reads.statistics.get_table_column_statistics(StatisticsQuery(TableName(*T), ["id", "v"])).statsObj == [
         strings()
     ]
