@@ -86,19 +86,23 @@ def test_the_first_of_all_are_the_first_by_code_point(catalog: PartitionCatalog)
         assert catalog.reads.get_partition_names(PartitionQuery(T, max_parts=most)) == names[:most]
 
 
-def test_windows_side_by_side_have_every_partition_once(catalog: PartitionCatalog) -> None:
+def side_by_side(catalog: PartitionCatalog, most: int) -> list[str]:
+    """The names in all windows of so many, each of which begins where the one before it ends."""
     seen: list[str] = []
     first = ""
     while True:
-        found = window(catalog, NameRange(first, None), first, 8)
+        found = window(catalog, NameRange(first, None), first, most)
         assert found is not None
         covered, got = found
         assert covered.first == first
         seen += got
         if covered.end is None:
-            break
+            return seen
         first = covered.end
-    assert seen == all_names(catalog)
+
+
+def test_windows_side_by_side_have_every_partition_once(catalog: PartitionCatalog) -> None:
+    assert side_by_side(catalog, 8) == all_names(catalog)
 
 
 def test_a_window_has_the_partitions_as_other_reads_show_them(catalog: PartitionCatalog) -> None:

@@ -23,12 +23,12 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.features import TextOrder, order_of_collation
 from hms_cache.store.engine.work_units import run_write
 from hms_cache.store.installation.init import init_schema
-from hms_cache.store.partitions.windows import read_partition_window
 from hms_cache.store.schema import PARTITIONS
 from tests.cache import world
 from tests.cache.world import CATALOG, Server, create_database, table
 from tests.conftest import ServerLookup
 from tests.store.partitions.catalog import PartitionCatalog, partition
+from tests.store.partitions.test_partition_windows import side_by_side, window
 
 T = TableName("hive", "d", "t")
 VALUES = ["10", "B", "D", "_x", "a", "a_b", "ab", "c", "z~", "é", "ï", "œ", "–", "€", "a_é", "abé"]
@@ -83,12 +83,6 @@ def catalog(url: str, tmp_path: Path) -> Iterator[PartitionCatalog]:
 NAMES = sorted(f"dt={value}" for value in VALUES)
 
 
-def window(catalog: PartitionCatalog, within: NameRange, around: str, most: int) -> tuple[NameRange, list[str]] | None:
-    with catalog.database.snapshot():
-        found = read_partition_window(catalog.context, T, within, around, most)
-        return (found[0], [name for page in found[1] for name in page.names]) if found is not None else None
-
-
 def test_a_window_has_all_partitions_in_its_range(catalog: PartitionCatalog) -> None:
     assert all(map(may_begin_range, NAMES))
     for within in (EVERY_NAME, *(NameRange(first, end) for first in NAMES[::3] for end in (None, *NAMES[2::5]))):
@@ -107,18 +101,7 @@ def test_a_window_has_all_partitions_in_its_range(catalog: PartitionCatalog) -> 
 
 
 def test_windows_side_by_side_have_every_partition_once(catalog: PartitionCatalog) -> None:
-    seen: list[str] = []
-    first = ""
-    while True:
-        found = window(catalog, NameRange(first, None), first, 4)
-        assert found is not None
-        covered, got = found
-        assert covered.first == first
-        seen += got
-        if covered.end is None:
-            break
-        first = covered.end
-    assert seen == NAMES
+    assert side_by_side(catalog, 4) == NAMES
 
 
 def test_the_first_of_all_are_the_first_by_code_point(catalog: PartitionCatalog) -> None:
