@@ -1,20 +1,15 @@
 """Reads of a large table, held in memory, that another server changes each second: how long they take.
 
-The readers are threads of another process with a connection each; each reads a day by filter, rests, and goes on. First
-nobody writes; then one client of a second server on the same database adds a partition and alters a parameter of the
-table each second.
+Each reader reads a day by filter, rests, and goes on. First nobody writes; then one client of a second server on the
+same database adds a partition and alters a parameter of the table each second.
 """
 
 from __future__ import annotations
 
 import copy
 import itertools
-import json
-import random
 import socket
 import statistics
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -25,6 +20,7 @@ from typing import Final
 
 from benchmarks.budget import outcomes
 from benchmarks.client import connect
+from benchmarks.day_readers import reading
 from benchmarks.own_metastore import OwnMetastore
 from benchmarks.restart import BYTES_A_PARTITION
 from benchmarks.scale import DATABASE, HOURS, TABLE, day_of
@@ -129,32 +125,9 @@ def _writing(address: str | None, partitions: int) -> Iterator[list[float]]:
 
 def _read(address: str, readers: int, partitions: int, seconds: float) -> list[float]:
     """Milliseconds of each read."""
-    arguments = [sys.executable, "-m", "benchmarks.changing_table", address, *map(str, (readers, partitions, seconds))]
-    done = subprocess.run(arguments, stdout=subprocess.PIPE, text=True, check=True)
-    return [float(took_ms) for took_ms in json.loads(done.stdout)]
-
-
-def read_days(address: str, count: int, partitions: int, seconds: float) -> None:
-    """The readers' process: prints the milliseconds of all reads."""
-    took_ms: list[float] = []
-    end_s = time.monotonic() + seconds
-
-    def read(number: int) -> None:
-        client, chance = connect(address), random.Random(number)
-        time.sleep(REST_S * chance.random())
-        while time.monotonic() < end_s:
-            day = day_of(chance.randrange(partitions))
-            began_s = time.perf_counter()
-            client.get_partitions_by_filter(DATABASE, TABLE, f'dt = "{day}"', -1)
-            took_ms.append((time.perf_counter() - began_s) * 1000)
-            time.sleep(REST_S)
-
-    threads = [threading.Thread(target=read, args=(number,)) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    print(json.dumps(took_ms))
+    with reading(address, readers, partitions, rest_s=REST_S) as took_ms:
+        time.sleep(seconds)
+    return took_ms()
 
 
 def render(rounds: Sequence[Round]) -> str:
@@ -171,7 +144,3 @@ def render(rounds: Sequence[Round]) -> str:
     is_met = beside.p99_ms < MOST_P99_MS and beside.from_memory >= LEAST_SHARE
     bars = f"p99 below {MOST_P99_MS:g} ms, {LEAST_SHARE:.0%} from memory"
     return "\n".join([*lines, "", f"Bars beside the writer: {bars}: {'met' if is_met else '**not met**'}."])
-
-
-if __name__ == "__main__":
-    read_days(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4]))

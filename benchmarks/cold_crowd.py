@@ -1,28 +1,25 @@
 """Transactions beside clients that read what is not held: how long `lock`, `heartbeat` and `commit_txn` take.
 
-The readers are threads of another process, and read days of the table of `scale` by filter, without a pause. The table
-is kept out of the cache, so that they go on to ask the database. One client opens transactions, locks, sends a
-heartbeat and commits; first alone, then beside them.
+The readers read days of the table of `scale` by filter, without a pause. The table is kept out of the cache, so that
+they go on to ask the database. One client opens transactions, locks, sends a heartbeat and commits; first alone, then
+beside them.
 """
 
 from __future__ import annotations
 
 import statistics
-import subprocess
-import sys
-import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from benchmarks.client import connect
+from benchmarks.day_readers import reading
 from benchmarks.own_metastore import OwnMetastore
 from benchmarks.processes import cpu_seconds
-from benchmarks.scale import DATABASE, HOURS, TABLE, day_of
+from benchmarks.scale import DATABASE, TABLE
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 CALLS: Final = ("lock", "heartbeat", "commit_txn")
@@ -64,11 +61,11 @@ def measure(
         for _ in range(rounds):
             for name, server in servers.items():
                 for moment, crowd in ((QUIET, 0), (BESIDE, readers)):
-                    with _readers(server.address, crowd, partitions) as reads:
+                    with reading(server.address, crowd, partitions, rest_s=0.0) as reads:
                         before = cpu_seconds(server.pid), cpu_seconds(database_process)
                         took_ms = _transactions(server.address, time.monotonic() + seconds)
                         after = cpu_seconds(server.pid), cpu_seconds(database_process)
-                    yield Round(name, moment, took_ms, reads(), after[0] - before[0], after[1] - before[1])
+                    yield Round(name, moment, took_ms, len(reads()), after[0] - before[0], after[1] - before[1])
     finally:
         for server in servers.values():
             server.stop()
@@ -95,54 +92,6 @@ def _transactions(address: str, end_s: float) -> dict[str, list[float]]:
         timed("heartbeat", partial(client.heartbeat, ttypes.HeartbeatRequest(txnid=txn_id)))
         timed("commit_txn", partial(client.commit_txn, ttypes.CommitTxnRequest(txnid=txn_id)))
     return took_ms
-
-
-@contextmanager
-def _readers(address: str, count: int, partitions: int) -> Iterator[Callable[[], int]]:
-    """Lets so many read meanwhile; how many answers they got."""
-    if not count:
-        yield lambda: 0
-        return
-    arguments = [sys.executable, "-m", "benchmarks.cold_crowd", address, str(count), str(partitions)]
-    process = subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdin is not None and process.stdout is not None
-    found: list[int] = []
-    try:
-        process.stdout.readline()  # all of them have got an answer
-        yield lambda: found[0]
-    finally:
-        with suppress(BrokenPipeError):
-            process.stdin.close()
-        found.append(int(process.stdout.readline() or 0))
-        process.wait()
-
-
-def read_days(address: str, count: int, partitions: int) -> None:
-    """The readers' process: reads until its input ends, and prints how many answers came."""
-    days = [day_of(number) for number in range(0, partitions, HOURS)]
-    answers = [0] * count
-    ending = threading.Event()
-
-    def read(number: int) -> None:
-        client = connect(address)
-        at = number * 7919
-        while not ending.is_set():
-            client.get_partitions_by_filter(DATABASE, TABLE, f'dt = "{days[at % len(days)]}"', -1)
-            answers[number] += 1
-            at += 1
-
-    threads = [threading.Thread(target=read, args=(number,), daemon=True) for number in range(count)]
-    for thread in threads:
-        thread.start()
-    while not all(answers):
-        time.sleep(0.05)
-    begun = sum(answers)
-    print("reading", flush=True)
-    sys.stdin.read()
-    print(sum(answers) - begun, flush=True)
-    ending.set()
-    for thread in threads:
-        thread.join()
 
 
 def _percentiles(took_ms: Sequence[float]) -> tuple[float, float, float]:
@@ -188,7 +137,3 @@ def render(rounds: Sequence[Round]) -> str:
         )
         lines.append(f"| {program} | {means[0]:.0f} | {means[1]:.0f} | {means[2]:.1f} | {means[3]:.1f} |")
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    read_days(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))

@@ -90,12 +90,12 @@ def _whole_reply(sock: socket.socket, request: bytes) -> int:
         if not more:
             raise ConnectionError("the server closed the connection")
         data += more
-    if bytes(data[:4]) != _REPLY_START or not _is_answer(data):
+    if bytes(data[:4]) != _REPLY_START or not is_answer(data):
         raise RuntimeError(f"the call failed: {bytes(data[:200])!r}")
     return len(data)
 
 
-def _is_answer(data: bytearray) -> bool:
+def is_answer(data: bytearray) -> bool:
     """Whether the reply's struct has a result, or nothing; not one of the exceptions that the method declares."""
     (name_length,) = struct.unpack_from("!I", data, 4)
     field_type, field_id = struct.unpack_from("!bh", data + b"\0\0", 4 + 4 + name_length + 4)
