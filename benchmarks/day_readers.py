@@ -31,7 +31,8 @@ _LENGTH: Final = struct.Struct("!I")
 def reading(address: str, count: int, partitions: int, *, rest_s: float) -> Iterator[Callable[[], list[float]]]:
     """Lets so many read meanwhile, each with a rest after each reply; how long their reads took, milliseconds.
 
-    What is given is asked for after the block. It begins when each has had a first reply, which does not count.
+    `rest_s` is the mean: with the same rest for all they would ask in step, all at once each time. What is given is
+    asked for after the block. It begins when each has had a first reply, which does not count.
     """
     if not count:
         yield list
@@ -81,7 +82,7 @@ class _Reader:
         assert self.sent_s is not None
         took_ms = (now_s - self.sent_s) * 1000
         self._reply.clear()
-        self.sent_s, self.due_s = None, now_s + rest_s
+        self.sent_s, self.due_s = None, now_s + 2 * rest_s * self.chance.random()
         self.replies += 1
         return took_ms
 

@@ -421,7 +421,14 @@ def event_at(event_id: int, chance: random.Random) -> ev.Event:
 
 
 @pytest.mark.parametrize("has_peers", [False, True])
-@pytest.mark.parametrize("seed", [*range(8), *(pytest.param(one, marks=pytest.mark.soak) for one in range(8, 200))])
+@pytest.mark.parametrize(
+    "seed",
+    [
+        *range(8),
+        *(pytest.param(one, marks=pytest.mark.soak) for one in range(8, 32)),
+        *(pytest.param(one, marks=[pytest.mark.soak, pytest.mark.long]) for one in range(32, 200)),
+    ],
+)
 def test_what_an_event_concerns_is_found_as_by_a_look_at_everything(
     seed: int, has_peers: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

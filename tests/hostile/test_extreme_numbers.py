@@ -34,6 +34,7 @@ CASES = [
 
 
 @pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_no_number_makes_a_call_fail_inside_or_breaks_what_others_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

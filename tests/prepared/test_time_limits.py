@@ -70,6 +70,8 @@ def pytest_xdist_make_scheduler(config, log):
 """
 
 
+@pytest.mark.soak
+@pytest.mark.long
 @pytest.mark.timeout(4 * PATIENCE_S)
 def test_a_run_goes_on_when_processes_crash(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(SCHEDULED)

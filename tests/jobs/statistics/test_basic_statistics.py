@@ -207,7 +207,6 @@ def test_a_limit_of_bytes_leaves_the_rest_for_the_next_run(job: tuple[SparkProce
 
 
 @pytest.mark.soak
-@pytest.mark.short
 def test_sparks_planner_uses_them(job: tuple[SparkProcess, Any]) -> None:
     """As after ANALYZE TABLE … COMPUTE STATISTICS FOR ALL COLUMNS of its own."""
     spark, server = job

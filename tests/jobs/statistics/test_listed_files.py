@@ -66,7 +66,6 @@ def add_partition(spark: SparkSession, *, tables: list[str]) -> None:
         spark.sql(f"insert into {table} values ('z', 4)")
 
 
-@pytest.mark.short
 def test_what_spark_does_not_see_is_not_claimed_to_be_no_rows(
     spark: SparkProcess, start_server: ServerStarter, tmp_path: Path
 ) -> None:

@@ -484,7 +484,6 @@ def seen_by_spark(spark: SparkSession, *, directories: list[str], listed: list[t
 
 
 @pytest.mark.soak
-@pytest.mark.short
 def test_spark_has_to_see_the_files_that_were_listed(job_spark: SparkProcess, tmp_path: Path) -> None:
     """Those that it passes over have rows to Hive, and those that Hive passes over have none."""
     content = parquet_bytes(pa.array([1, 2]))

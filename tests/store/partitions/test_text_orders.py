@@ -41,6 +41,8 @@ COLLATIONS = {
     "utf8mb4_unicode_ci": "utf8mb4",
     "utf8mb3_bin": "utf8mb3",
 }
+ALWAYS = ("latin1_bin", "utf8mb4_unicode_ci", "sqlite")
+"""Those that are tried in each run."""
 
 
 def set_collation(database: Database, collation: str, characters: str) -> None:
@@ -51,7 +53,12 @@ def set_collation(database: Database, collation: str, characters: str) -> None:
             )
 
 
-@pytest.fixture(params=[*COLLATIONS, "sqlite", pytest.param("postgresql", marks=pytest.mark.soak)])
+@pytest.fixture(
+    params=[
+        pytest.param(one, marks=() if one in ALWAYS else pytest.mark.soak)
+        for one in (*COLLATIONS, "sqlite", "postgresql")
+    ]
+)
 def url(request: pytest.FixtureRequest, database_servers: ServerLookup) -> Iterator[str]:
     """Of a database whose names and values of partitions are in this order: of a collation of MariaDB, or as another
     database has them."""
