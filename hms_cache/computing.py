@@ -9,7 +9,9 @@ and whoever takes no part (transactions, writes, the event loop, the poller) wai
 No turn begins while a call is under way that goes first (`first`: transactions, locks, writes), which is over in a
 millisecond: it would share the interpreter with one reader after the other. That holds for `COURTESY_S` from the last
 such call's beginning, and from when the turn was due, so that neither a long call nor many short ones keep readers
-waiting. Who waits looks for that each `SLICE_S`, and each call that goes first does when it begins.
+waiting. Who waits looks for that each `SLICE_S`, and each call that goes first does when it begins. A thread that holds
+locks of the database (`holding_locks`: the transaction of a large write) has its turn before those that read, and none
+is withheld from it: others wait for the rows that it has locked.
 
 A turn ends where a thread waits: for the database's answer (`pause` and `resume`, by the drivers' connections), for
 another thread (`waiting`), and at the end of its call (`end`). Who computes longer than `SLICE_S`, or waits without
@@ -38,6 +40,7 @@ class _Part(threading.local):
 
     def __init__(self) -> None:
         self.takes_part = False
+        self.holds_locks = False
         self.told = threading.Lock()
         """Released to tell a waiting thread that its turn has come."""
         self.told.acquire()
@@ -54,6 +57,8 @@ class Turns:
         """The thread whose turn it is."""
         self._since_s = 0.0
         self._queue: deque[tuple[int, threading.Lock]] = deque()
+        self._queue_of_holders: deque[tuple[int, threading.Lock]] = deque()
+        """Of those that hold locks."""
         self._first = 0
         """Calls under way that go first."""
         self._first_since_s = 0.0
@@ -68,9 +73,14 @@ class Turns:
         return self._owner == threading.get_ident()
 
     @property
+    def holds_locks(self) -> bool:
+        """Whether this thread is within `holding_locks`."""
+        return self._part.holds_locks
+
+    @property
     def waiting_threads(self) -> int:
         """How many wait for their turn."""
-        return len(self._queue)
+        return len(self._queue) + len(self._queue_of_holders)
 
     def begin(self) -> None:
         """This thread takes part from now on, and computes: waits for its turn."""
@@ -90,6 +100,16 @@ class Turns:
             yield
         finally:
             self.end()
+
+    @contextmanager
+    def holding_locks(self) -> Iterator[None]:
+        """Around a transaction that others may wait for: this thread's turns come before those of others meanwhile."""
+        part = self._part
+        held_before, part.holds_locks = part.holds_locks, True
+        try:
+            yield
+        finally:
+            part.holds_locks = held_before
 
     @contextmanager
     def first(self) -> Iterator[None]:
@@ -124,12 +144,14 @@ class Turns:
         if not part.takes_part or self._owner == me:
             return
         with self._lock:
-            if self._owner is None and not self._queue:
-                self._free_since_s = time.monotonic()
-                if not self._is_withheld(self._free_since_s):
-                    self._owner, self._since_s = me, self._free_since_s
+            if self._owner is None and not self._queue_of_holders and (part.holds_locks or not self._queue):
+                now_s = time.monotonic()
+                if not self._queue:
+                    self._free_since_s = now_s
+                if part.holds_locks or not self._is_withheld(now_s):
+                    self._owner, self._since_s = me, now_s
                     return
-            self._queue.append((me, part.told))
+            (self._queue_of_holders if part.holds_locks else self._queue).append((me, part.told))
         while not part.told.acquire(timeout=self._slice_s):
             with self._lock:
                 if self._owner is not None and time.monotonic() - self._since_s >= self._slice_s:
@@ -145,12 +167,14 @@ class Turns:
 
     def _look(self) -> None:
         """Under the lock: the turn that nobody has begins, if somebody waits for it and no call goes first."""
-        if self._owner is None and self._queue:
-            now_s = time.monotonic()
-            if not self._is_withheld(now_s):
-                self._owner, told = self._queue.popleft()
-                self._since_s = now_s
-                told.release()
+        if self._owner is not None:
+            return
+        now_s = time.monotonic()
+        queue = self._queue_of_holders or self._queue
+        if queue and (queue is self._queue_of_holders or not self._is_withheld(now_s)):
+            self._owner, told = queue.popleft()
+            self._since_s = now_s
+            told.release()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -13,7 +14,9 @@ import hms_cache.store.engine.postgresql_driver
 from hms_cache.computing import Turns
 from hms_cache.server import workers
 from hms_cache.server.lanes import BY_TURNS, Lane
+from hms_cache.store.engine import work_units
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.work_units import run_write
 
 PATIENCE_S = 10.0
 NEVER_S = 3600.0
@@ -149,6 +152,60 @@ def test_no_turn_begins_while_a_call_goes_first() -> None:
             assert len(order) == 2 and turns.waiting_threads == 2
         joined(*threads)
     assert order == [0, 1, 0, 1]
+
+
+def test_who_holds_locks_of_the_database_comes_before_readers_and_is_not_withheld() -> None:
+    """Others wait for the rows that it has locked, as long as it waits for its turn."""
+    turns = Turns(NEVER_S, NEVER_S)
+    order: list[str] = []
+    locked, proceed = threading.Event(), threading.Event()
+
+    def read() -> None:
+        with turns.taken():
+            order.append("read")
+
+    def write() -> None:
+        with turns.taken(), turns.holding_locks():
+            with turns.waiting():
+                locked.set()
+                assert proceed.wait(PATIENCE_S)
+            order.append("write")
+
+    writing = started(write)
+    assert locked.wait(PATIENCE_S)
+    with turns.first():
+        reading = started(read)
+        wait_until_queued(turns, 1)
+        proceed.set()
+        joined(writing)
+        assert order == ["write"] and turns.waiting_threads == 1
+    joined(reading)
+    assert order == ["write", "read"]
+
+
+def test_who_holds_locks_comes_next() -> None:
+    turns = Turns(NEVER_S)
+    order: list[str] = []
+
+    def compute(name: str) -> None:
+        with turns.holding_locks() if name == "write" else nullcontext(), turns.taken():
+            order.append(name)
+
+    threads = []
+    with turns.taken():
+        for number, name in enumerate(("read", "write", "read", "write"), 1):
+            threads.append(started(lambda name=name: compute(name)))  # type: ignore[misc]
+            wait_until_queued(turns, number)
+    joined(*threads)
+    assert order == ["write", "write", "read", "read"]
+
+
+def test_a_write_transaction_holds_locks(initialized_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    held: list[bool] = []
+    turns = Turns(NEVER_S)
+    monkeypatch.setattr(work_units, "turns", turns)
+    run_write(initialized_database, lambda _: held.append(turns.holds_locks))
+    assert held == [True] and not turns.holds_locks
 
 
 def test_a_call_that_takes_long_keeps_nobody_waiting_for_long() -> None:
