@@ -15,13 +15,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import ColumnElement, CompoundSelect, Connection, Select, exists, func, select, union_all
+from sqlalchemy import ColumnElement, Connection, Select, exists, func, select, union_all
 
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.features import SchemaFeatures
+from hms_cache.store.engine.read_plans import Question, ask_together
 from hms_cache.store.rows.database_rows import LOCATION_LEFT_ALONE, MANAGED_LOCATION_LEFT_ALONE
 from hms_cache.store.schema import DATABASE_PARAMS, DBS
 from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse
@@ -148,9 +151,9 @@ class FileAccess:
 
 def declared_locations(connection: Connection, warehouse: Warehouse) -> tuple[Location, ...]:
     """The locations of databases that may be touched because the databases lie there; in order, one statement."""
-    texts = connection.execute(_declared_statement(features_of(connection))).scalars()
+    [rows] = ask_together(connection, [Question(_declared_query(features_of(connection)), {})])
     locations = []
-    for text in set(texts) - {None, ""}:
+    for text in {row[0] for row in rows} - {None, ""}:
         try:
             locations.append(warehouse.location(text))
         except MetaException:
@@ -158,15 +161,20 @@ def declared_locations(connection: Connection, warehouse: Warehouse) -> tuple[Lo
     return tuple(sorted(locations, key=str))
 
 
-def _declared_statement(features: SchemaFeatures) -> CompoundSelect[Any]:
+@lru_cache(maxsize=4)
+def _declared_query(features: SchemaFeatures) -> DirectQuery:
+    """Made once: each `alter_table` of a table outside of the warehouse asks."""
+
     def of(column: ColumnElement[str], mark: str) -> Select[Any]:
         is_marked = exists().where(DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID, DATABASE_PARAMS.c.PARAM_KEY == mark)
         # Where a remote database says it lies is judged by nobody: this server has no files of it.
         return select(column).where(~is_marked, func.coalesce(features.column(DBS.c.TYPE), "NATIVE") != "REMOTE")
 
-    return union_all(
-        of(DBS.c.DB_LOCATION_URI, LOCATION_LEFT_ALONE),
-        of(features.column(DBS.c.DB_MANAGED_LOCATION_URI), MANAGED_LOCATION_LEFT_ALONE),
+    return DirectQuery(
+        union_all(
+            of(DBS.c.DB_LOCATION_URI, LOCATION_LEFT_ALONE),
+            of(features.column(DBS.c.DB_MANAGED_LOCATION_URI), MANAGED_LOCATION_LEFT_ALONE),
+        )
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from functools import partial
 
 from sqlalchemy import Connection, ScalarSelect, delete, insert, select, update
@@ -14,6 +13,7 @@ from hms_cache.metadata.names import (
     is_valid_name,
     normalize_catalog,
 )
+from hms_cache.metadata.struct_copies import copied
 from hms_cache.store.contract.catalogs import CatalogReads, CatalogWrites
 from hms_cache.store.databases.database_store import delete_database, insert_database
 from hms_cache.store.engine.context import PartOfStore
@@ -56,7 +56,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
         if catalog.locationUri is None:
             raise InvalidObjectException("You must specify a path for the catalog")
         location = self._context.warehouse.location(catalog.locationUri)
-        new = copy.deepcopy(catalog)
+        new = copied(catalog)
         new.name = normalize_catalog(catalog.name)
         new.createTime = self._context.now_s()
 
@@ -93,7 +93,7 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
             before = lock_catalog(transaction.connection, name)
             if before is None:
                 raise NoSuchObjectException(f"No catalog {sent}")
-            after = copy.deepcopy(before)
+            after = copied(before)
             if (catalog.description or "").strip():
                 after.description = catalog.description
             if (catalog.locationUri or "").strip():

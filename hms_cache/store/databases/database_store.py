@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-
 from sqlalchemy import Connection, delete, exists, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -16,6 +14,7 @@ from hms_cache.metadata.names import (
 )
 from hms_cache.metadata.object_names import DatabaseName, database_name
 from hms_cache.metadata.principals import principal_type, principal_type_name
+from hms_cache.metadata.struct_copies import copied
 from hms_cache.store.contract.databases import DatabaseReads, DatabaseWrites
 from hms_cache.store.databases.replication import with_target_id
 from hms_cache.store.engine.context import PartOfStore, StoreContext
@@ -79,12 +78,12 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
     def create_database(self, database: Database) -> None:
         run_write(
             self._database,
-            lambda transaction: insert_database(self._context, transaction, copy.deepcopy(database)),
+            lambda transaction: insert_database(self._context, transaction, copied(database)),
             ids={"MDatabase": 1},
         )
 
     def alter_database(self, name: DatabaseName, database: Database) -> None:
-        run_write(self._database, lambda transaction: self._alter(transaction, name, copy.deepcopy(database)))
+        run_write(self._database, lambda transaction: self._alter(transaction, name, copied(database)))
 
     def drop_database(
         self,
@@ -124,7 +123,7 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
         if found is None:
             raise NoSuchObjectException(f"database {name.as_sent}")
         before = found.database
-        after = copy.deepcopy(before)
+        after = copied(before)
         after.parameters = without_marks(with_target_id(transaction.connection, before.parameters, new.parameters))
         after.ownerName = new.ownerName
         after.ownerType = principal_type(new.ownerType) or before.ownerType

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import itertools
 import zlib
 from collections import Counter
@@ -15,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.batches import batches
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.struct_copies import copied
 from hms_cache.store.contract.constraints import ConstraintReads, ConstraintWrites, KeyEnd
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.engine.context import PartOfStore, StoreContext
@@ -99,10 +99,10 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
         return run_read(self._database, lambda connection: read_foreign_keys(connection, of, parent, child))
 
     def add_constraints(self, constraints: SQLAllTableConstraints) -> None:
-        wanted = copy.deepcopy(constraints)
+        wanted = copied(constraints)
 
         def add(transaction: WriteTransaction) -> None:
-            _add(self._context, transaction, copy.deepcopy(wanted))
+            _add(self._context, transaction, copied(wanted))
 
         run_write(self._database, add)
 
@@ -138,7 +138,7 @@ def add_constraints_of_new_table(
     context: StoreContext, transaction: WriteTransaction, table: Table, constraints: SQLAllTableConstraints
 ) -> None:
     """Adds the constraints a table is created with; a column or key that is missing is InvalidObjectException."""
-    wanted = copy.deepcopy(constraints)
+    wanted = copied(constraints)
     for constraint in _all_of(wanted):
         if constraint.catName is None:
             constraint.catName = table.catName

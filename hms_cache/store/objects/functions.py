@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from hms_cache.metadata.names import (
 )
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, database_name
 from hms_cache.metadata.principals import USER, principal_type, principal_type_name
+from hms_cache.metadata.struct_copies import copied
 from hms_cache.store.contract.functions import FunctionReads, FunctionWrites
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
@@ -102,7 +102,7 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
         return [function for _, function in found]
 
     def create_function(self, function: Function) -> None:
-        new = copy.deepcopy(function)
+        new = copied(function)
         sent = _check(new)
         if new.ownerName is None:
             new.ownerName = self._context.server_user
@@ -127,7 +127,7 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
         run_write(self._database, create, ids={"MFunction": 1})
 
     def alter_function(self, name: FunctionName, function: Function) -> None:
-        new = copy.deepcopy(function)
+        new = copied(function)
         sent = _check(new)
         if new.catName != name.catalog:
             raise MetaException("You cannot move a function between catalogs")

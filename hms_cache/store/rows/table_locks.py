@@ -7,10 +7,13 @@ row first, and reads after that. SQLite has one writer at a time and needs none 
 
 from __future__ import annotations
 
+from typing import cast
+
 from sqlalchemy import Connection, bindparam, select
 
-from hms_cache.store.rows.comparable_texts import comparable_rows
-from hms_cache.store.rows.table_rows import TableRow, read_table
+from hms_cache.store.engine.direct_statements import DirectQuery
+from hms_cache.store.engine.read_plans import Question, ask, carry_out, side_by_side
+from hms_cache.store.rows.table_rows import TableRow, read_table, table_plan
 from hms_cache.store.schema import DBS, TBLS
 
 _ROW = select(TBLS.c.TBL_ID).where(
@@ -20,8 +23,8 @@ _ROW = select(TBLS.c.TBL_ID).where(
     .where(DBS.c.NAME == bindparam("database"), DBS.c.CTLG_NAME == bindparam("catalog"))
     .scalar_subquery(),
 )
-_LOCK = _ROW.with_for_update()
-_SHARE = _ROW.with_for_update(read=True)
+_LOCK = DirectQuery(_ROW.with_for_update())
+_SHARE = DirectQuery(_ROW.with_for_update(read=True))
 
 
 def lock_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow | None:
@@ -29,10 +32,7 @@ def lock_table(connection: Connection, catalog: str, database: str, table: str) 
 
     For changes of the table, and of partitions that are there: two that change the same one would both log it.
     """
-    names = {"catalog": catalog, "database": database, "table": table}
-    if not comparable_rows(connection, _LOCK, names):
-        return None
-    return read_table(connection, catalog, database, table)
+    return _read_locked(connection, _LOCK, catalog, database, table)
 
 
 def share_table(connection: Connection, catalog: str, database: str, table: str) -> TableRow | None:
@@ -40,8 +40,21 @@ def share_table(connection: Connection, catalog: str, database: str, table: str)
 
     For what adds to a table: many may at the same time, but nobody may rename or drop it meanwhile.
     """
-    if connection.dialect.name != "sqlite":
-        names = {"catalog": catalog, "database": database, "table": table}
-        if not comparable_rows(connection, _SHARE, names):
-            return None
-    return read_table(connection, catalog, database, table)
+    if connection.dialect.name == "sqlite":
+        return read_table(connection, catalog, database, table)
+    return _read_locked(connection, _SHARE, catalog, database, table)
+
+
+def _read_locked(
+    connection: Connection, locking: DirectQuery, catalog: str, database: str, table: str
+) -> TableRow | None:
+    """In one round trip: each statement sees what was committed before it began, so the table is read as it is once the
+    lock is held. The row cannot be dropped or renamed between the statements."""
+    names = {"catalog": catalog, "database": database, "table": table}
+    locked, found = carry_out(
+        connection,
+        side_by_side(
+            ask(Question(locking, names, compares_texts=True)), table_plan(connection, catalog, database, table)
+        ),
+    )
+    return cast("TableRow | None", found) if locked else None

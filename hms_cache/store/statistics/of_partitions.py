@@ -15,6 +15,7 @@ from sqlalchemy import select
 from hms_cache.batches import batches
 from hms_cache.metadata.partition_names import PartitionNaming, name_with_keys_in_order, values_for_keys
 from hms_cache.metadata.statistics_merge import merge_into_new
+from hms_cache.metadata.struct_copies import copied
 from hms_cache.store.contract.environment import Writer
 from hms_cache.store.contract.partitions import ByNames
 from hms_cache.store.engine.bulk_writes import (
@@ -87,7 +88,7 @@ def write_added_statistics(
     naming = PartitionNaming([key.name for key in row.table.partitionKeys or ()])
     for partition in partitions:
         if partition.colStats is not None:
-            own = copy.deepcopy(partition.colStats)
+            own = copied(partition.colStats)
             if own.statsDesc is None or own.statsObj is None:
                 raise InvalidObjectException("Invalid column stats object")
             own.statsDesc.partName = naming.name(partition.values)

@@ -5,8 +5,6 @@ Facts: `HMSHandler.alter_table_core`, `HiveAlterHandler.alterTable`, `ObjectStor
 
 from __future__ import annotations
 
-import copy
-
 from sqlalchemy import Connection, delete, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -14,6 +12,7 @@ from hms_cache.metadata.column_types import are_same_columns, is_column_prefix
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.principals import principal_type
+from hms_cache.metadata.struct_copies import copied
 from hms_cache.store.contract.environment import ANY_WRITER, EnvironmentOptions, ExpectedParameter, Writer
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.database import features_of
@@ -92,13 +91,13 @@ class TableChanges(PartOfStore):
         if table is None:
             raise InvalidOperationException("New table is null")
         change = TableChange(name, writer, expected_parameter or writer.options.expected_parameter)
-        new = copy.deepcopy(table)
+        new = copied(table)
         require_parts(new)
         self._normalize(new, change)
         run_write(
             self._database,
             # Each attempt begins with what the client sent.
-            lambda transaction: alter_table(self._context, transaction, change, copy.deepcopy(new)),
+            lambda transaction: alter_table(self._context, transaction, change, copied(new)),
         )
 
     def update_creation_metadata(self, name: TableName, creation_metadata: CreationMetadata) -> None:
@@ -106,7 +105,7 @@ class TableChanges(PartOfStore):
 
         Logs an ALTER_TABLE event, which Hive does not: without one no other server could know.
         """
-        wanted = copy.deepcopy(creation_metadata)
+        wanted = copied(creation_metadata)
         wanted.catName, wanted.dbName, wanted.tblName = name
 
         def replace(transaction: WriteTransaction) -> None:
@@ -129,7 +128,7 @@ class TableChanges(PartOfStore):
             connection.execute(delete(MV_TABLES_USED).where(MV_TABLES_USED.c.MV_CREATION_METADATA_ID.in_(ids)))
             connection.execute(delete(MV_CREATION_METADATA).where(metadata.MV_CREATION_METADATA_ID.in_(ids)))
             insert_creation_metadata(transaction, wanted)
-            after = copy.deepcopy(found.table)
+            after = copied(found.table)
             after.creationMetadata = wanted
             transaction.append_event(self._context.messages.build_alter_table(found.table, after))
 

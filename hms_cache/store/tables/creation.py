@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 from sqlalchemy import Connection, insert, select
@@ -12,6 +11,7 @@ from hms_cache.metadata.column_types import column_names, invalid_type
 from hms_cache.metadata.names import DEFAULT_CATALOG, is_valid_name, normalize_catalog, normalize_identifier
 from hms_cache.metadata.object_names import TableName, name_of_table
 from hms_cache.metadata.principals import USER, principal_type, principal_type_name
+from hms_cache.metadata.struct_copies import copied
 from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import insert_rows, insert_together
 from hms_cache.store.engine.context import PartOfStore
@@ -72,17 +72,17 @@ class TableCreation(PartOfStore):
         constraints: SQLAllTableConstraints | None = None,
     ) -> None:
         """See `TableWrites.create_table`."""
-        new = copy.deepcopy(table)
+        new = copied(table)
         name = self._check(new, options)
         privileges, new.privileges = new.privileges, None
         statistics, new.colStats = new.colStats, None
 
         def create(transaction: WriteTransaction) -> None:
             # Each attempt begins with what the client sent.
-            created = copy.deepcopy(new)
+            created = copied(new)
             self._create(transaction, created, name, privileges, options, constraints)
             if statistics is not None:
-                self._write_statistics(transaction, created, copy.deepcopy(statistics))
+                self._write_statistics(transaction, created, copied(statistics))
 
         ids = {"MTable": 1, "MStorageDescriptor": 1, "MSerDeInfo": 1, "MColumnDescriptor": 1}
         if statistics is not None:

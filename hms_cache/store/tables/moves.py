@@ -5,11 +5,10 @@ Facts: `HiveAlterHandler.alterTable`, `AcidEventListener` (Hive 4.0).
 
 from __future__ import annotations
 
-import copy
-
 from sqlalchemy import Connection, update
 
 from hms_cache.metadata.names import qualified, table_directory_name
+from hms_cache.metadata.struct_copies import copied
 from hms_cache.store.contract.environment import EnvironmentOptions
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
@@ -154,7 +153,7 @@ def rename_elsewhere(connection: Connection, old: Table, new: Table) -> None:
             .where(metadata.CAT_NAME == old.catName, metadata.DB_NAME == old.dbName, metadata.TBL_NAME == old.tableName)
             .values(DB_NAME=new.dbName, TBL_NAME=new.tableName)
         )
-        new.creationMetadata = copy.deepcopy(old.creationMetadata)
+        new.creationMetadata = copied(old.creationMetadata)
         new.creationMetadata.dbName, new.creationMetadata.tblName = new.dbName, new.tableName
     if is_transactional(old) or is_transactional(new):
         rename_in_transaction_tables(

@@ -12,6 +12,7 @@ from sqlalchemy import func, select, update
 from hms_cache.batches import batches
 from hms_cache.metadata.names import qualified
 from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.struct_copies import copied
 from hms_cache.store.contract.environment import ANY_WRITER, Writer
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters
@@ -93,7 +94,7 @@ class TableTruncation(PartOfStore):
             if row.table.partitionKeys:
                 self._take_back_of_partitions(transaction, row, partition_names, left)
             elif row.table.sd is not None and row.table.sd.location in left:
-                after = copy.deepcopy(row.table)
+                after = copied(row.table)
                 set_basic_statistics_accurate(after.parameters, False)
                 self._store_table(transaction, row, after)
                 transaction.append_event(self._context.messages.build_alter_table(row.table, after))
@@ -124,7 +125,7 @@ class TableTruncation(PartOfStore):
         self._log_partitions(transaction, row, changes)
 
     def _truncate_table(self, transaction: WriteTransaction, row: TableRow, writer: Writer, left: _Left) -> None:
-        before, after = row.table, copy.deepcopy(row.table)
+        before, after = row.table, copied(row.table)
         connection, write_id = transaction.connection, writer.given_write_id
         reset_statistics(after.parameters)
         aborted = aborted_writers(connection, before, [before.writeId])

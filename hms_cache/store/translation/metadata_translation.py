@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection
 
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import DatabaseName, database_name
+from hms_cache.metadata.struct_copies import copied
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.translation.access import translate_partitions, translate_table
 from hms_cache.store.translation.capabilities import (
@@ -78,7 +79,7 @@ class MetadataTranslation:
         if not self.is_on or (table.catName or DEFAULT_CATALOG).lower() != DEFAULT_CATALOG:
             return table
         database = self._database_of(table, get_database)
-        changed = copy.deepcopy(table)
+        changed = copied(table)
         if table.tableType == "MANAGED_TABLE":
             parameters = changed.parameters or {}
             is_insert_only = parameters.get("transactional_properties", "").lower() == "insert_only"
