@@ -14,6 +14,7 @@ from hms_cache.metadata.names import is_valid_name, normalize_identifier
 from hms_cache.metadata.principals import USER, principal_type, principal_type_name
 from hms_cache.store.engine.context import PartOfStore, require_table
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import DATACONNECTOR_PARAMS, DATACONNECTORS, DC_PRIVS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -134,7 +135,7 @@ def _owner_type(connector: DataConnector) -> str:
 
 def _lock(connection: Connection, name: str) -> bool:
     """Whether it exists; nobody else grants on it or changes it until this transaction ends."""
-    is_it = select(DATACONNECTORS.c.NAME).where(DATACONNECTORS.c.NAME == name).with_for_update()
+    is_it = select(DATACONNECTORS.c.NAME).where(same_text(DATACONNECTORS.c.NAME, name)).with_for_update()
     return connection.execute(is_it).first() is not None
 
 
@@ -155,7 +156,7 @@ def _read(connection: Connection, name: str) -> DataConnector | None:
     rows = connection.execute(
         select(*DATACONNECTORS.c, parameters.c.PARAM_KEY, parameters.c.PARAM_VALUE)
         .select_from(DATACONNECTORS.outerjoin(parameters, parameters.c.NAME == DATACONNECTORS.c.NAME))
-        .where(DATACONNECTORS.c.NAME == name)
+        .where(same_text(DATACONNECTORS.c.NAME, name))
     ).all()
     if not rows:
         return None

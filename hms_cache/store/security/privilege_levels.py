@@ -151,7 +151,8 @@ def find_target(connection: Connection, reference: HiveObjectRef, *, lock: bool 
         if not features_of(connection).has(DATACONNECTORS):
             return None
         name = normalize_identifier(reference.objectName or "")
-        return _found(connection, level, select(DATACONNECTORS.c.NAME).where(DATACONNECTORS.c.NAME == name), lock)
+        is_it = same_text(DATACONNECTORS.c.NAME, name)
+        return _found(connection, level, select(DATACONNECTORS.c.NAME).where(is_it), lock)
     catalog = normalize_catalog(reference.catName or DEFAULT_CATALOG)
     database = normalize_identifier(reference.dbName or "")
     if level is DATABASE:

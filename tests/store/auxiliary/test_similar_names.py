@@ -7,6 +7,7 @@ PostgreSQL, both are there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,9 @@ class Kind:
 
     of_any_case = False
     """Whether names that differ in case only are one's."""
+
+    has_ascii_names = False
+    """Whether Hive refuses all other names."""
 
     def __init__(self, world: World) -> None:
         self.stores = world.stores
@@ -226,6 +230,31 @@ class Roles(Kind):
         return name, self.stores.roles.get_principals_in_role(name)
 
 
+class Connectors(Kind):
+    in_lower_case = True
+    has_ascii_names = True
+
+    def _connector(self, name: str, url: str) -> ttypes.DataConnector:
+        return ttypes.DataConnector(name, "mysql", url, parameters={"k": name})
+
+    def create(self, name: str) -> None:
+        self.stores.data_connectors.create(self._connector(name, f"jdbc:{name}"))
+
+    def change(self, name: str) -> None:
+        info = ttypes.PrivilegeGrantInfo("SELECT", 0, "g", USER, True)
+        on = ttypes.HiveObjectRef(ttypes.HiveObjectType.DATACONNECTOR, None, name)
+        with suppress(*REFUSALS):
+            self.stores.privileges.grant_privileges([ttypes.HiveObjectPrivilege(on, "u", USER, info, "SQL")])
+        self.stores.data_connectors.alter(name, self._connector(name, "changed"))
+
+    def drop(self, name: str) -> None:
+        self.stores.data_connectors.drop(name, if_exists=False)
+
+    def found(self, name: str) -> Any:
+        on = ttypes.HiveObjectRef(ttypes.HiveObjectType.DATACONNECTOR, None, name)
+        return self.stores.data_connectors.get(name), self.stores.privileges.list_privileges(None, None, on)
+
+
 class MembersOfRoles(Kind):
     def prepare(self) -> None:
         self.stores.roles.create_role("r", "o")
@@ -301,7 +330,7 @@ class PropertyMaps(Kind):
 
 KINDS: Sequence[type[Kind]] = (
     *(Procedures, Packages, ScheduledQueries, Plans, Triggers, Mappings, Pools, Constraints, Schemas),
-    *(Roles, MembersOfRoles, Grants, Tokens, PropertyMaps),
+    *(Roles, Connectors, MembersOfRoles, Grants, Tokens, PropertyMaps),
 )
 
 
@@ -326,7 +355,7 @@ def test_a_similar_name_is_of_another_object(world: World, make: type[Kind]) -> 
         try:
             kind.create(other)
         except REFUSALS:
-            assert world.database.dialect == "mysql"
+            assert world.database.dialect == "mysql" or kind.has_ascii_names
             assert not _tried(kind.found, other)
         else:
             assert kind.found(other) != first
