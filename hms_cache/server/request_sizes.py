@@ -12,6 +12,7 @@ from typing import Any, Final
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
+    HiveObjectRef,
     MetaException,
     NotificationEventRequest,
     PrivilegeBag,
@@ -22,6 +23,18 @@ def _grants(bag: PrivilegeBag | None) -> int:
     """One element may name several privileges: `select,insert`."""
     some = bag.privileges or () if bag is not None else ()
     return sum(1 + str(getattr(one.grantInfo, "privilege", "")).count(",") for one in some)
+
+
+def _objects_of_grants(bag: PrivilegeBag | None) -> int:
+    """Those that are spelled in different ways count as several."""
+    some = bag.privileges or () if bag is not None else ()
+    return len({_object_of_grants(one.hiveObject) for one in some})
+
+
+def _object_of_grants(reference: HiveObjectRef) -> tuple[Any, ...]:
+    """Without its column: what is granted on the columns of a table takes as many statements as on one of them."""
+    names = reference.catName, reference.dbName, reference.objectName
+    return (*names, reference.objectType, tuple(reference.partValues or ()))
 
 
 def _names_of_events(request: NotificationEventRequest) -> int:
@@ -45,6 +58,7 @@ def _limits() -> dict[str, int]:
         "request_transactions": limits.request_transactions,
         "request_tables": limits.request_tables,
         "request_grants": limits.request_grants,
+        "request_grant_objects": limits.request_grant_objects,
         "request_metrics": limits.request_metrics,
     }
 
@@ -91,12 +105,23 @@ _COUNTS: Final[Mapping[str, tuple[str, _Count]]] = {
 }
 
 
+_ALSO_COUNTED: Final[Mapping[str, tuple[str, _Count]]] = {
+    "grant_privileges": ("request_grant_objects", lambda a: _objects_of_grants(a.privileges)),
+    "revoke_privileges": ("request_grant_objects", lambda a: _objects_of_grants(a.privileges)),
+    "grant_revoke_privileges": ("request_grant_objects", lambda a: _objects_of_grants(a.request.privileges)),
+    "refresh_privileges": ("request_grant_objects", lambda a: _objects_of_grants(a.grantRequest.privileges)),
+}
+"""What else costs more than its bytes in the same requests."""
+
+
 def check_request_size(method: str, arguments: Any) -> None:
-    """Raises MetaException, which names the setting, for more elements than the method's limit lets in."""
-    counted = _COUNTS.get(method)
-    if counted is None:
-        return
-    limit, count = counted
+    """Raises MetaException, which names the setting, for more elements than the method's limits let in."""
+    for counted in (_COUNTS.get(method), _ALSO_COUNTED.get(method)):
+        if counted is not None:
+            _check(method, arguments, *counted)
+
+
+def _check(method: str, arguments: Any, limit: str, count: _Count) -> None:
     try:
         found = count(arguments)
     except (AttributeError, TypeError):

@@ -40,6 +40,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     GetValidWriteIdsRequest,
     HeartbeatTxnRangeRequest,
     HiveObjectPrivilege,
+    HiveObjectRef,
+    HiveObjectType,
     LockComponent,
     LockRequest,
     MetaException,
@@ -94,6 +96,21 @@ def _granted() -> None:
     _request("grant_privileges", "privileges", PrivilegeBag([one, one]))
 
 
+def _granted_on_objects() -> None:
+    """Two tables, a partition and a database; of columns the table counts."""
+    kinds = HiveObjectType
+    objects = [
+        HiveObjectRef(kinds.TABLE, "d", "t"),
+        HiveObjectRef(kinds.TABLE, "d", "u"),
+        HiveObjectRef(kinds.PARTITION, "d", "t", ["1"]),
+        HiveObjectRef(kinds.DATABASE, "d"),
+    ]
+    columns = [HiveObjectRef(kinds.COLUMN, "d", "t", None, f"c{number}") for number in range(10)]
+    grants = [HiveObjectPrivilege(one, grantInfo=PrivilegeGrantInfo("SELECT")) for one in (*columns, *objects)]
+    _request("grant_privileges", "privileges", PrivilegeBag(grants[:-1]))
+    _request("grant_privileges", "privileges", PrivilegeBag(grants))
+
+
 NO_DATABASE = cast(Connection, None)
 """What is judged here is judged before anything is asked."""
 
@@ -128,6 +145,7 @@ BEYOND: dict[str, tuple[int, Callable[[], object]]] = {
     "request_transactions": (2, lambda: _request("abort_txns", "rqst", AbortTxnsRequest([1, 2, 3]))),
     "request_tables": (2, lambda: _request("get_valid_write_ids", "rqst", GetValidWriteIdsRequest(["d.t"] * 3))),
     "request_grants": (3, _granted),
+    "request_grant_objects": (4, _granted_on_objects),
     "request_metrics": (2, lambda: _request("add_replication_metrics", "replicationMetricList", _METRICS)),
     "request_event_characters": (20, _two_events),
     "seeded_id": (5, lambda: check_seeded_id("txnId seed", 6)),

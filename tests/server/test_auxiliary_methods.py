@@ -64,6 +64,28 @@ def test_roles_and_privileges(link: Link) -> None:
     assert link.call("drop_role", role_name="r") is True
 
 
+def test_all_grants_on_the_columns_of_a_wide_table_in_one_request(link: Link) -> None:
+    """As HiveServer2 with Ranger sends them, which passes over a table whose request is refused."""
+    link.call("create_database", database=database("d"))
+    link.call("create_table", tbl=table("d", "t"))
+    info = ttypes.PrivilegeGrantInfo("1 0 0 0 0 0 0 0 0", 0, "ranger", USER, False)
+    grants = [
+        ttypes.HiveObjectPrivilege(
+            ttypes.HiveObjectRef(ttypes.HiveObjectType.COLUMN, "d", "t", None, f"c{column}"), user, USER, info, "R"
+        )
+        for column in range(400)
+        for user in ("u", "v", "w")
+    ]
+    request = ttypes.GrantRevokePrivilegeRequest(ttypes.GrantRevokeType.GRANT, ttypes.PrivilegeBag(grants))
+    columns = ttypes.HiveObjectRef(ttypes.HiveObjectType.COLUMN, "d", "t")
+    for _ in range(2):
+        assert link.call("refresh_privileges", objToRefresh=columns, authorizer="R", grantRequest=request).success
+    found = link.call("list_privileges", principal_name=None, principal_type=None, hiveObject=columns)
+    assert len(found) == len(grants)
+    assert link.call("revoke_privileges", privileges=request.privileges) is True
+    assert link.call("list_privileges", principal_name=None, principal_type=None, hiveObject=columns) == []
+
+
 TOKEN_CALLS = {
     "add_token": {"token_identifier": "i", "delegation_token": "t"},
     "remove_token": {"token_identifier": "i"},

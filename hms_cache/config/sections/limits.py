@@ -132,13 +132,23 @@ class LimitsSettings(Section):
     get_materialization_invalidation_info, get_next_notification), of types of events, and of tables that a materialized
     view is made from."""
     request_grants: int = setting(
-        1_000,
+        100_000,
         unit="privileges",
-        reason="Each takes three statements, in one transaction: a thousand take a second.",
+        reason="HiveServer2 with Ranger sends what everybody may do with each column of a table in one request. So many"
+        " take three to ten seconds, in one transaction, with the table locked.",
+        ge=100,
+        le=1_000_000,
+    )
+    """Maximum number of privileges that one request can grant or revoke."""
+    request_grant_objects: int = setting(
+        1_000,
+        unit="objects",
+        reason="Each takes two statements, in one transaction: a thousand take a second. Clients name one.",
         ge=100,
         le=100_000,
     )
-    """Maximum number of privileges that one request can grant or revoke."""
+    """Maximum number of databases, tables, partitions and data connectors on which one request can grant or revoke
+    privileges."""
     request_metrics: int = setting(
         1_000,
         unit="metrics",

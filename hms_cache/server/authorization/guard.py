@@ -264,6 +264,7 @@ def _check_grants(decisions: Decisions, method: str, arguments: Any, session: Se
     request = getattr(arguments, "request", None) or arguments
     revokes = method == "revoke_privileges" or getattr(request, "requestType", None) == GrantRevokeType.REVOKE
     bag = getattr(request, "privileges", None)
+    allowed: set[tuple[str | None, SecuredObject]] = set()
     for grant in (bag.privileges if bag is not None else None) or ():
         reference, info = grant.hiveObject, grant.grantInfo
         of = METASTORE
@@ -271,8 +272,10 @@ def _check_grants(decisions: Decisions, method: str, arguments: Any, session: Se
             has_table = reference.objectType != HiveObjectType.DATABASE
             of = secured(reference.catName, reference.dbName, (reference.objectName or "") if has_table else None)
         words = str((info.privilege if info is not None else None) or "").split(",")
-        if not all(decisions.may_grant(None if revokes else word.strip(), of) for word in words):
+        asked = {(None if revokes else word.strip(), of) for word in words} - allowed
+        if not all(decisions.may_grant(*one) for one in asked):
             raise AccessDenied(_denied(session, "change grants on", str(of)))
+        allowed |= asked
 
 
 def _order(one: SecuredObject) -> tuple[str, ...]:

@@ -125,6 +125,11 @@ def level_of(reference: HiveObjectRef) -> Level:
     return level
 
 
+def column_of(level: Level, reference: HiveObjectRef) -> str | None:
+    """The column of a request, as it is stored."""
+    return normalize_identifier(reference.columnName) if level.has_columns and reference.columnName else None
+
+
 @frozen
 class Target:
     """An object that exists."""
@@ -144,7 +149,7 @@ def find_target(connection: Connection, reference: HiveObjectRef, *, lock: bool 
     :raises MetaException: the type is unknown, or the partition's values are not as many as the keys.
     """
     level = level_of(reference)
-    column = normalize_identifier(reference.columnName) if level.has_columns and reference.columnName else None
+    column = column_of(level, reference)
     if level is GLOBAL:
         return Target(level)
     if level is DATA_CONNECTOR:

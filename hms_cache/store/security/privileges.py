@@ -6,28 +6,24 @@ principal, privilege and grantor.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy import ColumnElement, Connection, select
 
 from hms_cache.metadata.enumerations import known
 from hms_cache.metadata.names import normalize_identifier
-from hms_cache.metadata.object_names import database_name
 from hms_cache.metadata.partition_names import values_of_name
-from hms_cache.metadata.principals import principal_type
 from hms_cache.store.contract.partitions import Grantee
+from hms_cache.store.engine.bulk_writes import delete_ids
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
-from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.privileges import roles_of
 from hms_cache.store.rows.comparable_texts import comparable_rows
-from hms_cache.store.rows.name_locks import hold_names
-from hms_cache.store.schema import ROLES
 from hms_cache.store.security.grant_log import log_change
+from hms_cache.store.security.granting import EachByItself, grant_all, on_target, required_target, revoke_all
 from hms_cache.store.security.privilege_levels import (
     DATA_CONNECTOR,
     DATABASE,
@@ -37,7 +33,6 @@ from hms_cache.store.security.privilege_levels import (
     TABLE,
     TABLE_COLUMN,
     Level,
-    Target,
     find_target,
     level_of,
     name_columns,
@@ -47,15 +42,14 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     HiveObjectPrivilege,
     HiveObjectRef,
     HiveObjectType,
-    InvalidObjectException,
     MetaException,
-    NoSuchObjectException,
     PrincipalPrivilegeSet,
     PrincipalType,
     PrivilegeGrantInfo,
 )
 
-_REFRESHABLE = (DATABASE, DATA_CONNECTOR, TABLE, TABLE_COLUMN)
+_OF_TABLES = (TABLE, TABLE_COLUMN)
+_REFRESHABLE = (DATABASE, DATA_CONNECTOR, *_OF_TABLES)
 
 
 class Privileges(PartOfStore):
@@ -78,7 +72,7 @@ class Privileges(PartOfStore):
             target = find_target(connection, reference) if is_known else None
             roles = [] if level is GLOBAL else roles_of(connection, Grantee(user, tuple(groups)))
             found: dict[tuple[str, str], list[PrivilegeGrantInfo]] = {}
-            for grant in [] if target is None else _read(connection, level, _on(target)):
+            for grant in [] if target is None else _read(connection, level, on_target(target)):
                 found.setdefault((type_name(grant.principalType), grant.principalName), []).append(grant.grantInfo)
 
             def of(kind: str, names: Collection[str]) -> dict[str, list[PrivilegeGrantInfo]] | None:
@@ -121,7 +115,7 @@ class Privileges(PartOfStore):
             target = find_target(connection, reference)
             if target is None:
                 return []
-            return _read(connection, level, lambda level: [*_on(target)(level), *principals(level)])
+            return _read(connection, level, lambda level: [*on_target(target)(level), *principals(level)])
 
         return run_read(self._database, read)
 
@@ -132,7 +126,11 @@ class Privileges(PartOfStore):
         :raises NoSuchObjectException: the receiving role or the object is missing (Hive's server passes over a missing
             table or partition without a word).
         """
-        run_write(self._database, lambda transaction: self._grant(transaction, grants))
+
+        def grant(transaction: WriteTransaction, each_by_itself: bool) -> None:
+            grant_all(transaction, self._context, grants, each_by_itself=each_by_itself)
+
+        self._write(grant)
 
     def revoke_privileges(self, grants: Sequence[HiveObjectPrivilege], *, grant_option: bool = False) -> None:
         """Revoke all of them, or with `grant_option` only the right to grant them, or none.
@@ -142,7 +140,11 @@ class Privileges(PartOfStore):
         :raises InvalidObjectException: one is not granted.
         :raises MetaException: one is granted without the grant option.
         """
-        run_write(self._database, lambda transaction: self._revoke(transaction, grants, grant_option))
+
+        def revoke(transaction: WriteTransaction) -> None:
+            revoke_all(transaction, self._context, grants, grant_option=grant_option)
+
+        run_write(self._database, revoke)
 
     def refresh_privileges(
         self, reference: HiveObjectRef, authorizer: str | None, grants: Sequence[HiveObjectPrivilege]
@@ -151,6 +153,9 @@ class Privileges(PartOfStore):
         all authorizers where none is named, as Hive reads it.
 
         Grants that are there already keep their time of creation.
+
+        Nothing happens where a table is not there, as in Hive: HiveServer2 lists tables and then sends this for each
+        (`PrivilegeSynchronizer`), and leaves those out that come after one for which it fails.
 
         :raises MetaException: another type of object, a named column, or as :meth:`grant_privileges`.
         """
@@ -161,126 +166,31 @@ class Privileges(PartOfStore):
         if reference.columnName is not None:
             raise MetaException("columnName must be null")
 
-        def refresh(transaction: WriteTransaction) -> None:
-            target = find_target(transaction.connection, reference, lock=True)
-            if target is None:
-                raise NoSuchObjectException(f"{_text(reference)} does not exist")
+        def refresh(transaction: WriteTransaction, each_by_itself: bool) -> None:
+            connection = transaction.connection
+            found = find_target(connection, reference, lock=True)
+            if found is None and (level in _OF_TABLES or not grants):
+                return
+            target = found or required_target(connection, reference)
             of_it = [] if authorizer is None else [same_text(level.table.c.AUTHORIZER, authorizer)]
-            old = _read(transaction.connection, level, lambda level: [*_on(target)(level), *of_it])
+            old = _read_with_ids(connection, level, lambda level: [*on_target(target)(level), *of_it])
             wanted = {_identity(grant): grant for grant in grants}
-            kept = {_identity(grant) for grant in old}
-            self._revoke(transaction, [grant for grant in old if _identity(grant) not in wanted], False)
-            self._grant(transaction, [grant for identity, grant in wanted.items() if identity not in kept])
+            kept = {_identity(grant) for _, grant in old}
+            gone = [grant_id for grant_id, grant in old if _identity(grant) not in wanted]
+            if gone:
+                log_change(transaction, self._context)
+                delete_ids(connection, level.id_column, gone)
+            new = [grant for identity, grant in wanted.items() if identity not in kept]
+            grant_all(transaction, self._context, new, each_by_itself=each_by_itself)
 
-        run_write(self._database, refresh)
+        self._write(refresh)
 
-    def _grant(self, transaction: WriteTransaction, grants: Sequence[HiveObjectPrivilege]) -> None:
-        connection, now_s = transaction.connection, self._context.now_s()
-        if grants:
-            log_change(transaction, self._context)
-        for grant in grants:
-            kind, info = type_name(grant.principalType), grant.grantInfo
-            if kind == "ROLE":
-                is_role = select(ROLES.c.ROLE_ID).where(same_text(ROLES.c.ROLE_NAME, grant.principalName))
-                if connection.execute(is_role.with_for_update()).first() is None:
-                    raise NoSuchObjectException(f"Role {grant.principalName} does not exist")
-            target = _required_target(connection, grant.hiveObject)
-            level = target.level
-            there = {
-                row[0]
-                for row in connection.execute(
-                    select(level.privilege, level.table.c.GRANTOR).where(*_on(target)(level), *_beside(grant, level))
-                )
-                if (row[1] or "").lower() == (info.grantor or "").lower()
-            }
-            for privilege in _privileges(grant):
-                if privilege in there:
-                    raise InvalidObjectException(_already_granted(privilege, grant, target))
-                there.add(privilege)
-                values = {
-                    level.id_column.name: transaction.id(level.model),
-                    "CREATE_TIME": now_s,
-                    "GRANT_OPTION": int(bool(info.grantOption)),
-                    "GRANTOR": info.grantor,
-                    "GRANTOR_TYPE": type_name(principal_type(info.grantorType) or PrincipalType.ROLE),
-                    "PRINCIPAL_NAME": grant.principalName,
-                    "PRINCIPAL_TYPE": kind,
-                    level.privilege.name: privilege,
-                    "AUTHORIZER": grant.authorizer,
-                }
-                if level.object_column is not None:
-                    values[level.object_column.name] = target.object_id
-                if level.has_columns:
-                    values["COLUMN_NAME"] = target.column
-                try:
-                    connection.execute(insert(level.table).values(values))
-                except IntegrityError as error:
-                    raise RetryableConflict(f"somebody else granted {privilege}") from error
-
-    def _revoke(self, transaction: WriteTransaction, grants: Sequence[HiveObjectPrivilege], grant_option: bool) -> None:
-        connection = transaction.connection
-        if grants:
-            log_change(transaction, self._context)
-        for grant in grants:
-            target = find_target(connection, grant.hiveObject, lock=True)
-            level = level_of(grant.hiveObject)
-            if target is None and grant.hiveObject.objectType == HiveObjectType.DATABASE:
-                _required_target(connection, grant.hiveObject)
-            for privilege in _privileges(grant):
-                found = (
-                    target
-                    and connection.execute(
-                        select(level.id_column, level.table.c.GRANT_OPTION)
-                        .where(*_on(target)(level), *_to(grant, level), same_text(level.privilege, privilege))
-                        .order_by(level.id_column)
-                        .limit(1)
-                    ).first()
-                )
-                if not found:
-                    raise InvalidObjectException(_not_granted(privilege, grant, target))
-                is_it = level.id_column == found[0]
-                if not grant_option:
-                    connection.execute(delete(level.table).where(is_it))
-                elif found.GRANT_OPTION:
-                    connection.execute(update(level.table).where(is_it).values(GRANT_OPTION=0))
-                else:
-                    raise MetaException(
-                        f"User {grant.principalName} does not have grant option with privilege {privilege}"
-                    )
-
-
-def _required_target(connection: Connection, reference: HiveObjectRef) -> Target:
-    target = find_target(connection, reference, lock=True)
-    if target is None:
-        if reference.objectType == HiveObjectType.DATABASE:
-            name = database_name(reference.catName, reference.dbName or "")
-            raise NoSuchObjectException(f"There is no database {name.as_stored}")
-        raise NoSuchObjectException(f"{_text(reference)} does not exist")
-    if target.level is GLOBAL:
-        # There is no row to lock, and Hive's key holds nothing apart that has no authorizer.
-        hold_names(connection)
-    if target.level.has_columns and target.column is None:
-        raise InvalidObjectException("Column name cannot be null.")
-    return target
-
-
-def _privileges(grant: HiveObjectPrivilege) -> list[str]:
-    """`select,insert` names two."""
-    return str(grant.grantInfo.privilege or "").split(",")
-
-
-def _on(target: Target) -> Any:
-    """The condition that a grant is on this object, per level."""
-
-    def conditions(level: Level) -> list[ColumnElement[bool]]:
-        found: list[ColumnElement[bool]] = []
-        if level.object_column is not None:
-            found.append(level.object_column == target.object_id)
-        if level.has_columns and target.column is not None:
-            found.append(level.table.c.COLUMN_NAME == target.column)
-        return found
-
-    return conditions
+    def _write(self, work: Callable[[WriteTransaction, bool], None]) -> None:
+        """Runs it, again with True where it raises `EachByItself`."""
+        try:
+            run_write(self._database, lambda transaction: work(transaction, False))
+        except EachByItself:
+            run_write(self._database, lambda transaction: work(transaction, True))
 
 
 def _of_principal(principal: str | None, principal_type: int | None) -> Any:
@@ -298,30 +208,15 @@ def _of_principal(principal: str | None, principal_type: int | None) -> Any:
     return conditions
 
 
-def _to(grant: HiveObjectPrivilege, level: Level) -> list[ColumnElement[bool]]:
-    """The condition that a grant is to the principal of this one, by the same authorizer if one is named."""
-    conditions: list[ColumnElement[bool]] = _of_principal(grant.principalName, grant.principalType)(level)
-    if grant.authorizer is not None:
-        conditions.append(same_text(level.table.c.AUTHORIZER, grant.authorizer))
-    return conditions
-
-
-def _beside(grant: HiveObjectPrivilege, level: Level) -> list[ColumnElement[bool]]:
-    """The condition that the database may have no place for both grants: MySQL takes similar names for the same."""
-    grants = level.table.c
-    conditions = [
-        grants.PRINCIPAL_NAME == grant.principalName,
-        grants.PRINCIPAL_TYPE == type_name(grant.principalType),
-    ]
-    if grant.authorizer is not None:
-        conditions.append(grants.AUTHORIZER == grant.authorizer)
-    return conditions
-
-
 def _read(connection: Connection, level: Level, conditions: Any) -> list[HiveObjectPrivilege]:
+    return [grant for _, grant in _read_with_ids(connection, level, conditions)]
+
+
+def _read_with_ids(connection: Connection, level: Level, conditions: Any) -> list[tuple[int, HiveObjectPrivilege]]:
     grants = level.table.c
     statement = (
         select(
+            level.id_column,
             *name_columns(level),
             grants.PRINCIPAL_NAME,
             grants.PRINCIPAL_TYPE,
@@ -335,8 +230,10 @@ def _read(connection: Connection, level: Level, conditions: Any) -> list[HiveObj
         .select_from(level.source)
         .where(*conditions(level))
     )
-    rows = sorted(comparable_rows(connection, statement, {}), key=lambda row: tuple(str(value or "") for value in row))
-    return [_grant(level, row) for row in rows]
+    rows = sorted(
+        comparable_rows(connection, statement, {}), key=lambda row: tuple(str(value or "") for value in row[1:])
+    )
+    return [(row[0], _grant(level, row[1:])) for row in rows]
 
 
 def _grant(level: Level, row: Any) -> HiveObjectPrivilege:
@@ -368,39 +265,3 @@ def _identity(grant: HiveObjectPrivilege) -> tuple[Any, ...]:
         bool(info.grantOption),
         grant.authorizer,
     )
-
-
-def _text(reference: HiveObjectRef) -> str:
-    kind = HiveObjectType._VALUES_TO_NAMES.get(reference.objectType, "object").lower()
-    names = [name for name in (reference.dbName, reference.objectName) if name]
-    values = f" {reference.partValues}" if reference.partValues else ""
-    return f"The {kind} {'.'.join(names)}{values}"
-
-
-def _already_granted(privilege: str, grant: HiveObjectPrivilege, target: Target) -> str:
-    reference, grantor = grant.hiveObject, grant.grantInfo.grantor
-    names = ",".join(str(n) for n in (reference.dbName, reference.objectName, target.partition_name) if n is not None)
-    place = {
-        HiveObjectType.GLOBAL: "",
-        HiveObjectType.DATABASE: f" on database {reference.dbName}",
-        HiveObjectType.DATACONNECTOR: f" on data connector {reference.objectName}",
-        HiveObjectType.TABLE: f" on table [{names}]",
-        HiveObjectType.PARTITION: f" on partition [{names}]",
-        HiveObjectType.COLUMN: f" on column {reference.columnName} [{names}]",
-    }[reference.objectType]
-    return f"{privilege} is already granted{place} by {grantor}"
-
-
-def _not_granted(privilege: str, grant: HiveObjectPrivilege, target: Target | None) -> str:
-    reference = grant.hiveObject
-    if reference.objectType == HiveObjectType.GLOBAL:
-        return f"No user grant found for privileges {privilege}"
-    if reference.objectType == HiveObjectType.DATABASE:
-        return f"No database grant found for privileges {privilege} on database {reference.dbName}"
-    if reference.objectType == HiveObjectType.DATACONNECTOR:
-        return f"No dataconnector grant found for privileges {privilege} on data connector {reference.objectName}"
-    partition = f", partition is {target.partition_name if target else reference.partValues}"
-    column = f", column name = {reference.columnName}"
-    level = level_of(reference)
-    place = (partition if level.has_partitions else "") + (column if level.has_columns else "")
-    return f"No grant ({privilege}) found  on table {reference.objectName}{place}, database is {reference.dbName}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import Any
 
 import pytest
@@ -217,6 +218,165 @@ def test_refresh_without_an_authorizer_replaces_what_all_granted(granting: World
     assert found == {("SELECT", "SQL"), ("INSERT", "Ranger")}
     privileges.refresh_privileges(reference, None, [])
     assert privileges.list_privileges(None, None, on) == []
+
+
+ON_COLUMNS = HiveObjectRef(HiveObjectType.COLUMN, "d", "t")
+
+
+@pytest.mark.parametrize("kind", [HiveObjectType.TABLE, HiveObjectType.COLUMN])
+def test_refresh_passes_over_a_table_that_is_gone(granting: World, kind: int) -> None:
+    """HiveServer2 lists the tables of a database and refreshes one after the other: those after one that was dropped
+    meanwhile must get what they are to have, too."""
+    privileges = granting.stores.privileges
+    for name, database in (("gone", "d"), ("t", "gone")):
+        on = HiveObjectRef(kind, database, name, None, "a" if kind == HiveObjectType.COLUMN else None)
+        privileges.refresh_privileges(HiveObjectRef(kind, database, name), "SQL", [grant(on, "SELECT")])
+    assert privileges.list_privileges(None, None, ANYTHING) == []
+    for missing in (
+        HiveObjectRef(HiveObjectType.DATABASE, "gone"),
+        HiveObjectRef(HiveObjectType.DATACONNECTOR, "gone"),
+    ):
+        privileges.refresh_privileges(missing, "SQL", [])
+        with pytest.raises(NoSuchObjectException):
+            privileges.refresh_privileges(missing, "SQL", [grant(missing, "SELECT")])
+
+
+@pytest.mark.parametrize("stays", ["first", "second"])
+@pytest.mark.parametrize("reference", [ON_DATABASE, ON_TABLE, ON_COLUMNS])
+def test_refresh_takes_away_the_very_grants_that_are_not_wanted(
+    granting: World, reference: HiveObjectRef, stays: str
+) -> None:
+    """Of one privilege that two have granted: not the older one, whichever that is."""
+    privileges = granting.stores.privileges
+    on = ON_COLUMN if reference.objectType == HiveObjectType.COLUMN else reference
+    for grantor in ("first", "second"):
+        privileges.grant_privileges([grant(on, "SELECT", grantor=grantor)])
+    privileges.refresh_privileges(reference, "SQL", [grant(on, "SELECT", grantor=stays)])
+    assert [each.grantInfo.grantor for each in privileges.list_privileges(None, None, on)] == [stays]
+
+
+def test_statements_do_not_depend_on_the_number_of_grants(granting: World) -> None:
+    """A server with Ranger sends what everybody may do with each column of a table in one request."""
+    privileges = granting.stores.privileges
+    granting.stores.roles.create_role("r", "o")
+    blocks = granting.database.id_blocks
+    counts = []
+    for count in (3, 3, 700):  # what is asked once for all is asked by the first
+        if blocks is not None:
+            blocks.give_back(blocks.reserve({"MTableColumnPrivilege": 8 * 3 * count}))
+        wanted = [
+            grant(
+                HiveObjectRef(HiveObjectType.COLUMN, "d", "t", None, f"c{number}"),
+                "1 0 0",
+                principal,
+                kind,
+                option=True,
+            )
+            for number in range(count)
+            for principal, kind in (("u", USER), ("g", GROUP), ("r", ROLE))
+        ]
+
+        def refresh(some: list[HiveObjectPrivilege]) -> None:
+            privileges.refresh_privileges(ON_COLUMNS, "SQL", some)
+
+        asked = []
+        for step, some, left in (
+            (refresh, wanted, wanted),
+            (refresh, wanted[::2], wanted[::2]),
+            (refresh, wanted, wanted),
+            (refresh, [], []),
+            (privileges.grant_privileges, wanted, wanted),
+            (partial(privileges.revoke_privileges, grant_option=True), wanted[1:], wanted),
+            (privileges.revoke_privileges, wanted[1:], wanted[:1]),
+            (privileges.revoke_privileges, wanted[:1], []),
+        ):
+            before = granting.database.statements.value()
+            step(some)
+            asked.append(granting.database.statements.value() - before)
+            found = privileges.list_privileges(None, None, ON_COLUMNS)
+            assert sorted((one.hiveObject.columnName, one.principalName) for one in found) == sorted(
+                (one.hiveObject.columnName, one.principalName) for one in left
+            )
+        counts.append(asked)
+    assert counts[1] == counts[2], counts
+
+
+@pytest.mark.parametrize("authorizer", [None, "SQL"])
+@pytest.mark.parametrize("on", OBJECTS)
+def test_a_revoke_that_names_nobody_takes_nothing(granting: World, on: HiveObjectRef, authorizer: str | None) -> None:
+    privileges = granting.stores.privileges
+    privileges.grant_privileges([grant(on, "SELECT", option=True)])
+    before = privileges.list_privileges(None, None, ANYTHING)
+    nobody = grant(on, "SELECT", authorizer=authorizer)
+    nobody.principalName = None
+    for option in (False, True):
+        with pytest.raises(InvalidObjectException):
+            privileges.revoke_privileges([nobody], grant_option=option)
+    assert privileges.list_privileges(None, None, ANYTHING) == before
+
+
+def test_several_grants_of_one_privilege_are_revoked_from_the_oldest_on(granting: World) -> None:
+    """One for each time that it is named, of the authorizer that is named, or of any."""
+    privileges = granting.stores.privileges
+    for number in range(6):
+        by = {"grantor": f"g{number}", "authorizer": "Ranger" if number in (1, 4) else "SQL", "option": number != 2}
+        privileges.grant_privileges([grant(ON_TABLE, "SELECT", **by)])
+
+    def left() -> list[str]:
+        return [one.grantInfo.grantor for one in privileges.list_privileges(None, None, ON_TABLE)]
+
+    privileges.revoke_privileges([grant(ON_TABLE, "SELECT", authorizer="Ranger"), grant(ON_TABLE, "SELECT")])
+    assert sorted(left()) == ["g2", "g3", "g4", "g5"]
+    privileges.revoke_privileges([grant(ON_TABLE, "SELECT,SELECT", authorizer=None)])
+    assert sorted(left()) == ["g4", "g5"]
+    with pytest.raises(InvalidObjectException):
+        privileges.revoke_privileges([grant(ON_TABLE, "SELECT", authorizer=None)] * 3)
+    assert sorted(left()) == ["g4", "g5"], "all or nothing"
+    with pytest.raises(MetaException, match="does not have grant option"):
+        privileges.revoke_privileges([grant(ON_TABLE, "SELECT", authorizer=None)] * 2, grant_option=True)
+    privileges.revoke_privileges([grant(ON_TABLE, "SELECT", authorizer=None)], grant_option=True)
+    found = privileges.list_privileges(None, None, ON_TABLE)
+    assert {one.grantInfo.grantor: one.grantInfo.grantOption for one in found} == {"g4": False, "g5": True}
+
+
+def test_grants_of_one_request_are_compared_with_each_other(granting: World) -> None:
+    """However their objects and grantors are spelled: all are refused where one is there already."""
+    privileges = granting.stores.privileges
+    again = {
+        "the same": grant(ON_TABLE, "SELECT"),
+        "object": grant(HiveObjectRef(HiveObjectType.TABLE, " D", "T"), "SELECT"),
+        "grantor": grant(ON_TABLE, "SELECT", grantor="G"),
+        "several": grant(ON_TABLE, "DROP,SELECT"),
+    }
+    for what, other in again.items():
+        with pytest.raises(InvalidObjectException, match="SELECT is already granted on table"):
+            privileges.grant_privileges([grant(ON_DATABASE, "DROP"), grant(ON_TABLE, "SELECT"), other])
+        assert privileges.list_privileges(None, None, ANYTHING) == [], what
+    others = [
+        grant(ON_TABLE, "SELECT"),
+        grant(ON_TABLE, "SELECT", "v"),
+        grant(ON_TABLE, "SELECT", kind=GROUP),
+        grant(ON_TABLE, "SELECT", grantor="h"),
+        grant(ON_TABLE, "SELECT", authorizer="Ranger"),
+        grant(ON_TABLE, "DROP"),
+        *(grant(each, "SELECT") for each in OBJECTS if each is not ON_TABLE),
+    ]
+    privileges.grant_privileges(others)
+    assert len(privileges.list_privileges(None, None, ANYTHING)) == len(others)
+
+
+@pytest.mark.parametrize("on", [EVERYWHERE, ON_DATABASE, ON_TABLE])
+def test_similar_principals_of_one_request(granting: World, on: HiveObjectRef) -> None:
+    """Both have what is granted, or the request is refused where the database takes their names for the same."""
+    privileges = granting.stores.privileges
+    names = {"bob", "bob "}
+    try:
+        privileges.grant_privileges([grant(on, "SELECT", name) for name in sorted(names)])
+    except InvalidObjectException as error:
+        assert granting.database.dialect == "mysql"
+        assert "SELECT is already granted" in error.message
+        names = set()
+    assert {one.principalName for one in privileges.list_privileges(None, None, on)} == names
 
 
 @pytest.mark.parametrize("seed", range(3))
