@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, bindparam, delete, func, insert, or_, select
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, union_all
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.batches import batches
@@ -113,15 +113,7 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
             found = lock_table(transaction.connection, *table)
             count = 0
             if found is not None:
-                count = transaction.connection.execute(
-                    delete(KEY_CONSTRAINTS).where(
-                        one_of_texts(func.lower(KEY_CONSTRAINTS.c.CONSTRAINT_NAME), [name]),
-                        or_(
-                            KEY_CONSTRAINTS.c.PARENT_TBL_ID == found.table_id,
-                            KEY_CONSTRAINTS.c.CHILD_TBL_ID == found.table_id,
-                        ),
-                    )
-                ).rowcount
+                count = _drop(transaction.connection, found.table_id, name)
             if count:
                 of = Table(tableName=table.table, dbName=table.database, catName=table.catalog)
                 transaction.append_event(self._context.messages.build_drop_constraint(of, constraint))
@@ -132,6 +124,23 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
                 )
 
         run_write(self._database, drop)
+
+
+def _drop(connection: Connection, table_id: int, name: str) -> int:
+    """Deletes the constraint of this name that the table has, else the foreign keys of that name that end at it, which
+    Hive finds by it, too; how many rows."""
+    keys = KEY_CONSTRAINTS.c
+    is_named = one_of_texts(func.lower(keys.CONSTRAINT_NAME), [name])
+    ends_here = keys.PARENT_TBL_ID == table_id
+    is_of_table = or_(
+        and_(ends_here, keys.CONSTRAINT_TYPE != FOREIGN_KEY),
+        and_(keys.CHILD_TBL_ID == table_id, keys.CONSTRAINT_TYPE == FOREIGN_KEY),
+    )
+    for condition in (is_of_table, ends_here):
+        count = connection.execute(delete(KEY_CONSTRAINTS).where(is_named, condition)).rowcount
+        if count:
+            return count
+    return 0
 
 
 def add_constraints_of_new_table(
@@ -295,29 +304,37 @@ def _row(find: _Finder, places: _Places, constraint: Any) -> dict[str, Any]:
 
 
 def _require_free_names(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-    keys = Counter((row["PARENT_TBL_ID"], row["CONSTRAINT_NAME"], row["POSITION"]) for row in rows)
-    twice = next((name for (_, name, _), count in keys.items() if count > 1), None)
+    """A name is one constraint's of the table that it is declared on: by it a constraint is dropped, and the columns of
+    a key belong together. The database has one of each name where foreign keys end, too. `rows`: of one kind."""
+    if rows[0]["CONSTRAINT_TYPE"] == FOREIGN_KEY:
+        _require_free(connection, _AT_PARENT, rows, "PARENT_TBL_ID")
+        _require_free(connection, union_all(_DECLARED, _AT_CHILD), rows, "CHILD_TBL_ID")
+    else:
+        _require_free(connection, union_all(_AT_PARENT, _AT_CHILD), rows, "PARENT_TBL_ID")
+
+
+def _require_free(connection: Connection, taken: Any, rows: Sequence[dict[str, Any]], column: str) -> None:
+    named = Counter((row[column], row["CONSTRAINT_NAME"], row["POSITION"]) for row in rows)
     names_of: dict[int, set[str]] = {}
-    for table_id, name, _ in keys:
+    for table_id, name, _ in named:
         names_of.setdefault(table_id, set()).add(name)
+    found = next((name for (_, name, _), count in named.items() if count > 1), None)
     for table_id, names in sorted(names_of.items()):
         for some in batches(sorted(names), _NAMES_IN_A_STATEMENT):
-            taken = connection.execute(_TAKEN, {"table_id": table_id, "names": list(some)}).scalar()
-            if taken is not None:
-                raise InvalidObjectException(f"Constraint name already exists: {taken}")
-    if twice is not None:
-        raise InvalidObjectException(f"Constraint name already exists: {twice}")
+            found = connection.execute(taken, {"table_id": table_id, "names": list(some)}).scalar() or found
+    if found is not None:
+        raise InvalidObjectException(f"Constraint name already exists: {found}")
 
 
 _NAMES_IN_A_STATEMENT = 5_000
 
-_TAKEN = (
-    select(KEY_CONSTRAINTS.c.CONSTRAINT_NAME)
-    .where(
-        KEY_CONSTRAINTS.c.PARENT_TBL_ID == bindparam("table_id"),
-        KEY_CONSTRAINTS.c.CONSTRAINT_NAME.in_(bindparam("names", expanding=True)),
-    )
-    .limit(1)
+_OF_NAMES = select(KEY_CONSTRAINTS.c.CONSTRAINT_NAME).where(
+    KEY_CONSTRAINTS.c.CONSTRAINT_NAME.in_(bindparam("names", expanding=True))
+)
+_AT_PARENT = _OF_NAMES.where(KEY_CONSTRAINTS.c.PARENT_TBL_ID == bindparam("table_id"))
+_DECLARED = _AT_PARENT.where(KEY_CONSTRAINTS.c.CONSTRAINT_TYPE != FOREIGN_KEY)
+_AT_CHILD = _OF_NAMES.where(
+    KEY_CONSTRAINTS.c.CHILD_TBL_ID == bindparam("table_id"), KEY_CONSTRAINTS.c.CONSTRAINT_TYPE == FOREIGN_KEY
 )
 
 
@@ -330,10 +347,12 @@ def _require_no_primary_key(connection: Connection, find: _Finder, wanted: Itera
 
 def _require_keys_of_parents(connection: Connection, find: _Finder, wanted: Sequence[SQLForeignKey]) -> None:
     """Each foreign key must refer to the columns, all of them, of a primary or unique key of its parent."""
+    keys: dict[tuple[Any, ...], list[SQLForeignKey]] = {}
+    for one in wanted:
+        keys.setdefault((one.fk_name, *_owner(one), one.pktable_db, one.pktable_name), []).append(one)
     types_of: dict[int, dict[str, str]] = {}
     known_of: dict[int, list[frozenset[tuple[str, str]]]] = {}
-    for _, group in itertools.groupby(wanted, key=lambda key: key.fk_name):
-        some = list(group)
+    for some in keys.values():
         parent = _parent(find, some[0])
         # A key of the parent is found by its names and the types that the child has.
         child = find(*_owner(some[0]))
@@ -343,14 +362,20 @@ def _require_keys_of_parents(connection: Connection, find: _Finder, wanted: Sequ
         if parent.table_id not in known_of:
             known_of[parent.table_id] = keys_of(connection, parent.table_id, [PRIMARY_KEY, UNIQUE])
         types, known = types_of[child.table_id], known_of[parent.table_id]
+        if not known:
+            raise MetaException(
+                "Trying to define foreign key but there are no primary keys or unique keys for referenced table"
+            )
         asked = frozenset((key.pkcolumn_name, types[key.fkcolumn_name]) for key in some)
+        columns = "".join(f"{column}:{kind};" for column, kind in sorted(asked))
         if asked not in known:
             possible = ", ".join(sorted("".join(f"{c}:{t};" for c, t in sorted(key)) for key in known))
-            columns = "".join(f"{column}:{kind};" for column, kind in sorted(asked))
             raise MetaException(
                 f"Foreign key references {columns} but no corresponding primary key or unique key exists. "
                 f"Possible keys: [{possible}]"
             )
+        if child.table_id == parent.table_id and all(key.fkcolumn_name == key.pkcolumn_name for key in some):
+            raise MetaException(f"Cannot be both foreign key and primary/unique key on same table: {columns}")
 
 
 def _types(row: TableRow) -> dict[str, str]:

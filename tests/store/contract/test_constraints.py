@@ -208,6 +208,85 @@ def test_one_primary_key_and_names_once(catalog: StoreUnderTest) -> None:
         catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(uniqueConstraints=[unique]))
 
 
+def test_a_name_is_one_constraints_of_its_table(catalog: StoreUnderTest) -> None:
+    """By the name a constraint is dropped, and engines put the columns of a key together: with two of a name both would
+    go, and two foreign keys to different tables would be taken for one."""
+    for name in ("p", "q", "c"):
+        catalog.create_table(name, cols=columns(("a", "int"), ("b", "int")))
+    add = catalog.store.writes.constraints.add_constraints
+    for name in ("p", "q"):
+        add(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", table_name=name, name=f"of_{name}")))
+    add(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", table_name="c", name="key")))
+    to_p, to_q = foreign_key("p", "c", ("a", "a")), foreign_key("q", "c", ("a", "b"))
+    before = catalog.counts(), catalog.events()
+    not_null = [ttypes.SQLNotNullConstraint(**place("a", "c"), nn_name="FK", **FLAGS)]
+    for refused in (
+        ttypes.SQLAllTableConstraints(foreignKeys=foreign_key("p", "c", ("a", "a"), name="Key")),
+        ttypes.SQLAllTableConstraints(foreignKeys=[*to_p, *to_q]),
+        ttypes.SQLAllTableConstraints(foreignKeys=to_p, notNullConstraints=not_null),
+    ):
+        with pytest.raises(ttypes.InvalidObjectException, match="Constraint name already exists"):
+            add(refused)
+        assert (catalog.counts(), catalog.events()) == before
+    add(ttypes.SQLAllTableConstraints(foreignKeys=to_p))
+    for refused in (
+        ttypes.SQLAllTableConstraints(foreignKeys=to_q),
+        ttypes.SQLAllTableConstraints(notNullConstraints=not_null),
+    ):
+        with pytest.raises(ttypes.InvalidObjectException, match="Constraint name already exists: fk"):
+            add(refused)
+    # Names on other tables are others': also where one of them is at the other end.
+    add(ttypes.SQLAllTableConstraints(foreignKeys=foreign_key("q", "p", ("a", "b"))))
+    left = {("c", "p"), ("p", "q")}
+    for dropped, key in (("p", ("p", "q")), ("p", ("c", "p"))):
+        catalog.store.writes.constraints.drop_constraint(TableName(CATALOG, "d", dropped), "fk")
+        left.remove(key)
+        found = catalog.store.reads.constraints.get_foreign_keys(CATALOG, (None, None), (None, None))
+        assert {(one.fktable_name, one.pktable_name) for one in found} == left
+
+
+def test_foreign_keys_of_several_tables_in_one_request(catalog: StoreUnderTest) -> None:
+    """Each is judged by the columns of its own tables, whatever it is called and in which order its columns come."""
+    for parent, child, kind in (("p", "c", "int"), ("q", "e", "string")):
+        catalog.create_table(parent, cols=columns((f"{parent}1", kind), (f"{parent}2", kind)))
+        catalog.create_table(child, cols=columns((f"{child}1", kind), (f"{child}2", kind)))
+        key = primary_key(f"{parent}1", f"{parent}2", table_name=parent)
+        catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(primaryKeys=key))
+    of_c, of_e = (
+        foreign_key(parent, child, *((f"{parent}{number}", f"{child}{number}") for number in (1, 2)))
+        for parent, child in (("p", "c"), ("q", "e"))
+    )
+    wanted = [of_c[0], of_e[0], of_e[1], of_c[1]]
+    catalog.store.writes.constraints.add_constraints(ttypes.SQLAllTableConstraints(foreignKeys=wanted))
+    for child, keys in (("c", of_c), ("e", of_e)):
+        found = catalog.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", child))
+        assert found.foreignKeys == keys
+
+
+def test_a_key_that_refers_to_itself_is_refused(catalog: StoreUnderTest) -> None:
+    """As by Hive: it holds of every row. Other columns of the same table may refer to the key."""
+    catalog.create_table("n", cols=columns(("a", "int"), ("b", "int"), ("x", "int"), ("y", "int")))
+    add = catalog.store.writes.constraints.add_constraints
+    itself, other = foreign_key("n", "n", ("a", "a"), ("b", "b")), foreign_key("n", "n", ("a", "x"), ("b", "y"))
+    with pytest.raises(ttypes.MetaException, match="there are no primary keys or unique keys for referenced table"):
+        add(ttypes.SQLAllTableConstraints(foreignKeys=other))
+    add(ttypes.SQLAllTableConstraints(primaryKeys=primary_key("a", "b", table_name="n")))
+    before = catalog.counts(), catalog.events()
+    with pytest.raises(ttypes.MetaException, match="Cannot be both foreign key and primary/unique key on same table"):
+        add(ttypes.SQLAllTableConstraints(foreignKeys=itself))
+    assert (catalog.counts(), catalog.events()) == before
+    add(ttypes.SQLAllTableConstraints(foreignKeys=other))
+    assert catalog.store.reads.constraints.get_foreign_keys(CATALOG, ("d", "n"), ("d", "n")) == other
+    new = table("m", cols=columns(("a", "int"), ("b", "int")))
+    key = primary_key("a", table_name="m")
+    with pytest.raises(ttypes.MetaException, match="Cannot be both"):
+        catalog.store.writes.tables.create_table(
+            new,
+            constraints=ttypes.SQLAllTableConstraints(primaryKeys=key, foreignKeys=foreign_key("m", "m", ("a", "a"))),
+        )
+    assert (catalog.counts()["KEY_CONSTRAINTS"], catalog.events()[-1][0]) == (4, "ADD_FOREIGNKEY")
+
+
 def test_names_are_made_up(catalog: StoreUnderTest) -> None:
     catalog.create_table()
     not_null = [ttypes.SQLNotNullConstraint(**place(column), **FLAGS) for column in ("id", "v")]
