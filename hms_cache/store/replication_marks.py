@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 
-from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters
 from hms_cache.store.engine.work_units import WriteTransaction
@@ -75,7 +75,7 @@ def set_last_replicated_id(transaction: WriteTransaction, messages: MessageBuild
     Raises MetaException for a database or table that does not exist; partitions that do not are left out, as in Hive.
     """
     connection = transaction.connection
-    catalog, name = info.catalog or DEFAULT_CATALOG, plain_database(info.database)
+    catalog, name = normalize_catalog(info.catalog or DEFAULT_CATALOG), plain_database(info.database)
     mark = {LAST_REPLICATED_ID_KEY: str(info.lastReplId)}
     database = lock_database(connection, catalog, name)
     if database is None:

@@ -378,6 +378,19 @@ def test_replayed_transactions(client: TxnClient) -> None:
     assert client.store.get_open_txns().open_txns == [targets[1]]
 
 
+@pytest.mark.parametrize("names", [("hive", "d", "t"), (" HIVE", "D ", "T"), (None, "@Hive#D", "t")])
+def test_what_was_replicated_is_marked_however_it_is_spelled(
+    client: TxnClient, names: tuple[str | None, str, str]
+) -> None:
+    client.make_table({})
+    [target] = replicated(client, [101])
+    catalog, database, table = names
+    mark = ReplLastIdInfo(database=database, lastReplId=42, table=table, catalog=catalog)
+    client.store.commit_txn(CommitTxnRequest(txnid=target, replLastIdInfo=mark))
+    assert client.rows(DATABASE_PARAMS, "PARAM_KEY", "PARAM_VALUE") == [("repl.last.id", "42")]
+    assert client.rows(TABLE_PARAMS, "PARAM_KEY", "PARAM_VALUE") == [("repl.last.id", "42")]
+
+
 def test_a_replayed_write_to_a_table_without_partitions_is_one_to_the_table(client: TxnClient) -> None:
     """The log of writes, from which the request comes, has an empty name there (`WNL_PARTITION`)."""
     client.make_table({})
