@@ -66,7 +66,7 @@ class NamedTypes(PartOfStore):
 
     def get(self, name: str) -> Type:
         """:raises NoSuchObjectException: there is none."""
-        found = run_read(self._database, lambda connection: _read(connection, name))
+        found = run_read(self._database, lambda connection: _read(connection, name.strip()))
         if found is None:
             raise NoSuchObjectException(f'Type "{name}" not found.')
         return found[1]

@@ -279,8 +279,10 @@ def _by_place(grants: Sequence[HiveObjectPrivilege]) -> dict[_Place, list[HiveOb
 
 
 def _privileges(grant: HiveObjectPrivilege) -> list[str]:
-    """`select,insert` names two."""
-    return str(grant.grantInfo.privilege or "").split(",")
+    """`select,insert` names two; behind the last comma there is none, as Java's `split` has it."""
+    text = str(grant.grantInfo.privilege or "")
+    names = text.rstrip(",")
+    return names.split(",") if names or not text else []
 
 
 def on_target(target: Target) -> Any:

@@ -365,6 +365,18 @@ def test_grants_of_one_request_are_compared_with_each_other(granting: World) -> 
     assert len(privileges.list_privileges(None, None, ANYTHING)) == len(others)
 
 
+@pytest.mark.parametrize(
+    ("text", "names"), [("a,b", ["a", "b"]), ("a,", ["a"]), (",", []), (",a,,", ["", "a"]), ("", [""])]
+)
+def test_privileges_that_one_text_names(granting: World, text: str, names: list[str]) -> None:
+    """As Java takes it apart: nothing is named behind the last comma."""
+    privileges = granting.stores.privileges
+    privileges.grant_privileges([grant(ON_TABLE, text)])
+    assert [one.grantInfo.privilege for one in privileges.list_privileges(None, None, ON_TABLE)] == names
+    privileges.revoke_privileges([grant(ON_TABLE, text)])
+    assert privileges.list_privileges(None, None, ON_TABLE) == []
+
+
 @pytest.mark.parametrize("on", [EVERYWHERE, ON_DATABASE, ON_TABLE])
 def test_similar_principals_of_one_request(granting: World, on: HiveObjectRef) -> None:
     """Both have what is granted, or the request is refused where the database takes their names for the same."""

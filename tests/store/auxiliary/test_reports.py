@@ -111,7 +111,7 @@ def test_named_types(world: World) -> None:
     types = world.stores.types
     person = Type("person", None, None, [FieldSchema("name", "string", "c"), FieldSchema("age", "int")])
     types.create(person)
-    assert types.get("person") == person
+    assert types.get("person") == types.get(" person ") == person
     with pytest.raises(ttypes.AlreadyExistsException, match="Type person already exists"):
         types.create(person)
     with pytest.raises(ttypes.InvalidObjectException, match="Invalid type name"):
