@@ -21,6 +21,7 @@ from hms_cache.store.engine.bulk_writes import IDS_IN_A_STATEMENT, delete_ids, i
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.rows.comparable_texts import possible_names
 from hms_cache.store.rows.name_locks import hold_names
 from hms_cache.store.schema import ROLES
 from hms_cache.store.security.grant_log import log_change
@@ -46,7 +47,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 _MOST_NAMES = 500
-"""In a condition on grants that are there; beyond it all grants on the object are read."""
+"""In a condition. Beyond it all grants on an object are read, and roles in several statements."""
 
 _Place = tuple[Any, ...]
 """An object of grants, its columns aside: equal for all spellings of its name."""
@@ -235,10 +236,10 @@ def _values(grant: HiveObjectPrivilege, target: Target, privilege: str, now_s: i
 
 def _lock_roles(connection: Connection, names: Sequence[str | None]) -> set[str]:
     """Those of the names that are of roles, which nobody drops until the transaction ends."""
-    wanted = sorted({name for name in names if name is not None})
+    wanted = possible_names(connection, sorted({name for name in names if name is not None}), ROLES.c.ROLE_NAME)
     found: set[str] = set()
-    if wanted:
-        of_names = select(ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME.in_(wanted)).order_by(ROLES.c.ROLE_ID)
+    for some in batches(wanted, _MOST_NAMES):
+        of_names = select(ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME.in_(some)).order_by(ROLES.c.ROLE_ID)
         found.update(connection.execute(of_names.with_for_update()).scalars())
     return found
 
