@@ -22,10 +22,9 @@ from hms_cache.store.engine.text_conditions import one_of_texts
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.constraint_rows import (
     CHECK,
-    DEFAULT,
     ENABLE,
     FOREIGN_KEY,
-    NOT_NULL,
+    KINDS,
     PRIMARY_KEY,
     RELY,
     UNIQUE,
@@ -42,37 +41,12 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     NoSuchObjectException,
     SQLAllTableConstraints,
-    SQLCheckConstraint,
-    SQLDefaultConstraint,
     SQLForeignKey,
-    SQLNotNullConstraint,
     SQLPrimaryKey,
-    SQLUniqueConstraint,
     Table,
 )
-from hms_cache.values import frozen
 
-
-@frozen
-class _Kind:
-    """How one kind of constraint is called in its struct and in the store."""
-
-    type: int
-    name_field: str
-    suffix: str
-    has_position: bool
-    value_field: str = ""
-    """Empty: it has no value."""
-
-
-_KINDS: dict[Any, _Kind] = {
-    SQLPrimaryKey: _Kind(PRIMARY_KEY, "pk_name", "pk", True),
-    SQLForeignKey: _Kind(FOREIGN_KEY, "fk_name", "fk", True),
-    SQLUniqueConstraint: _Kind(UNIQUE, "uk_name", "uk", True),
-    SQLNotNullConstraint: _Kind(NOT_NULL, "nn_name", "nn", False),
-    SQLDefaultConstraint: _Kind(DEFAULT, "dc_name", "dc", False, "default_value"),
-    SQLCheckConstraint: _Kind(CHECK, "dc_name", "dc", False, "check_expression"),
-}
+_KIND_OF_STRUCT = {kind.struct: kind for kind in KINDS}
 
 _Finder = Callable[[str, str, str], TableRow | None]
 
@@ -155,14 +129,7 @@ def add_constraints_of_new_table(
 
 
 def _all_of(constraints: SQLAllTableConstraints) -> list[Any]:
-    return [
-        *(constraints.primaryKeys or ()),
-        *(constraints.foreignKeys or ()),
-        *(constraints.uniqueConstraints or ()),
-        *(constraints.notNullConstraints or ()),
-        *(constraints.checkConstraints or ()),
-        *(constraints.defaultConstraints or ()),
-    ]
+    return [one for kind in KINDS for one in getattr(constraints, kind.list_field) or ()]
 
 
 def _add(context: StoreContext, transaction: WriteTransaction, constraints: SQLAllTableConstraints) -> None:
@@ -200,7 +167,7 @@ def _add(context: StoreContext, transaction: WriteTransaction, constraints: SQLA
 
 def _make_up_names(context: StoreContext, wanted: Sequence[Any]) -> None:
     """Gives nameless constraints names as Hive makes them up; the columns of one key share one."""
-    kind = _KINDS[type(wanted[0])]
+    kind = _KIND_OF_STRUCT[type(wanted[0])]
     made: dict[tuple[str, str, str], str] = {}
     for number, constraint in enumerate(wanted):
         _normalize(constraint)
@@ -212,9 +179,9 @@ def _make_up_names(context: StoreContext, wanted: Sequence[Any]) -> None:
         if kind.has_position and constraint.key_seq not in (0, 1) and owner in made:
             name = made[owner]
         else:
-            column = constraint.fkcolumn_name if kind.type == FOREIGN_KEY else constraint.column_name
+            column = constraint.fkcolumn_name if kind.number == FOREIGN_KEY else constraint.column_name
             # Defaults and checks have the same letters: of one column their names differ by the seed alone.
-            seed = zlib.crc32("|".join((*owner, column or "", str(kind.type))).encode()) & 0xFFFFFFF
+            seed = zlib.crc32("|".join((*owner, column or "", str(kind.number))).encode()) & 0xFFFFFFF
             name = made[owner] = f"{kind.suffix}_{seed}_{int(context.clock.epoch_s() * 1000)}_{number}"
         setattr(constraint, kind.name_field, name)
 
@@ -270,11 +237,11 @@ def _place_of(places: _Places, table: TableRow, column: str, which: str) -> tupl
 
 
 def _row(find: _Finder, places: _Places, constraint: Any) -> dict[str, Any]:
-    kind = _KINDS[type(constraint)]
+    kind = _KIND_OF_STRUCT[type(constraint)]
     parent = _parent(find, constraint)
-    is_foreign = kind.type == FOREIGN_KEY
+    is_foreign = kind.number == FOREIGN_KEY
     column = constraint.pkcolumn_name if is_foreign else constraint.column_name
-    is_on_table = kind.type == CHECK and not column
+    is_on_table = kind.number == CHECK and not column
     cd_id, position = _OF_NO_COLUMN if is_on_table else _place_of(places, parent, column, "Parent")
     row: dict[str, Any] = {
         "CHILD_CD_ID": None,
@@ -285,7 +252,7 @@ def _row(find: _Finder, places: _Places, constraint: Any) -> dict[str, Any]:
         "PARENT_TBL_ID": parent.table_id,
         "POSITION": (constraint.key_seq or 0) if kind.has_position else 1,
         "CONSTRAINT_NAME": getattr(constraint, kind.name_field),
-        "CONSTRAINT_TYPE": kind.type,
+        "CONSTRAINT_TYPE": kind.number,
         "UPDATE_RULE": None,
         "DELETE_RULE": None,
         "ENABLE_VALIDATE_RELY": ENABLE * bool(constraint.enable_cstr)

@@ -36,9 +36,42 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     SQLPrimaryKey,
     SQLUniqueConstraint,
 )
+from hms_cache.values import frozen
 
 PRIMARY_KEY, FOREIGN_KEY, UNIQUE, NOT_NULL, DEFAULT, CHECK = range(6)
 """Values of KEY_CONSTRAINTS.CONSTRAINT_TYPE."""
+
+
+@frozen
+class ConstraintKind:
+    """How one kind of constraint is called in its struct and in the store."""
+
+    number: int
+    """As in `CONSTRAINT_TYPE`."""
+    struct: type[Any]
+    list_field: str
+    """Where `SQLAllTableConstraints` has them."""
+    name_field: str
+    suffix: str
+    """Of names that are made up."""
+    has_position: bool
+    value_field: str = ""
+    """Empty: it has no value."""
+
+
+_CHECKS = ConstraintKind(CHECK, SQLCheckConstraint, "checkConstraints", "dc_name", "dc", False, "check_expression")
+
+KINDS = (
+    ConstraintKind(PRIMARY_KEY, SQLPrimaryKey, "primaryKeys", "pk_name", "pk", True),
+    ConstraintKind(FOREIGN_KEY, SQLForeignKey, "foreignKeys", "fk_name", "fk", True),
+    ConstraintKind(UNIQUE, SQLUniqueConstraint, "uniqueConstraints", "uk_name", "uk", True),
+    ConstraintKind(NOT_NULL, SQLNotNullConstraint, "notNullConstraints", "nn_name", "nn", False),
+    _CHECKS,
+    ConstraintKind(DEFAULT, SQLDefaultConstraint, "defaultConstraints", "dc_name", "dc", False, "default_value"),
+)
+"""In the order in which Hive adds them."""
+
+_KIND_OF_NUMBER = {kind.number: kind for kind in KINDS}
 
 ENABLE, VALIDATE, RELY = 4, 2, 1
 """Bits of KEY_CONSTRAINTS.ENABLE_VALIDATE_RELY."""
@@ -229,27 +262,20 @@ def read_constraints(connection: Connection, table: TableName) -> SQLAllTableCon
             if named.has_its_key(row):
                 found.foreignKeys.append(_foreign_key(row, named))
             continue
-        place: dict[str, Any] = {
+        kind = _KIND_OF_NUMBER.get(row.CONSTRAINT_TYPE, _CHECKS)
+        values: dict[str, Any] = {
             "catName": row.CATALOG,
             "table_db": row.PARENT_DATABASE,
             "table_name": row.PARENT_TABLE,
+            "column_name": named.parent_column(row)[0],
+            kind.name_field: row.CONSTRAINT_NAME,
+            **_flags(row),
         }
-        place["column_name"] = named.parent_column(row)[0]
-        name, sequence = row.CONSTRAINT_NAME, row.POSITION
-        if row.CONSTRAINT_TYPE == PRIMARY_KEY:
-            found.primaryKeys.append(SQLPrimaryKey(**place, key_seq=sequence, pk_name=name, **_flags(row)))
-        elif row.CONSTRAINT_TYPE == UNIQUE:
-            found.uniqueConstraints.append(SQLUniqueConstraint(**place, key_seq=sequence, uk_name=name, **_flags(row)))
-        elif row.CONSTRAINT_TYPE == NOT_NULL:
-            found.notNullConstraints.append(SQLNotNullConstraint(**place, nn_name=name, **_flags(row)))
-        elif row.CONSTRAINT_TYPE == DEFAULT:
-            found.defaultConstraints.append(
-                SQLDefaultConstraint(**place, default_value=row.DEFAULT_VALUE, dc_name=name, **_flags(row))
-            )
-        else:
-            found.checkConstraints.append(
-                SQLCheckConstraint(**place, check_expression=row.DEFAULT_VALUE, dc_name=name, **_flags(row))
-            )
+        if kind.has_position:
+            values["key_seq"] = row.POSITION
+        if kind.value_field:
+            values[kind.value_field] = row.DEFAULT_VALUE
+        getattr(found, kind.list_field).append(kind.struct(**values))
     return found
 
 
