@@ -2,7 +2,13 @@
 
 from hms_cache.expressions.binding import bind
 from hms_cache.expressions.bound import Bound
-from hms_cache.expressions.errors import FilterBindError, FilterError, FilterLimitError, FilterSyntaxError
+from hms_cache.expressions.errors import (
+    FilterBindError,
+    FilterError,
+    FilterLimitError,
+    FilterSyntaxError,
+    told_to_clients,
+)
 from hms_cache.expressions.evaluate import ExpressionResult, evaluate, evaluate_expression
 from hms_cache.expressions.filter_parser import FilterLimits, parse_filter
 from hms_cache.expressions.hive_tree import MSCK_EXPRESSION_PROXY, ParsedExpression, parse_expression
@@ -37,4 +43,5 @@ __all__ = [
     "parse_expression",
     "parse_filter",
     "sql_prefilter",
+    "told_to_clients",
 ]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
 
 class FilterError(ValueError):
     """A filter that cannot be answered; its text is the one of Hive's `MetaException`."""
@@ -17,3 +22,12 @@ class FilterBindError(FilterError):
 
 class FilterLimitError(FilterError):
     """A filter too long, too deep or too much work."""
+
+
+@contextmanager
+def told_to_clients() -> Iterator[None]:
+    """What is wrong with a filter becomes the MetaException that clients get."""
+    try:
+        yield
+    except FilterError as error:
+        raise MetaException(str(error)) from error

@@ -15,7 +15,6 @@ from sqlalchemy import ColumnElement, Connection, Integer, and_, bindparam, func
 
 from hms_cache.expressions import (
     Bound,
-    FilterError,
     FilterLimits,
     KeyColumns,
     bind,
@@ -24,6 +23,7 @@ from hms_cache.expressions import (
     name_patterns,
     parse_filter,
     sql_prefilter,
+    told_to_clients,
 )
 from hms_cache.expressions.bound import BoundOr
 from hms_cache.expressions.hive_tree import parse_expression
@@ -110,10 +110,8 @@ def select_by_each(
     columns = _key_columns(connection, table, any_of_them, candidates)
     selected: list[SelectedPartitions] = []
     for one in each:
-        try:
+        with told_to_clients():
             result = evaluate_expression(one, columns, limits)
-        except FilterError as error:
-            raise MetaException(str(error)) from error
         found = _masked(candidates, result.mask)
         selected.append(
             SelectedPartitions([part_id for part_id, _ in found], [name for _, name in found], result.has_unknown)
@@ -390,10 +388,8 @@ def _by_filter(
 
 def bound_filter(table: PartitionedTable, text: str, limits: FilterLimits) -> Bound:
     """A filter over the table's keys. Raises MetaException."""
-    try:
+    with told_to_clients():
         return bind(parse_filter(text, limits), table.keys)
-    except FilterError as error:
-        raise MetaException(str(error)) from error
 
 
 def selected_by_filter(
@@ -404,10 +400,8 @@ def selected_by_filter(
     limits: FilterLimits,
 ) -> list[tuple[int, str]]:
     """Those among the candidates that it selects. Raises MetaException."""
-    try:
+    with told_to_clients():
         return _masked(candidates, evaluate(bound, _key_columns(connection, table, bound, candidates), limits))
-    except FilterError as error:
-        raise MetaException(str(error)) from error
 
 
 def _by_expression(
@@ -422,10 +416,8 @@ def _by_expression(
 def bound_expression(table: PartitionedTable, selection: ByExpression, limits: FilterLimits) -> Bound:
     """As `bound_filter`, of Hive's serialized trees."""
     default = selection.default_partition_name or DEFAULT_PARTITION_VALUE
-    try:
+    with told_to_clients():
         return parse_expression(selection.expression, selection.plain_text, limits).bind(table.keys, default)
-    except FilterError as error:
-        raise MetaException(str(error)) from error
 
 
 def selected_by_expression(
@@ -436,10 +428,8 @@ def selected_by_expression(
     limits: FilterLimits,
 ) -> tuple[list[tuple[int, str]], bool]:
     """As `selected_by_filter`; what cannot be decided is kept, and said."""
-    try:
+    with told_to_clients():
         result = evaluate_expression(bound, _key_columns(connection, table, bound, candidates), limits)
-    except FilterError as error:
-        raise MetaException(str(error)) from error
     return _masked(candidates, result.mask), result.has_unknown
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, select
 
-from hms_cache.expressions import FilterError, parse_filter
+from hms_cache.expressions import parse_filter, told_to_clients
 from hms_cache.expressions.table_filter import TableProperties, bind_table_filter
 from hms_cache.metadata.names import matching_names, name_pattern, normalize_catalog, normalize_identifier, qualified
 from hms_cache.metadata.object_names import DatabaseName, TableName
@@ -25,7 +25,6 @@ from hms_cache.store.rows.table_rows import MATERIALIZED_VIEW, TableRow, read_ta
 from hms_cache.store.schema import DBS, TABLE_PARAMS, TBLS
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ColumnStatistics,
-    MetaException,
     NoSuchObjectException,
     PrincipalType,
     Table,
@@ -95,10 +94,8 @@ class StoredTables(TableReads):
 
     def get_table_names_by_filter(self, database: DatabaseName, filter_text: str, limit: int = -1) -> list[str]:
         """See `TableReads.get_table_names_by_filter`."""
-        try:
+        with told_to_clients():
             table_filter = bind_table_filter(parse_filter(filter_text, self._context.filter_limits))
-        except FilterError as error:
-            raise MetaException(str(error)) from error
         keys = sorted(table_filter.parameter_keys)
 
         def read(connection: Connection) -> list[TableProperties]:
@@ -107,10 +104,8 @@ class StoredTables(TableReads):
             return _read_properties(connection, database, keys)
 
         tables = run_read(self._context.database, read)
-        try:
+        with told_to_clients():
             names = sorted(table_filter.names(tables, self._context.filter_limits))
-        except FilterError as error:
-            raise MetaException(str(error)) from error
         return names if limit < 0 else names[:limit]
 
     def get_table_meta(
