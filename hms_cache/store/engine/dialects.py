@@ -269,3 +269,13 @@ def _sql_of_function(element: SqlFunction[Any], compiler: Any, **keywords: Any) 
     }
     sql = sql_on.get(compiler.dialect.name) or element.sql
     return sql.format(*(compiler.process(argument, **keywords) for argument in element.clauses))
+
+
+class CharacterCount(SqlFunction[int]):
+    """Number of characters of a text, under the name that each database has for it. MySQL's `length` counts bytes."""
+
+    name = "character_count"
+    type = Integer()
+    inherit_cache = True
+    sql = "char_length({0})"
+    sql_on_sqlite = "length({0})"

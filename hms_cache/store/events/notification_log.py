@@ -30,7 +30,7 @@ from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normali
 from hms_cache.notifications.event_log import MOST_RECOGNIZED, RECOGNIZED_END, LogHead, LogPage, shortened
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.store.engine.database import Database, features_of, read_log_end, session_of
-from hms_cache.store.engine.dialects import SqlFunction
+from hms_cache.store.engine.dialects import CharacterCount
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.log_sessions import head_plan
 from hms_cache.store.engine.read_plans import Question, ask, carry_out, side_by_side
@@ -279,17 +279,7 @@ def _rows_statement(conditions: Sequence[ColumnElement[bool]], longest: int | Bi
     return select(*columns, _LOG.NL_ID, length.label("LENGTH")).where(*conditions).order_by(_LOG.EVENT_ID, _LOG.NL_ID)
 
 
-class _Characters(SqlFunction[int]):
-    """Of a text. MySQL's `length` counts bytes."""
-
-    name = "characters"
-    type = Integer()
-    inherit_cache = True
-    sql = "length({0})"
-    sql_on_mysql = "char_length({0})"
-
-
-_CHARACTERS = _Characters(_LOG.MESSAGE)
+_CHARACTERS = CharacterCount(_LOG.MESSAGE)
 _RECOGNIZED = select(
     case((_CHARACTERS <= MOST_RECOGNIZED, _LOG.MESSAGE), else_=None).label("MESSAGE"),
     func.substr(_LOG.MESSAGE, 1, RECOGNIZED_END).label("BEGINNING"),

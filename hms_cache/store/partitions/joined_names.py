@@ -10,10 +10,10 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, Select, bindparam, func, select
 
+from hms_cache.store.engine.dialects import CharacterCount
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.read_plans import Plan, Question, ask
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
-from hms_cache.store.partitions.reads import CharacterCount
 from hms_cache.store.partitions.selection import all_names
 from hms_cache.store.schema import PARTITIONS
 

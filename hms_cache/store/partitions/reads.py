@@ -16,7 +16,7 @@ from operator import itemgetter
 from typing import Any, Final, Literal, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Row, Select, and_, bindparam, func, literal, literal_column, select
-from sqlalchemy.types import Integer, Text
+from sqlalchemy.types import Text
 
 from hms_cache.expressions import Bound, FilterLimits, decides_by_patterns, name_patterns
 from hms_cache.expressions.name_prefilter import MAX_NAME_PATTERNS
@@ -31,7 +31,7 @@ from hms_cache.store.contract.partitions import (
 from hms_cache.store.engine.bulk_writes import in_ids
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
-from hms_cache.store.engine.dialects import SqlFunction
+from hms_cache.store.engine.dialects import CharacterCount, SqlFunction
 from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.read_plans import Plan, Question
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
@@ -122,16 +122,6 @@ class PartitionRows:
         """The values of one partition, in key order."""
         values = values_of_stored_name(self.names[row], len(self.table.keys))
         return values_with_empty(values, self.empty_values.get(row)) if self.empty_values else values
-
-
-class CharacterCount(SqlFunction[int]):
-    """Number of characters of a text, under the name that each database has for it."""
-
-    name = "character_count"
-    type = Integer()
-    inherit_cache = True
-    sql = "char_length({0})"
-    sql_on_sqlite = "length({0})"
 
 
 class _NumberedText(SqlFunction[str]):
