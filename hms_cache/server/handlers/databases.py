@@ -11,6 +11,7 @@ from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AsyncOperationResp,
     Database,
+    Function,
     GetCatalogResponse,
     GetCatalogsResponse,
     GetDatabaseObjectsResponse,
@@ -113,11 +114,16 @@ def create_database_req(call: Call, arguments: methods.create_database_req_args)
 def _create(call: Call, database: Database) -> None:
     # The store takes the names as they are sent, for its texts.
     database.catalogName, database.name = database_name(database.name, database.catalogName).as_sent
-    if database.ownerName is None:
-        database.ownerName = call.session.user
-    if not database.createTime:
-        database.createTime = stored_s(time.time())
+    note_creation(call, database)
     call.stores.writes.databases.create_database(database)
+
+
+def note_creation(call: Call, new: Database | Function) -> None:
+    """Owner and time of a new object, where the client gives none."""
+    if new.ownerName is None:
+        new.ownerName = call.session.user
+    if not new.createTime:
+        new.createTime = stored_s(time.time())
 
 
 @handlers.write("alter_database")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
-from hms_cache.clock import stored_s
 from hms_cache.metadata.object_names import FunctionName, function_name
 from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.handlers.databases import note_creation
 from hms_cache.server.handlers.names import database_name
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -65,10 +63,7 @@ def create_function(call: Call, arguments: methods.create_function_args) -> None
     if function.dbName is not None:
         # The store takes the names as they are sent, for its texts.
         function.catName, function.dbName = database_name(function.dbName, function.catName).as_sent
-    if function.ownerName is None:
-        function.ownerName = call.session.user
-    if not function.createTime:
-        function.createTime = stored_s(time.time())
+    note_creation(call, function)
     call.stores.writes.functions.create_function(function)
 
 
