@@ -44,18 +44,12 @@ class LockRoutes:
             self._sources.transactions.release_lock(lock_id, force)
             outcome = "ok"
             return JSONResponse({"released": lock_id})
-        except NoSuchLockException as error:
+        except (NoSuchLockException, TxnOpenException, MetaException) as error:
             outcome = str(error.message)
-            return PlainTextResponse(f"{outcome}\n", 404)
-        except (TxnOpenException, MetaException) as error:
-            outcome = str(error.message)
-            return PlainTextResponse(f"{outcome}\n", 409)
-        except LockIsLive as error:
+            return PlainTextResponse(f"{outcome}\n", 404 if isinstance(error, NoSuchLockException) else 409)
+        except (LockIsLive, DatabaseUnavailableError) as error:
             outcome = str(error)
-            return PlainTextResponse(f"{outcome}\n", 409)
-        except DatabaseUnavailableError as error:
-            outcome = str(error)
-            return PlainTextResponse(f"{outcome}\n", 503)
+            return PlainTextResponse(f"{outcome}\n", 409 if isinstance(error, LockIsLive) else 503)
         finally:
             self._sources.operations.end(operation, outcome)
             _log.warning("%s %d was commanded by %s: %s", name, lock_id, by, outcome)
