@@ -16,7 +16,7 @@ from urllib.parse import urlencode
 
 import click
 
-from hms_cache.cli.management_port import ask_lines, json_option, management_option, token_of, token_option
+from hms_cache.cli.management_port import acting_options, ask_lines, token_of
 from hms_cache.cli.terminal import plain_console, shown
 from hms_cache.errors import HmsCacheError
 
@@ -129,9 +129,7 @@ def _memory_command(name: str, help_text: str) -> click.Command:
     @click.command(name, help=help_text)
     @_subject_argument
     @_partition_argument
-    @json_option
-    @management_option
-    @token_option
+    @acting_options
     def command(
         *, subject: str | None, partition: str | None, as_json: bool, management: str, token_file: Path
     ) -> None:
@@ -159,9 +157,7 @@ warm = _memory_command(
 @_subject_argument
 @click.option("--wait", type=duration, default="30s", show_default=True, help="How long to wait: 30s, 500ms, 2m.")
 @click.option("--event", "event_id", type=click.IntRange(min=0), help="This event instead of the last one there is.")
-@json_option
-@management_option
-@token_option
+@acting_options
 def sync(
     *, subject: str | None, wait: float, event_id: int | None, as_json: bool, management: str, token_file: Path
 ) -> None:
@@ -178,9 +174,7 @@ def sync(
 @_subject_argument
 @click.option("--sample", type=click.IntRange(min=1), help="Compare so many tables and databases, picked by chance.")
 @click.option("--seed", type=click.IntRange(min=0), help="Of the chance, to pick the same again.")
-@json_option
-@management_option
-@token_option
+@acting_options
 def verify(
     *, subject: str | None, sample: int | None, seed: int | None, as_json: bool, management: str, token_file: Path
 ) -> None:

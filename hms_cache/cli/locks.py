@@ -8,14 +8,7 @@ from typing import Any
 
 import click
 
-from hms_cache.cli.management_port import (
-    ask,
-    json_option,
-    management_option,
-    reading_token_option,
-    token_of,
-    token_option,
-)
+from hms_cache.cli.management_port import acting_options, ask, management_option, reading_token_option, token_of
 from hms_cache.cli.terminal import shown
 
 
@@ -60,9 +53,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 @locks.command("release")
 @click.argument("lock_id", type=click.IntRange(min=1))
 @click.option("--force", is_flag=True, help="Even if the owner sent a heartbeat within the time-out.")
-@json_option
-@management_option
-@token_option
+@acting_options
 def release(*, lock_id: int, force: bool, as_json: bool, management: str, token_file: Path) -> None:
     """Release a lock whose owner is gone. Needs the server's admin token.
 

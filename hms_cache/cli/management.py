@@ -8,14 +8,7 @@ from pathlib import Path
 
 import click
 
-from hms_cache.cli.management_port import (
-    ask,
-    json_option,
-    management_option,
-    reading_token_option,
-    token_of,
-    token_option,
-)
+from hms_cache.cli.management_port import acting_options, ask, management_option, reading_token_option, token_of
 from hms_cache.errors import HmsCacheError
 
 
@@ -91,9 +84,7 @@ def _command(name: str, management: str, token_file: Path, as_json: bool, query:
 
 def _plain(name: str, help_text: str) -> None:
     @events.command(name, help=help_text)
-    @json_option
-    @management_option
-    @token_option
+    @acting_options
     def command(*, as_json: bool, management: str, token_file: Path) -> None:
         _command(name, management, token_file, as_json)
 
@@ -101,9 +92,7 @@ def _plain(name: str, help_text: str) -> None:
 def _with_event(name: str, help_text: str) -> None:
     @events.command(name, help=help_text)
     @click.argument("event_id", type=click.IntRange(min=0))
-    @json_option
-    @management_option
-    @token_option
+    @acting_options
     def command(*, event_id: int, as_json: bool, management: str, token_file: Path) -> None:
         _command(name, management, token_file, as_json, f"?event_id={event_id}")
 

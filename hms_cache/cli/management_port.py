@@ -75,6 +75,11 @@ def reading_token_option(command: Command) -> Command:
     )(command)
 
 
+def acting_options(command: Command) -> Command:
+    """Those of every command that changes something: `--json`, `--management`, `--token-file`."""
+    return json_option(management_option(token_option(command)))
+
+
 def token_of(token_file: Path | None) -> str | None:
     """Its first line; None without a file."""
     if token_file is None:
