@@ -87,12 +87,12 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     )
     feed = ChangeFeed(sources)
     metrics = sources.metrics.management
-    metrics.connections.set_function(lambda: limits.open)
-    metrics.refused_connections.set_function(lambda: limits.refused_connections)
+    metrics.connections.set_function(lambda: limits.connections.taken)
+    metrics.refused_connections.set_function(lambda: limits.connections.refused)
     metrics.timeouts.set_function(lambda: limits.timeouts)
     metrics.bad_requests.set_function(lambda: limits.bad_requests)
-    metrics.listeners.set_function(lambda: limits.listeners)
-    metrics.refused_listeners.set_function(lambda: limits.refused_listeners)
+    metrics.listeners.set_function(lambda: limits.listeners.taken)
+    metrics.refused_listeners.set_function(lambda: limits.listeners.refused)
     server = uvicorn.Server(
         uvicorn.Config(
             build_application(sources, probe, history, siblings, feed),

@@ -7,7 +7,6 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any
 
@@ -18,6 +17,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from hms_cache.admin.guard import PROTECTION
 from hms_cache.config.secrets import redacted
 from hms_cache.event_loops import ClientTimer
+from hms_cache.server.admission import Counts
 from hms_cache.server.faults import MAX_LOGGED_TEXT, first_of_its_kind
 from hms_cache.server.layer import part_from
 from hms_cache.server.shares import Turns
@@ -32,67 +32,52 @@ _LEAST_OF_ONE_ADDRESS = 4
 LARGEST_HEADER_BYTES = 32 * 1024
 
 
-@dataclass(slots=True)
+class Places:
+    """For so many connections, of one address so many at most; how many are taken, and how often none was left."""
+
+    def __init__(self, most: int, most_of_one_address: int) -> None:
+        self._most = most
+        self._most_of_one_address = most_of_one_address
+        self._of_address = Counts()
+        self.taken = 0
+        self.refused = 0
+
+    def take(self, address: str) -> bool:
+        """Whether a place was left."""
+        if self.taken >= self._most or self._of_address.get(address, 0) >= self._most_of_one_address:
+            self.refused += 1
+            return False
+        self.taken += 1
+        self._of_address.add(address)
+        return True
+
+    def give_back(self, address: str) -> None:
+        """A place that this address took."""
+        self.taken -= 1
+        self._of_address.take_away(address)
+
+
 class ConnectionLimits:
     """What the port allows, and how often it had to say no. Touched by the port's event loop only."""
 
-    max_connections: int
-    request_timeout_s: float
-    """For a request's header from its first byte, or from the connection; and for a client to take an answer."""
-    max_listeners: int = 0
-    """Connections on which the change feed is sent: they last, and are none of `max_connections`."""
-    max_listeners_per_address: int = 0
-    """0: as many as there are at all."""
-    network_of: Callable[[str], str] = str
-    """What is counted as one with a client's address."""
-    listeners: int = 0
-    refused_listeners: int = 0
-    refused_connections: int = 0
-    timeouts: int = 0
-    bad_requests: int = 0
-    by_address: dict[str, int] = field(default_factory=dict)
-    listeners_by_address: dict[str, int] = field(default_factory=dict)
-    open: int = 0
-
-    @property
-    def max_of_one_address(self) -> int:
-        """Connections that one address may have open."""
-        return max(_LEAST_OF_ONE_ADDRESS, self.max_connections // _SHARE_OF_ONE_ADDRESS)
-
-    def admit(self, address: str) -> bool:
-        """Counts a connection in, unless all places are taken, or all that its address may have."""
-        of_address = self.by_address.get(address, 0)
-        if self.open >= self.max_connections or of_address >= self.max_of_one_address:
-            self.refused_connections += 1
-            return False
-        self.open += 1
-        self.by_address[address] = of_address + 1
-        return True
-
-    def release(self, address: str) -> None:
-        """Counts it out."""
-        self.open -= 1
-        left = self.by_address.pop(address) - 1
-        if left:
-            self.by_address[address] = left
-
-    def admit_listener(self, address: str) -> bool:
-        """Counts a listener in, unless all places are taken, or all that its address may have."""
-        of_address = self.listeners_by_address.get(address, 0)
-        most_of_address = self.max_listeners_per_address or self.max_listeners
-        if self.listeners >= self.max_listeners or of_address >= most_of_address:
-            self.refused_listeners += 1
-            return False
-        self.listeners += 1
-        self.listeners_by_address[address] = of_address + 1
-        return True
-
-    def release_listener(self, address: str) -> None:
-        """Counts it out."""
-        self.listeners -= 1
-        left = self.listeners_by_address.pop(address) - 1
-        if left:
-            self.listeners_by_address[address] = left
+    def __init__(
+        self,
+        max_connections: int,
+        request_timeout_s: float,
+        max_listeners: int = 0,
+        max_listeners_per_address: int = 0,
+        network_of: Callable[[str], str] = str,
+    ) -> None:
+        """`max_listeners_per_address` 0: as many as there are at all. `network_of`: what is counted as one with a
+        client's address."""
+        self.connections = Places(max_connections, max(_LEAST_OF_ONE_ADDRESS, max_connections // _SHARE_OF_ONE_ADDRESS))
+        self.listeners = Places(max_listeners, max_listeners_per_address or max_listeners)
+        """Connections on which the change feed is sent: they last, and are none of `connections`."""
+        self.request_timeout_s = request_timeout_s
+        """For a request's header from its first byte, or from the connection; and for a client to take an answer."""
+        self.network_of = network_of
+        self.timeouts = 0
+        self.bad_requests = 0
 
 
 class _BodilessRequests(Requests):
@@ -190,7 +175,7 @@ class GuardedProtocol(H11Protocol):
                 transport.abort()  # it has gone before it was asked who it is, and must not pass for a worker
             return  # another worker, through its socket file
         address = self._limits.network_of(self.client[0])
-        if not self._limits.admit(address):
+        if not self._limits.connections.take(address):
             transport.abort()
             return
         self._address = address
@@ -205,12 +190,12 @@ class GuardedProtocol(H11Protocol):
         self._is_watched = False
         self._leave_place()
         if self._listens_from is not None:
-            self._limits.release_listener(self._listens_from)
+            self._limits.listeners.give_back(self._listens_from)
             self._listens_from = None
 
     def _leave_place(self) -> None:
         if self._address is not None:
-            self._limits.release(self._address)
+            self._limits.connections.give_back(self._address)
             self._address = None
 
     def _become_listener(self) -> bool:
@@ -222,7 +207,7 @@ class GuardedProtocol(H11Protocol):
         if self._is_lost:
             return False
         address = self._limits.network_of(self.client[0]) if self.client is not None else ""
-        if not self._limits.admit_listener(address):
+        if not self._limits.listeners.take(address):
             return False
         self._listens_from = address
         self._leave_place()

@@ -12,6 +12,20 @@ REFUSED_AT_ONCE = 32
 """Connections that are open only to be told why they are refused. Beyond them a new one is closed without a word."""
 
 
+class Counts(dict[str, int]):
+    """How many there are of each address; of none there is no entry."""
+
+    def add(self, address: str) -> None:
+        """One more."""
+        self[address] = self.get(address, 0) + 1
+
+    def take_away(self, address: str) -> None:
+        """One less."""
+        left = self.pop(address) - 1
+        if left:
+            self[address] = left
+
+
 class Guest(Protocol):
     """A connection."""
 
@@ -31,7 +45,7 @@ class Admission:
         self._max_per_address = max_per_address
         self.admitted: set[Guest] = set()
         self._refused: set[Guest] = set()
-        self._by_address: dict[str, int] = {}
+        self._by_address = Counts()
         self._uncalled: dict[Guest, float] = {}
         """Those that have not sent a call, the oldest first, with the time since which they are expected to."""
         self.refused = 0
@@ -62,7 +76,7 @@ class Admission:
                 "retry, or use another server of the set",
             )
         self.admitted.add(guest)
-        self._by_address[address] = self._by_address.get(address, 0) + 1
+        self._by_address.add(address)
         self._uncalled[guest] = now_s
         return None
 
@@ -81,11 +95,7 @@ class Admission:
             return
         self.admitted.discard(guest)
         self._uncalled.pop(guest, None)
-        left = self._by_address[address] - 1
-        if left:
-            self._by_address[address] = left
-        else:
-            del self._by_address[address]
+        self._by_address.take_away(address)
 
     def expire_uncalled(self, now_s: float, timeout_s: float) -> tuple[int, float | None]:
         """Closes those that have sent nothing for `timeout_s`; how many, and when the next one's time is up.

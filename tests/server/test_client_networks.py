@@ -165,5 +165,5 @@ def test_turns_of_the_loop_are_shared_by_networks() -> None:
 
 def test_the_management_port() -> None:
     limits = ConnectionLimits(8, 10, 4, 1, client_networks(64))
-    assert limits.admit_listener(limits.network_of(ONE)) and not limits.admit_listener(limits.network_of(SAME))
-    assert limits.admit_listener(limits.network_of(OTHER))
+    assert limits.listeners.take(limits.network_of(ONE)) and not limits.listeners.take(limits.network_of(SAME))
+    assert limits.listeners.take(limits.network_of(OTHER))
