@@ -114,7 +114,7 @@ def test_memory_answers_as_the_database(initialized_database_url: str, tmp_path:
         store.writes.tables.alter_table(key, changed_table(store, name, name, k="1"))
         compare("altered")
         report = verify(server.cache.shared, server.objects.reads, server.cache.loader)
-        assert report.differences == [] and report.tables
+        assert report.differences == [] and report.compared["tables"]
         store.writes.tables.drop_table(key, delete_data=False)
         store.writes.functions.drop_function(FunctionName(CATALOG, name, "f"))
         compare("dropped")

@@ -209,7 +209,7 @@ def test_what_hive_alters_of_a_database_without_an_event_is_seen(peers: str, ser
     compare()
     assert here.objects.reads.databases.get_database(DatabaseName(CATALOG, "d")).locationUri == "file:/moved"
     report = verify(here.cache.shared, here.objects.reads, here.cache.loader)
-    assert report.tables == 1 and report.differences == []
+    assert report.compared["tables"] == 1 and report.differences == []
 
 
 def test_materialized_views_are_not_cached(servers: MakeServer) -> None:

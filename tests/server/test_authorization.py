@@ -555,7 +555,7 @@ def test_kept_replies_of_every_class_are_verified(world: World) -> None:
     assert sources is not None and sources.cache is not None
     report = verify(sources.cache.shared, sources.store, sources.cache.loader, replies=sources.kept_replies)
     assert report.differences == []
-    assert report.replies >= 4
+    assert report.compared["replies"] >= 4
 
 
 def test_who_may_not_is_refused_alone_in_a_transaction_that_calls_share(

@@ -45,19 +45,9 @@ def verify(
     except InvariantViolation as violation:
         lines = str(violation).splitlines()
         return CommandResult(False, "what is held contradicts itself", {"differences": len(lines)}, _short(lines))
-    numbers = {
-        "tables": report.tables,
-        "partitions": report.partitions,
-        "statistics": report.statistics,
-        "databases": report.databases,
-        "catalogs": report.catalogs,
-        "replies": report.replies,
-        "undecided": report.undecided,
-        "differences": len(report.differences),
-    }
-    text = f"compared {report.tables} tables, {report.partitions} partitions, {report.statistics} statistics,"
-    text += f" {report.databases} databases, {report.catalogs} catalogs, {report.replies} replies"
-    text += f": {len(report.differences)} differences"
+    numbers = {**report.compared, "undecided": report.undecided, "differences": len(report.differences)}
+    compared = ", ".join(f"{count} {what}" for what, count in report.compared.items())
+    text = f"compared {compared}: {len(report.differences)} differences"
     if report.undecided:
         text += f"; {report.undecided} changed meanwhile or are no longer held"
     if operation.cancelled.is_set():

@@ -39,18 +39,15 @@ from the store's, None when it does not. Called within a snapshot."""
 _SEQUENCE = bytes(4)
 
 
+COMPARED = ("tables", "partitions", "statistics", "databases", "catalogs", "replies")
+"""What a report counts. Statistics: columns that have them, and aggregates; replies: encoded ones that are kept."""
+
+
 @dataclass(slots=True)
 class Report:
     """What was compared, and what differs."""
 
-    tables: int = 0
-    partitions: int = 0
-    statistics: int = 0
-    """Columns with their statistics, and aggregates."""
-    databases: int = 0
-    catalogs: int = 0
-    replies: int = 0
-    """Encoded replies."""
+    compared: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COMPARED, 0))
     undecided: int = 0
     """Changed while they were compared, or evicted."""
     differences: list[str] = field(default_factory=list)
@@ -116,9 +113,9 @@ class _Comparison:
         if found is None:
             return
         held, stored = found
-        self.report.tables += 1
-        self.report.partitions += len(held.partitions) if held.partitions is not None else 0
-        self.report.statistics += held.count_of_statistics()
+        self.report.compared["tables"] += 1
+        self.report.compared["partitions"] += len(held.partitions) if held.partitions is not None else 0
+        self.report.compared["statistics"] += held.count_of_statistics()
         self.report.differences.extend(table_differences(key, held, stored))
 
     def compare_database(self, key: DatabaseName) -> None:
@@ -138,7 +135,7 @@ class _Comparison:
 
         found = self._compare(key, DATABASE_FACETS, read)
         if found is not None:
-            self.report.databases += 1
+            self.report.compared["databases"] += 1
             self.report.differences.extend(_plain_differences(".".join(key), *found))
 
     def compare_catalog(self, key: CatalogKey) -> None:
@@ -152,7 +149,7 @@ class _Comparison:
 
         found = self._compare(key, CATALOG_FACETS, read)
         if found is not None:
-            self.report.catalogs += 1
+            self.report.compared["catalogs"] += 1
             self.report.differences.extend(_plain_differences(key, *found))
 
     def _compare(self, key: Key, facets: frozenset[Facet], read: Callable[[Held], T]) -> tuple[Held, T] | None:
@@ -190,7 +187,7 @@ class _Comparison:
         label = key if isinstance(key, str) else ".".join(key)
         for request, answer in kept.items():
             difference = judges[request](answer.render(_SEQUENCE)) if answer is not None else None
-            self.report.replies += 1
+            self.report.compared["replies"] += 1
             if difference is not None:
                 self.report.differences.append(f"{label}: a kept reply differs: {difference}")
         return held, stored
