@@ -22,3 +22,11 @@ def content_of(file: Path, setting: str) -> bytes:
 def reason_of(error: Exception) -> str:
     """Why a file could not be used, in a few words."""
     return (error.reason if isinstance(error, ssl.SSLError) else None) or str(error) or type(error).__name__
+
+
+def trust(context: ssl.SSLContext, file: Path, problem: str, remedy: str) -> None:
+    """Has the context take what it checks certificates by from a file. Raises StartupError, of this problem."""
+    try:
+        context.load_verify_locations(file)
+    except (ssl.SSLError, OSError) as error:
+        raise StartupError(f"{problem}: {reason_of(error)}", remedy=remedy) from error

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hms_cache.app.security.certificate_files import content_of, reason_of
+from hms_cache.app.security.certificate_files import content_of, reason_of, trust
 from hms_cache.app.security.revocation import load_revocation_lists
 from hms_cache.config.sections import ServerSettings
 from hms_cache.errors import StartupError
@@ -153,13 +153,12 @@ def _load_client_authorities(context: ssl.SSLContext, settings: ServerSettings) 
     file = settings.tls_client_ca_file
     assert file is not None
     content_of(file, "server.tls_client_ca_file")
-    try:
-        context.load_verify_locations(file)
-    except (ssl.SSLError, OSError) as error:
-        raise StartupError(
-            f"server.tls_client_ca_file: {file} holds no certificates in PEM: {reason_of(error)}",
-            remedy="Export them: keytool -exportcert -rfc, or openssl x509 -outform pem.",
-        ) from error
+    trust(
+        context,
+        file,
+        f"server.tls_client_ca_file: {file} holds no certificates in PEM",
+        "Export them: keytool -exportcert -rfc, or openssl x509 -outform pem.",
+    )
     if settings.tls_client_crl_file is not None:
         load_revocation_lists(context, settings.tls_client_crl_file)
     required = settings.tls_client_certificates == "required"

@@ -9,7 +9,7 @@ import ssl
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hms_cache.app.security.certificate_files import content_of, reason_of
+from hms_cache.app.security.certificate_files import content_of, trust
 from hms_cache.errors import StartupError
 
 if TYPE_CHECKING:
@@ -28,13 +28,7 @@ def load_revocation_lists(context: ssl.SSLContext, file: Path) -> None:
             remedy="Convert them: openssl crl -inform der -in LIST -out LIST.pem",
         )
     before = context.cert_store_stats()["x509"]
-    try:
-        context.load_verify_locations(file)
-    except (ssl.SSLError, OSError) as error:
-        raise StartupError(
-            f"{_SETTING}: no use of {file}: {reason_of(error)}",
-            remedy="It must hold nothing but revocation lists in PEM.",
-        ) from error
+    trust(context, file, f"{_SETTING}: no use of {file}", "It must hold nothing but revocation lists in PEM.")
     if context.cert_store_stats()["x509"] != before:
         # OpenSSL would take it for one more authority that may sign certificates of clients.
         raise StartupError(
