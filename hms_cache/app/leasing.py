@@ -10,7 +10,7 @@ from hms_cache.lease.membership import Membership
 from hms_cache.lease.unannounced import UnannouncedWrites
 from hms_cache.metrics.registry import LeaseMetrics
 from hms_cache.notifications.event_log import History
-from hms_cache.notifications.poller import StepOutcome
+from hms_cache.notifications.poller_steps import StepOutcome
 from hms_cache.store.engine.database import Database
 from hms_cache.values import frozen
 

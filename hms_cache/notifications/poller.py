@@ -17,11 +17,8 @@ from __future__ import annotations
 
 import logging
 import math
-import random
 import threading
 from collections.abc import Callable, Mapping
-from enum import StrEnum
-from typing import NamedTuple
 
 from hms_cache.clock import Clock, SystemClock
 from hms_cache.config.sections import EventSettings
@@ -41,6 +38,7 @@ from hms_cache.notifications.event_log import (
 from hms_cache.notifications.events import EventHeader
 from hms_cache.notifications.poller_statistics import PollerCounters, PollerStatistics
 from hms_cache.notifications.poller_status import PollerCommand, PollerStatus, StatusReport, next_status
+from hms_cache.notifications.poller_steps import RENEWAL_INTERVAL_S, StepOutcome, StepResult, next_step_in_s
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -48,42 +46,6 @@ _LOG_STARTED = "starting: nothing is known yet"
 
 _MOST_HISTORIES = 64
 """Histories kept as proven: more than a server has connections for checks; those of closed ones are forgotten."""
-
-_RENEWAL_INTERVAL_S = 1.0
-"""Between two times that all connections are opened anew: a proxy in front of two servers shall not make it a storm."""
-
-
-class StepOutcome(StrEnum):
-    CAUGHT_UP = "caught_up"
-    MORE = "more"
-    """A full batch was applied; there may be more."""
-    RESYNCED = "resynced"
-    """Everything was dropped, and the position set anew."""
-    DATABASE_AWAY = "database_away"
-    NOT_PRIMARY = "not_primary"
-    """What answers may miss commits (a replica); the status stays ``NEEDS_RESYNC`` until it does not."""
-    SINK_FAILED = "sink_failed"
-    """The sink could not be reset; the status stays ``NEEDS_RESYNC``."""
-    BUSY = "busy"
-    """Another thread is stepping."""
-    IDLE = "idle"
-    """The status does not allow reading the log."""
-
-
-class StepResult(NamedTuple):
-    """``next_step_in_s``: when to call ``step`` again."""
-
-    outcome: StepOutcome
-    position: int
-    received: int
-    next_step_in_s: float
-
-
-_FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.1, 30.0
-"""Waits double from the first to the longest while the database is away: quick after a blip, bearable in an outage."""
-
-_JITTER = 0.1
-"""Servers that were started together shall not poll together."""
 
 
 class Poller:
@@ -390,7 +352,7 @@ class Poller:
         with self._condition:
             if now_s < self._next_renewal_s:
                 return
-            self._next_renewal_s = now_s + _RENEWAL_INTERVAL_S
+            self._next_renewal_s = now_s + RENEWAL_INTERVAL_S
         _LOGGER.warning("the connections to the database are opened anew: some may lead to another server")
         self._log.renew()
 
@@ -425,22 +387,10 @@ class Poller:
         return result
 
     def _next_step_in_s(self, outcome: StepOutcome) -> float:
-        if outcome in (StepOutcome.MORE, StepOutcome.RESYNCED):
-            return 0.0
-        if outcome is StepOutcome.NOT_PRIMARY:
-            return min(_LONGEST_BACKOFF_S, _RENEWAL_INTERVAL_S) * random.uniform(0.9, 1.1)
-        if outcome in (StepOutcome.DATABASE_AWAY, StepOutcome.SINK_FAILED):
-            exponent = min(30, max(0, self._counters.consecutive_fetch_failures - 1))
-            wait_s = min(_LONGEST_BACKOFF_S, _FIRST_BACKOFF_S * float(2**exponent))
-            return wait_s * random.uniform(0.5, 1.0)
-        if self._status is PollerStatus.NEEDS_RESYNC:
-            return _FIRST_BACKOFF_S  # a command came during a step of another thread's
-        return self._interval_s()
-
-    def _interval_s(self) -> float:
-        if not self._settings.poll_interval_s:
-            return math.inf
-        return self._settings.poll_interval_s * random.uniform(1 - _JITTER, 1 + _JITTER)
+        # A command may have come during a step of another thread's.
+        begins_anew = self._status is PollerStatus.NEEDS_RESYNC
+        failures = self._counters.consecutive_fetch_failures
+        return next_step_in_s(outcome, self._settings.poll_interval_s, failures, begins_anew=begins_anew)
 
     def _step(self) -> tuple[StepOutcome, int]:
         with self._condition:

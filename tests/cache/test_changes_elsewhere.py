@@ -24,8 +24,8 @@ from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.metadata.object_names import DatabaseName, TableName, table_name
-from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.notifications.poller_steps import StepOutcome
 from hms_cache.store.contract.environment import EnvironmentOptions, Writer
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import ByFilter, ByNames, ByPartialValues, PartitionQuery

@@ -38,8 +38,8 @@ from hms_cache.cache.verification import invariants
 from hms_cache.config import Settings
 from hms_cache.config.sections import CatalogSettings, EventSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.notifications.poller import StepOutcome
 from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.notifications.poller_steps import StepOutcome
 from hms_cache.store.contract.environment import EnvironmentOptions, ExpectedParameter, Writer
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import (

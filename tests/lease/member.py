@@ -11,7 +11,7 @@ from sqlalchemy import literal_column, select
 
 from hms_cache.lease.membership import Membership
 from hms_cache.notifications.event_log import History
-from hms_cache.notifications.poller import StepOutcome
+from hms_cache.notifications.poller_steps import StepOutcome
 from hms_cache.store.engine.database import Database
 from tests.cache.world import Server
 

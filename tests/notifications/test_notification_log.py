@@ -14,7 +14,8 @@ from hms_cache.notifications import events as ev
 from hms_cache.notifications.event_log import MOST_RECOGNIZED, RECOGNIZED_END, History, LogHead, LogPage, digest_of
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
-from hms_cache.notifications.poller import Poller, StepOutcome
+from hms_cache.notifications.poller import Poller
+from hms_cache.notifications.poller_steps import StepOutcome
 from hms_cache.store.engine.database import Database
 from hms_cache.store.events import notification_log
 from hms_cache.store.events.notification_log import EventCleaner, NotificationLog

@@ -13,8 +13,9 @@ from sqlalchemy import insert, update
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metrics import Metrics
 from hms_cache.notifications import events as ev
-from hms_cache.notifications.poller import Poller, StepOutcome
+from hms_cache.notifications.poller import Poller
 from hms_cache.notifications.poller_status import PollerStatus
+from hms_cache.notifications.poller_steps import StepOutcome
 from hms_cache.notifications.scope import EVERYTHING
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 from tests.notifications.conftest import Stage

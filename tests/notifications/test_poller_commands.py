@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hms_cache.notifications.poller import Poller, StepOutcome, StepResult
+from hms_cache.notifications.poller import Poller
 from hms_cache.notifications.poller_status import (
     LEGAL_MOVES,
     IllegalPollerCommand,
@@ -15,6 +15,7 @@ from hms_cache.notifications.poller_status import (
     PollerStatus,
     next_status,
 )
+from hms_cache.notifications.poller_steps import StepOutcome, StepResult
 from tests.notifications.conftest import Stage
 
 ENTER: dict[PollerStatus, Callable[[Stage], None]] = {
