@@ -16,8 +16,8 @@ from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.server.hot_path import PositionSource
 from hms_cache.server.position_sources import InlineSource, PacketSource, ThreadSource
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.drivers.sqlite_files import existing_file
 from hms_cache.store.engine.position_wire import PositionConnection
-from hms_cache.store.engine.sqlite_files import existing_file
 
 _log = logging.getLogger(__name__)
 

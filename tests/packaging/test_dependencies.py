@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 WITH_EXTRAS = {
     "jobs/": "spark",
     "cli/demo/": "spark",
-    "store/engine/postgresql_driver.py": "postgresql",
+    "store/engine/drivers/postgresql_driver.py": "postgresql",
     "app/security/certificates.py": "tls",
     "app/security/revocation.py": "tls",
     "app/security/http_port.py": "jwt",

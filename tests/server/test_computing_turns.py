@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-import hms_cache.store.engine.mysql_driver
-import hms_cache.store.engine.postgresql_driver
+import hms_cache.store.engine.drivers.mysql_driver
+import hms_cache.store.engine.drivers.postgresql_driver
 from hms_cache.computing import Turns
 from hms_cache.server import workers
 from hms_cache.server.lanes import BY_TURNS, Lane
@@ -312,8 +312,8 @@ def test_who_waits_for_the_database_gives_way(initialized_database: Database, mo
         pytest.skip("SQLite works in the thread itself")
     lock, unlock = LOCKS[initialized_database.dialect]
     turns = Turns(NEVER_S)
-    monkeypatch.setattr(hms_cache.store.engine.mysql_driver, "turns", turns)
-    monkeypatch.setattr(hms_cache.store.engine.postgresql_driver, "turns", turns)
+    monkeypatch.setattr(hms_cache.store.engine.drivers.mysql_driver, "turns", turns)
+    monkeypatch.setattr(hms_cache.store.engine.drivers.postgresql_driver, "turns", turns)
     held: list[bool] = []
     connected = threading.Event()
 

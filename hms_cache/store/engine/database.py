@@ -44,17 +44,17 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.metrics import TallyFamily
 from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.notifications.event_log import History, LogHead
-from hms_cache.store.engine import mysql_driver
 from hms_cache.store.engine.connection_pool import RenewablePool
 from hms_cache.store.engine.dialects import DialectName, dialect_name, translate_error
-from hms_cache.store.engine.driver_sockets import interrupt
+from hms_cache.store.engine.drivers import mysql_driver
+from hms_cache.store.engine.drivers.driver_sockets import interrupt
+from hms_cache.store.engine.drivers.mysql_tls import take_tls
+from hms_cache.store.engine.drivers.sqlite_files import FileOpener
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.store.engine.events import CommitListener, WriteGuard
 from hms_cache.store.engine.features import SchemaFeatures, read_features
 from hms_cache.store.engine.log_sessions import HistoryText, file_identity, kept_history, last_event_id, read_head
-from hms_cache.store.engine.mysql_tls import take_tls
 from hms_cache.store.engine.sequences import IdBlocks
-from hms_cache.store.engine.sqlite_files import FileOpener
 from hms_cache.store.engine.statement_cache import StatementCache
 
 #: Where a pooled connection keeps the `Database` it belongs to.
@@ -499,7 +499,7 @@ class Database:
         """SQLAlchemy's `do_connect` listener. The driver is imported when it is needed: it is an extra."""
 
         def connect(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> Any:
-            from hms_cache.store.engine.postgresql_driver import LimitedConnection
+            from hms_cache.store.engine.drivers.postgresql_driver import LimitedConnection
 
             connection = LimitedConnection.connect(*arguments, **options)
             connection.answer_limit_s = self._socket_limit_s(kind)

@@ -22,7 +22,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
 
-from hms_cache.store.engine.mysql_driver import MySqlConnection
+from hms_cache.store.engine.drivers.mysql_driver import MySqlConnection
 
 Values = Mapping[str, Any]
 """Of a statement's parameters, by name; a list for one that expands."""

@@ -29,7 +29,7 @@ from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
 from hms_cache.values import frozen
 
 if TYPE_CHECKING:
-    from hms_cache.store.engine.postgresql_driver import LimitedConnection
+    from hms_cache.store.engine.drivers.postgresql_driver import LimitedConnection
 
 T = TypeVar("T")
 

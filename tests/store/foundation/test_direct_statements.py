@@ -21,9 +21,9 @@ from hms_cache.store.engine.direct_statements import (
     row_count,
     takes_direct_statements,
 )
+from hms_cache.store.engine.drivers.mysql_driver import MySqlConnection
 from hms_cache.store.engine.errors import CommitOutcomeUnknown, DatabaseUnavailable
 from hms_cache.store.engine.events import EventRow
-from hms_cache.store.engine.mysql_driver import MySqlConnection
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from tests.store.foundation.writes import event_ids, next_event_id

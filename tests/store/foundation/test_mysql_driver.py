@@ -10,7 +10,7 @@ from sqlalchemy import Connection, bindparam, text
 from sqlalchemy.exc import DataError
 
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.mysql_driver import LONG_TEXT_CHARACTERS, MySqlConnection, escaped
+from hms_cache.store.engine.drivers.mysql_driver import LONG_TEXT_CHARACTERS, MySqlConnection, escaped
 from hms_cache.store.engine.work_units import run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 

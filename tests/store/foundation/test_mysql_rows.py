@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hms_cache.store.engine.mysql_driver import MySqlConnection
-from hms_cache.store.engine.mysql_rows import BUFFER_BYTES
+from hms_cache.store.engine.drivers.mysql_driver import MySqlConnection
+from hms_cache.store.engine.drivers.mysql_rows import BUFFER_BYTES
 from tests.conftest import ServerLookup
 from tests.databases import DatabaseServer
 

@@ -10,9 +10,9 @@ from sqlalchemy import Connection, Integer, String, bindparam, cast, literal_col
 from sqlalchemy.exc import StatementError
 
 from hms_cache.computing import turns
-from hms_cache.store.engine import mysql_driver, mysql_rows
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.direct_statements import DirectQuery, execute_directly
+from hms_cache.store.engine.drivers import mysql_driver, mysql_rows
 from hms_cache.store.engine.read_plans import Question, ask_together
 from hms_cache.store.engine.work_units import run_read
 

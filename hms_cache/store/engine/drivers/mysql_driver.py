@@ -22,8 +22,8 @@ from pymysql.err import DataError, MySQLError, OperationalError
 from pymysql.protocol import OKPacketWrapper
 
 from hms_cache.computing import turns
-from hms_cache.store.engine.mysql_rows import BUFFER_BYTES, BufferedResult
-from hms_cache.store.engine.mysql_tls import REQUIRE_TLS
+from hms_cache.store.engine.drivers.mysql_rows import BUFFER_BYTES, BufferedResult
+from hms_cache.store.engine.drivers.mysql_tls import REQUIRE_TLS
 from hms_cache.store.schema.text_planes import UNCOMPARABLE, comparable_parameters
 
 LONG_TEXT_CHARACTERS = 64
