@@ -17,6 +17,7 @@ import uvicorn.server
 from sqlalchemy import Connection, Dialect
 
 from hms_cache.store.engine import database, inspection
+from hms_cache.store.engine.drivers.sessions import Sessions
 from hms_cache.store.engine.inspection import TableShape
 from hms_cache.store.engine.statement_cache import StatementCache
 from hms_cache.store.installation.init import ensure_default_roles, init_schema
@@ -37,7 +38,7 @@ def done_once() -> Iterator[None]:
         patch.setattr(database, "StatementCache", lambda: shared)
         patch.setattr(METADATA, "create_all", _making_what_was_made(METADATA.create_all))
         patch.setattr("hms_cache.app.database.init_schema", _copying_what_was_made(init_schema))
-        patch.setattr(database.Database, "_prepare_sqlite", _prepare_without_waiting)
+        patch.setattr(Sessions, "_prepare_sqlite", _prepare_without_waiting)
         patch.setattr(uvicorn.server, "asyncio", _looking_around_often())
         patch.setattr(inspection, "_inspect_sqlite", _by_definitions(inspection._inspect_sqlite))
         patch.setattr(inspection, "_inspect_mysql", _of_initialized(inspection._inspect_mysql))
@@ -45,10 +46,10 @@ def done_once() -> Iterator[None]:
         yield
 
 
-prepare_as_servers_do = database.Database._prepare_sqlite
+prepare_as_servers_do = Sessions._prepare_sqlite
 
 
-def _prepare_without_waiting(target: database.Database, connection: sqlite3.Connection, kind: str) -> None:
+def _prepare_without_waiting(target: Sessions, connection: sqlite3.Connection, kind: str) -> None:
     """A commit waits for the disk for milliseconds, where a test has its database in a directory of its own."""
     prepare_as_servers_do(target, connection, kind)
     connection.execute("PRAGMA synchronous=OFF")

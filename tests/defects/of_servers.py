@@ -62,7 +62,7 @@ FIXES = (
         "check_waits_as_long_as_a_statement",
         "A position check waits for a database that hangs as long as the slowest statement may take: all cached"
         " reads wait.",
-        "hms_cache/store/engine/database.py",
+        "hms_cache/store/engine/drivers/sessions.py",
         'return self.settings.check_timeout_s if kind == "check" else self.settings.statement_timeout_s\n',
         "return self.settings.statement_timeout_s\n",
         ("tests/store/foundation/test_hung_server.py",),

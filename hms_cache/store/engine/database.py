@@ -23,7 +23,6 @@ SQLite runs in WAL mode with ``synchronous=FULL``: with NORMAL a power cut may t
 from __future__ import annotations
 
 import os
-import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,11 +45,9 @@ from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine.connection_pool import RenewablePool
 from hms_cache.store.engine.dialects import DialectName, dialect_name, translate_error
-from hms_cache.store.engine.drivers import mysql_driver
 from hms_cache.store.engine.drivers.driver_sockets import interrupt
-from hms_cache.store.engine.drivers.mysql_tls import take_tls
-from hms_cache.store.engine.drivers.sqlite_files import FileOpener
-from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
+from hms_cache.store.engine.drivers.sessions import Sessions
+from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.events import CommitListener, WriteGuard
 from hms_cache.store.engine.features import SchemaFeatures, read_features
 from hms_cache.store.engine.log_sessions import HistoryText, file_identity, kept_history, last_event_id, read_head
@@ -61,23 +58,6 @@ from hms_cache.store.engine.statement_cache import StatementCache
 _OWNER = "hms_cache.database"
 
 _TRANSACTION_CONTROL = frozenset({"BEGIN", "BEGIN IMMEDIATE"})
-
-#: Longest text that MySQL joins in a GROUP_CONCAT: ids of a million partitions. Its default is 1,024; what is longer
-#: than this is noticed by who asks and read row by row.
-_LONGEST_AGGREGATE_BYTES = 16 * 1024 * 1024
-
-#: What a database, or an account, may have set otherwise: figures have all their digits (15 at most before PostgreSQL
-#: 12), and its catalog spells types and expressions as they are compared.
-_POSTGRESQL_SESSION = "-c extra_float_digits=3 -c quote_all_identifiers=off"
-
-#: Added to the statement limit for the socket's own, so that the database speaks first.
-_SOCKET_MARGIN_S = 10.0
-_CHECK_SOCKET_MARGIN_S = 1.0
-
-#: How long a connection waits for another one that makes a new SQLite file ready, which takes some milliseconds, and
-#: how long it pauses before it asks again.
-_NEW_FILE_WAIT_S = 10.0
-_NEW_FILE_PAUSE_S = 0.01
 
 #: Between looks whether a thread has given its connection back.
 _STUCK_PAUSE_S = 0.02
@@ -120,9 +100,8 @@ class Database:
         except ValueError as error:
             raise ConfigurationError(str(error)) from error
         self.dialect: DialectName = dialect_name(self.url.get_backend_name())
-        self._tls_options: dict[str, Any] = {}
-        if self.dialect == "mysql":
-            self.url, self._tls_options = take_tls(self.url)
+        self._sessions = Sessions(self.url, self.dialect, self.settings)
+        self.url = self._sessions.url
         if self.is_sqlite and self.url.database in (None, "", ":memory:"):
             raise ConfigurationError("an embedded database needs a file: sqlite:///file.db")
         self.statements: TallyFamily = metrics.statements if metrics else TallyFamily("hms_cache_statements_total", "")
@@ -148,8 +127,6 @@ class Database:
         show a demoted server after its address has moved to the new one."""
 
         self.history_text = HistoryText(self.dialect)
-        self._file_opener = FileOpener()
-        self._prepares_file = True
         self._file: History | None = None
         """The embedded database's file as last seen."""
 
@@ -175,8 +152,7 @@ class Database:
 
     def leave_as_found(self) -> None:
         """For who only looks at it: an embedded database's file is not made, nor changed to another journal."""
-        self._file_opener.expect_file()
-        self._prepares_file = False
+        self._sessions.leave_file_as_found()
 
     @property
     def missing_file(self) -> str | None:
@@ -427,7 +403,7 @@ class Database:
         return DatabaseUnavailable(f"no database connection came free within {self.settings.pool_timeout_s:g} s")
 
     def _engine(self, kind: str, pool_size: int) -> Engine:
-        arguments, isolation = self._driver_arguments(kind)
+        arguments, isolation = self._sessions.arguments(kind)
         engine = create_engine(
             self.url,
             connect_args=arguments,
@@ -443,117 +419,15 @@ class Database:
             execution_options={"compiled_cache": StatementCache()},
             **isolation,
         )
-        if self.dialect == "mysql":
-            event.listen(engine, "do_connect", mysql_driver.connect)
-        elif self.dialect == "postgresql":
-            event.listen(engine, "do_connect", self._connect_postgresql(kind))
-        else:
-            event.listen(engine, "do_connect", self._file_opener)
-        # First: SQLAlchemy looks at its first connection how identifiers are quoted (ANSI_QUOTES), and goes by that.
-        event.listen(engine, "connect", self._on_connect(kind), insert=self.dialect == "mysql")
+        self._sessions.open_for(engine, kind)
+        event.listen(engine, "connect", self._own, insert=True)
         event.listen(engine, "handle_error", translate_error)
         event.listen(engine, "before_cursor_execute", self._count)
         event.listen(engine, "after_cursor_execute", self._count_answer)
-        if self.is_sqlite and kind != "check":
-            begin = "BEGIN IMMEDIATE" if kind == "write" else "BEGIN"
-            event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
         return engine
 
-    def _driver_arguments(self, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
-        level = {"check": "AUTOCOMMIT", "load": "REPEATABLE READ", "write": "READ COMMITTED"}[kind]
-        limits = self.settings
-        connect_s = max(1, round(limits.check_connect_timeout_s if kind == "check" else limits.connect_timeout_s))
-        if self.dialect == "mysql":
-            socket_s = self._socket_limit_s(kind)
-            return {
-                "charset": "utf8mb4",
-                "connect_timeout": connect_s,
-                "read_timeout": socket_s,
-                "write_timeout": socket_s,
-                **self._tls_options,
-            }, {"isolation_level": level}
-        if self.dialect == "postgresql":
-            limit_ms = round(self._statement_limit_s(kind) * 1000)
-            options = f"-c statement_timeout={limit_ms} -c lock_timeout={limit_ms} {_POSTGRESQL_SESSION}"
-            given = self.url.query.get("options")
-            return {
-                "connect_timeout": connect_s,
-                # Else it is that of the database, and the driver has no letters for texts that are none of it.
-                "client_encoding": "utf8",
-                "options": f"{given} {options}" if given else options,
-            }, {"isolation_level": level}
-        # No isolation level for load and write: the driver then begins nothing by itself and the listener below does.
-        return {"timeout": limits.statement_timeout_s, "check_same_thread": False}, (
-            {"isolation_level": level} if kind == "check" else {}
-        )
-
-    def _statement_limit_s(self, kind: str) -> float:
-        return self.settings.check_timeout_s if kind == "check" else self.settings.statement_timeout_s
-
-    def _socket_limit_s(self, kind: str) -> float:
-        """For one answer of the database: a host that is gone, or a server that hangs, never says so itself."""
-        margin_s = _CHECK_SOCKET_MARGIN_S if kind == "check" else _SOCKET_MARGIN_S
-        return self._statement_limit_s(kind) + margin_s
-
-    def _connect_postgresql(self, kind: str) -> Callable[..., Any]:
-        """SQLAlchemy's `do_connect` listener. The driver is imported when it is needed: it is an extra."""
-
-        def connect(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> Any:
-            from hms_cache.store.engine.drivers.postgresql_driver import LimitedConnection
-
-            connection = LimitedConnection.connect(*arguments, **options)
-            connection.answer_limit_s = self._socket_limit_s(kind)
-            return connection
-
-        return connect
-
-    def _on_connect(self, kind: str) -> Callable[[Any, Any], None]:
-        prepare = {"sqlite": self._prepare_sqlite, "mysql": self._prepare_mysql, "postgresql": self._prepare_postgresql}
-        prepare_one = prepare[self.dialect]
-
-        def on_connect(dbapi_connection: Any, record: Any) -> None:
-            record.info[_OWNER] = self
-            prepare_one(dbapi_connection, kind)
-
-        return on_connect
-
-    def _prepare_sqlite(self, connection: sqlite3.Connection, kind: str) -> None:
-        connection.isolation_level = None
-        end_s = monotonic() + _NEW_FILE_WAIT_S
-        while True:
-            try:
-                if self._prepares_file and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                    connection.execute("PRAGMA journal_mode=WAL")
-                break
-            except sqlite3.OperationalError as error:
-                # Another process is just switching the new file over; SQLite does not wait for that.
-                if monotonic() >= end_s:
-                    raise RetryableConflict(str(error)) from error
-                sleep(_NEW_FILE_PAUSE_S)
-        connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA foreign_keys=ON")
-        if kind != "write":
-            connection.execute("PRAGMA query_only=ON")
-
-    def _prepare_mysql(self, connection: Any, kind: str) -> None:
-        limit_s = max(1, round(self._statement_limit_s(kind)))
-        is_mariadb = "MariaDB" in connection.get_server_info()
-        limit = f"max_statement_time={limit_s}" if is_mariadb else f"max_execution_time={limit_s * 1000}"
-        with connection.cursor() as cursor:
-            # Strict: what does not fit a column is an error, never cut off or replaced by question marks.
-            cursor.execute(
-                "SET SESSION sql_mode='STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION',"
-                f" time_zone='+00:00', innodb_lock_wait_timeout={limit_s}, {limit},"
-                f" group_concat_max_len={_LONGEST_AGGREGATE_BYTES}"
-            )
-            if kind == "load":
-                cursor.execute("SET SESSION TRANSACTION READ ONLY")
-        connection.rolls_back_later = kind == "load"
-
-    def _prepare_postgresql(self, connection: Any, kind: str) -> None:
-        if kind == "load":
-            connection.read_only = True
-            connection.rolls_back_later = True
+    def _own(self, _: Any, record: Any) -> None:
+        record.info[_OWNER] = self
 
     def _count(self, connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
         self.require_not_cut_off(connection)

@@ -22,6 +22,7 @@ from hms_cache.metrics import Metrics
 from hms_cache.store import schema
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.dialects import database_time_ms, reason_of_stale_reads
+from hms_cache.store.engine.drivers.sessions import Sessions
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.work_units import run_read, run_write
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
@@ -244,7 +245,7 @@ def test_jdbc_urls_choose_the_driver() -> None:
 
 
 def test_an_embedded_database_loses_nothing_at_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Database, "_prepare_sqlite", prepare_as_servers_do)
+    monkeypatch.setattr(Sessions, "_prepare_sqlite", prepare_as_servers_do)
     with closing(Database(f"sqlite:///{tmp_path / 'm.db'}")) as database:
         for use in (database.checking, database.loading, database.writing):
             with use() as connection:

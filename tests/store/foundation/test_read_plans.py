@@ -240,7 +240,7 @@ def test_a_question_that_takes_too_long_is_said_to(
             DirectQuery(select(sleep(bindparam("seconds")).label("slept"), literal("x"))), {"seconds": seconds}
         )
 
-    monkeypatch.setattr("hms_cache.store.engine.database._SOCKET_MARGIN_S", 0.5)
+    monkeypatch.setattr("hms_cache.store.engine.drivers.sessions._SOCKET_MARGIN_S", 0.5)
     with closing(Database(initialized_database_url, DatabaseSettings(statement_timeout_s=2))) as database:
         # Together they take longer than the socket's limit for one of them.
         run_read(database, lambda connection: ask_together(connection, [sleeping(0.7)] * 4))

@@ -1,0 +1,165 @@
+"""How connections are opened, and what is set in their sessions: for each kind of access and each database.
+
+The kinds are those of `store/engine/database.py`: *check*, *load* and *write*.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable
+from time import monotonic, sleep
+from typing import Any
+
+from sqlalchemy import Engine, event
+from sqlalchemy.engine import URL
+
+from hms_cache.config.sections import DatabaseSettings
+from hms_cache.store.engine.dialects import DialectName
+from hms_cache.store.engine.drivers import mysql_driver
+from hms_cache.store.engine.drivers.mysql_tls import take_tls
+from hms_cache.store.engine.drivers.sqlite_files import FileOpener
+from hms_cache.store.engine.errors import RetryableConflict
+
+#: Longest text that MySQL joins in a GROUP_CONCAT: ids of a million partitions. Its default is 1,024; what is longer
+#: than this is noticed by who asks and read row by row.
+_LONGEST_AGGREGATE_BYTES = 16 * 1024 * 1024
+
+#: What a database, or an account, may have set otherwise: figures have all their digits (15 at most before PostgreSQL
+#: 12), and its catalog spells types and expressions as they are compared.
+_POSTGRESQL_SESSION = "-c extra_float_digits=3 -c quote_all_identifiers=off"
+
+#: Added to the statement limit for the socket's own, so that the database speaks first.
+_SOCKET_MARGIN_S = 10.0
+_CHECK_SOCKET_MARGIN_S = 1.0
+
+#: How long a connection waits for another one that makes a new SQLite file ready, which takes some milliseconds, and
+#: how long it pauses before it asks again.
+_NEW_FILE_WAIT_S = 10.0
+_NEW_FILE_PAUSE_S = 0.01
+
+
+class Sessions:
+    """Of one database."""
+
+    def __init__(self, url: URL, dialect: DialectName, settings: DatabaseSettings) -> None:
+        """Raises ConfigurationError."""
+        self._dialect = dialect
+        self.settings = settings
+        self.url = url
+        """Without what the driver gets as arguments."""
+        self._tls_options: dict[str, Any] = {}
+        if dialect == "mysql":
+            self.url, self._tls_options = take_tls(url)
+        self._file_opener = FileOpener()
+        self._prepares_file = True
+
+    def leave_file_as_found(self) -> None:
+        """See `Database.leave_as_found`."""
+        self._file_opener.expect_file()
+        self._prepares_file = False
+
+    def open_for(self, engine: Engine, kind: str) -> None:
+        """Has the engine open its connections, and begin its transactions, in this way."""
+        if self._dialect == "mysql":
+            event.listen(engine, "do_connect", mysql_driver.connect)
+        elif self._dialect == "postgresql":
+            event.listen(engine, "do_connect", self._connect_postgresql(kind))
+        else:
+            event.listen(engine, "do_connect", self._file_opener)
+            if kind != "check":
+                begin = "BEGIN IMMEDIATE" if kind == "write" else "BEGIN"
+                event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
+        # First: SQLAlchemy looks at its first connection how identifiers are quoted (ANSI_QUOTES), and goes by that.
+        event.listen(engine, "connect", self._on_connect(kind), insert=self._dialect == "mysql")
+
+    def arguments(self, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
+        """Of the driver, and of SQLAlchemy's engine."""
+        level = {"check": "AUTOCOMMIT", "load": "REPEATABLE READ", "write": "READ COMMITTED"}[kind]
+        limits = self.settings
+        connect_s = max(1, round(limits.check_connect_timeout_s if kind == "check" else limits.connect_timeout_s))
+        if self._dialect == "mysql":
+            socket_s = self._socket_limit_s(kind)
+            return {
+                "charset": "utf8mb4",
+                "connect_timeout": connect_s,
+                "read_timeout": socket_s,
+                "write_timeout": socket_s,
+                **self._tls_options,
+            }, {"isolation_level": level}
+        if self._dialect == "postgresql":
+            limit_ms = round(self._statement_limit_s(kind) * 1000)
+            options = f"-c statement_timeout={limit_ms} -c lock_timeout={limit_ms} {_POSTGRESQL_SESSION}"
+            given = self.url.query.get("options")
+            return {
+                "connect_timeout": connect_s,
+                # Else it is that of the database, and the driver has no letters for texts that are none of it.
+                "client_encoding": "utf8",
+                "options": f"{given} {options}" if given else options,
+            }, {"isolation_level": level}
+        # No isolation level for load and write: the driver then begins nothing by itself and the listener above does.
+        return {"timeout": limits.statement_timeout_s, "check_same_thread": False}, (
+            {"isolation_level": level} if kind == "check" else {}
+        )
+
+    def _statement_limit_s(self, kind: str) -> float:
+        return self.settings.check_timeout_s if kind == "check" else self.settings.statement_timeout_s
+
+    def _socket_limit_s(self, kind: str) -> float:
+        """For one answer of the database: a host that is gone, or a server that hangs, never says so itself."""
+        margin_s = _CHECK_SOCKET_MARGIN_S if kind == "check" else _SOCKET_MARGIN_S
+        return self._statement_limit_s(kind) + margin_s
+
+    def _connect_postgresql(self, kind: str) -> Callable[..., Any]:
+        """SQLAlchemy's `do_connect` listener. The driver is imported when it is needed: it is an extra."""
+
+        def connect(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> Any:
+            from hms_cache.store.engine.drivers.postgresql_driver import LimitedConnection
+
+            connection = LimitedConnection.connect(*arguments, **options)
+            connection.answer_limit_s = self._socket_limit_s(kind)
+            return connection
+
+        return connect
+
+    def _on_connect(self, kind: str) -> Callable[[Any, Any], None]:
+        prepare = {"sqlite": self._prepare_sqlite, "mysql": self._prepare_mysql, "postgresql": self._prepare_postgresql}
+        prepare_one = prepare[self._dialect]
+        return lambda connection, record: prepare_one(connection, kind)
+
+    def _prepare_sqlite(self, connection: sqlite3.Connection, kind: str) -> None:
+        connection.isolation_level = None
+        end_s = monotonic() + _NEW_FILE_WAIT_S
+        while True:
+            try:
+                if self._prepares_file and connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                    connection.execute("PRAGMA journal_mode=WAL")
+                break
+            except sqlite3.OperationalError as error:
+                # Another process is just switching the new file over; SQLite does not wait for that.
+                if monotonic() >= end_s:
+                    raise RetryableConflict(str(error)) from error
+                sleep(_NEW_FILE_PAUSE_S)
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
+        if kind != "write":
+            connection.execute("PRAGMA query_only=ON")
+
+    def _prepare_mysql(self, connection: Any, kind: str) -> None:
+        limit_s = max(1, round(self._statement_limit_s(kind)))
+        is_mariadb = "MariaDB" in connection.get_server_info()
+        limit = f"max_statement_time={limit_s}" if is_mariadb else f"max_execution_time={limit_s * 1000}"
+        with connection.cursor() as cursor:
+            # Strict: what does not fit a column is an error, never cut off or replaced by question marks.
+            cursor.execute(
+                "SET SESSION sql_mode='STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION',"
+                f" time_zone='+00:00', innodb_lock_wait_timeout={limit_s}, {limit},"
+                f" group_concat_max_len={_LONGEST_AGGREGATE_BYTES}"
+            )
+            if kind == "load":
+                cursor.execute("SET SESSION TRANSACTION READ ONLY")
+        connection.rolls_back_later = kind == "load"
+
+    def _prepare_postgresql(self, connection: Any, kind: str) -> None:
+        if kind == "load":
+            connection.read_only = True
+            connection.rolls_back_later = True
