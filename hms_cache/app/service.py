@@ -355,7 +355,7 @@ class Service:
             slow_call_s=self._settings.log.slow_call_s,
             max_connections=max_connections,
             on_transaction_thread=database.use_reserved_places,
-            connections=database,
+            connections=database.held,
             observe_wait=self.metrics.server.observe_wait,
             authorizer=self._authorizer,
             loads=self.metrics.loads,
@@ -451,7 +451,7 @@ class Service:
 
 
 def _cut_off(database: Database) -> float:
-    database.cut_off_stuck(_STUCK_S)
+    database.held.cut_off_stuck(_STUCK_S)
     return _STUCK_S / 10
 
 

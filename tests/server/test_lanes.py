@@ -258,7 +258,7 @@ def test_a_call_whose_time_is_up_in_the_queue_is_not_begun() -> None:
 def test_a_call_whose_time_was_up_before_it_had_a_connection_is_not_carried_out(initialized_database: Database) -> None:
     """Its client was told so. Another call that the thread may get is not its concern."""
     database = initialized_database
-    pool = WorkerPool(1, connections=database)
+    pool = WorkerPool(1, connections=database.held)
     proceed, running = threading.Event(), threading.Event()
     failures = []
 
@@ -279,7 +279,7 @@ def test_a_call_whose_time_was_up_before_it_had_a_connection_is_not_carried_out(
     pool.join(PATIENCE_S)
     assert len(failures) == 1
     assert names_of_databases(database) == []
-    assert not database._given_up, "another thread may get the identifier"
+    assert not database.held._given_up, "another thread may get the identifier"
 
 
 def test_replacements_have_a_bound_and_go_when_the_stuck_come_back() -> None:

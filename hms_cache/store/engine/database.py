@@ -26,7 +26,6 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from time import monotonic, sleep
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
@@ -45,11 +44,11 @@ from hms_cache.metrics.registry import DatabaseMetrics
 from hms_cache.notifications.event_log import History, LogHead
 from hms_cache.store.engine.connection_pool import RenewablePool
 from hms_cache.store.engine.dialects import DialectName, dialect_name, translate_error
-from hms_cache.store.engine.drivers.driver_sockets import interrupt
 from hms_cache.store.engine.drivers.sessions import Sessions
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.events import CommitListener, WriteGuard
 from hms_cache.store.engine.features import SchemaFeatures, read_features
+from hms_cache.store.engine.held_connections import HeldConnections, end_for_good
 from hms_cache.store.engine.log_sessions import HistoryText, file_identity, kept_history, last_event_id, read_head
 from hms_cache.store.engine.sequences import IdBlocks
 from hms_cache.store.engine.statement_cache import StatementCache
@@ -58,9 +57,6 @@ from hms_cache.store.engine.statement_cache import StatementCache
 _OWNER = "hms_cache.database"
 
 _TRANSACTION_CONTROL = frozenset({"BEGIN", "BEGIN IMMEDIATE"})
-
-#: Between looks whether a thread has given its connection back.
-_STUCK_PAUSE_S = 0.02
 
 #: Stands for ``inf`` where a driver wants a number: a day, longer than any statement or client lives.
 _LONGEST_S = 86400.0
@@ -133,13 +129,8 @@ class Database:
         self._features: SchemaFeatures | None = None
         self._in_use = threading.BoundedSemaphore(self.settings.pool_size)
         self._reserved = threading.BoundedSemaphore(reserved_places)
-        self._held_lock = threading.Lock()
-        self._held_by: dict[int, list[tuple[Connection, Any]]] = {}
-        """Connections, ours and the driver's, that each thread holds, by its identifier; `_held_lock` guards this,
-        `_cut` and `_given_up`."""
-        self._cut: set[Connection] = set()
-        self._given_up: set[int] = set()
-        """Identifiers of the threads whose call was given up and has not ended."""
+        self.held = HeldConnections()
+        """Those of transactions, by the threads that hold them."""
         self._write_turn = threading.BoundedSemaphore(1)
         self._holding = threading.local()
         places = self.settings.pool_size + reserved_places
@@ -258,56 +249,6 @@ class Database:
     def _places(self) -> threading.BoundedSemaphore:
         return self._reserved if getattr(self._holding, "reserved", False) else self._in_use
 
-    def cut_off(self, thread: int) -> bool:
-        """Closes the socket of the connection that a thread holds, or interrupts SQLite's statement: what waits for the
-        database there fails. False: it holds none. From any thread; does not wait.
-
-        What fails there is then the end of it, and is not run again: the connection was not lost, nobody waits for the
-        answer any more, and a write was said to have been given up. For the same reason the thread gets no other
-        connection before `call_ended`, whatever it waits for now.
-
-        A position check is shared with others and is left alone: it has its own, short limit.
-        """
-        with self._held_lock:
-            self._given_up.add(thread)
-            held = self._held_by.get(thread, ())
-            for connection, of_driver in held:
-                self._cut.add(connection)
-                interrupt(of_driver)
-            return bool(held)
-
-    def cut_off_stuck(self, patience_s: float) -> None:
-        """As `cut_off`, of each thread that holds after so long what it holds now: for a server that stops. Waits for
-        as long, unless none does."""
-        with self._held_lock:
-            held = {thread: [one for one, _ in connections] for thread, connections in self._held_by.items()}
-        end_s = monotonic() + patience_s
-        while held and monotonic() < end_s:
-            sleep(_STUCK_PAUSE_S)
-            with self._held_lock:
-                now = {thread: [one for one, _ in connections] for thread, connections in self._held_by.items()}
-            held = {
-                thread: stuck
-                for thread, before in held.items()
-                if (stuck := [one for one in before if any(one is other for other in now.get(thread, ()))])
-            }
-        for thread in held:
-            self.cut_off(thread)
-
-    def call_ended(self, thread: int) -> None:
-        """The call for which a thread was cut off is over; the thread may use the database again."""
-        with self._held_lock:
-            self._given_up.discard(thread)
-
-    def require_not_cut_off(self, connection: Connection) -> None:
-        """For the last moment before a COMMIT. SQLite has no socket to be closed: between two statements nothing else
-        stops it.
-
-        :raises DatabaseUnavailable: `cut_off` was called for the thread that holds the connection.
-        """
-        if connection in self._cut:
-            raise _given_up()
-
     @property
     def in_snapshot(self) -> bool:
         """Whether this thread is inside :meth:`snapshot`."""
@@ -348,8 +289,10 @@ class Database:
         except PoolTimeout as error:
             raise self._no_connection() from error
         with connection:
-            if engine is not self.check_engine:
-                self._note_held(connection)
+            # A position check is shared with others and is never cut off: it has its own, short limit.
+            is_held = engine is not self.check_engine
+            if is_held:
+                self.held.note_taken(connection)
             failure: BaseException | None = None
             try:
                 yield connection
@@ -357,30 +300,12 @@ class Database:
                 failure = error
                 raise
             finally:
-                was_cut = engine is not self.check_engine and self._note_given_back(connection)
+                was_cut = is_held and self.held.note_given_back(connection)
                 is_over = was_cut or not self.keeps_connections or (failure is not None and _is_shut(connection))
                 if is_over and not connection.closed:
                     connection.invalidate()
                 if was_cut:
-                    _end_for_good(failure)
-
-    def _note_held(self, connection: Connection) -> None:
-        of_driver = connection.connection.dbapi_connection
-        with self._held_lock:
-            if threading.get_ident() in self._given_up:
-                raise _given_up()
-            self._held_by.setdefault(threading.get_ident(), []).append((connection, of_driver))
-
-    def _note_given_back(self, connection: Connection) -> bool:
-        """Whether it was cut off meanwhile, and must not be used again."""
-        with self._held_lock:
-            held = self._held_by[threading.get_ident()]
-            held[:] = [one for one in held if one[0] is not connection]
-            if not held:
-                del self._held_by[threading.get_ident()]
-            was_cut = connection in self._cut
-            self._cut.discard(connection)
-            return was_cut
+                    end_for_good(failure)
 
     @contextmanager
     def _slot(self, places: threading.BoundedSemaphore) -> Iterator[None]:
@@ -430,7 +355,7 @@ class Database:
         record.info[_OWNER] = self
 
     def _count(self, connection: Connection, _cursor: Any, statement: str, *_: Any) -> None:
-        self.require_not_cut_off(connection)
+        self.held.require_not_cut_off(connection)
         if statement not in _TRANSACTION_CONTROL:
             self.statements.add()
         call_context.statement_sent()
@@ -445,18 +370,6 @@ def _is_shut(connection: Connection) -> bool:
         return False
     of_driver = connection.connection.dbapi_connection
     return bool(getattr(of_driver, "closed", False)) or not getattr(of_driver, "open", True)
-
-
-def _given_up() -> DatabaseUnavailable:
-    return DatabaseUnavailable("the call was given up")
-
-
-def _end_for_good(failure: BaseException | None) -> None:
-    """What failed on a connection that was cut off becomes an error that is no reason for another attempt."""
-    if isinstance(failure, DatabaseUnavailable):
-        failure.connection_lost = False  # goes on as it is: the outcome of a COMMIT stays unknown
-    elif isinstance(failure, Exception):
-        raise DatabaseUnavailable(f"the call was given up: {failure}") from failure
 
 
 def read_log_end(database: Database) -> LogHead:

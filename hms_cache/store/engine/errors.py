@@ -14,7 +14,7 @@ class DatabaseUnavailable(DatabaseUnavailableError):
 
     ``connection_lost`` is true when a connection that had been open broke: a transaction on it has been rolled back by
     the database unless its COMMIT was under way, and it may be run again on a new connection. It is false where this
-    server closed it itself, because the call was given up (`Database.cut_off`).
+    server closed it itself, because the call was given up (`HeldConnections.cut_off`).
     """
 
     def __init__(self, message: str, *, connection_lost: bool = False) -> None:

@@ -391,7 +391,7 @@ def _write_once(
             transaction.write_events(stored_s(database.clock.epoch_s()))
             if transaction.has_events:  # not the server's own upkeep
                 crash_point(CrashPoint.BEFORE_COMMIT)
-            database.require_not_cut_off(connection)
+            database.held.require_not_cut_off(connection)
             _commit(transaction)
             if transaction.has_events:
                 crash_point(CrashPoint.AFTER_COMMIT)
