@@ -17,8 +17,9 @@ from hms_cache.server.combined_replies import Member, tell_loop
 from hms_cache.server.faults import busy, wire_fault
 from hms_cache.server.first_call import FirstCall
 from hms_cache.server.layer import Layer, address_of, part_from
-from hms_cache.server.session import ANONYMOUS, CLAIMED_USER, IDENTITY, Session
+from hms_cache.server.session import ANONYMOUS, Session
 from hms_cache.server.shares import SLICE_S
+from hms_cache.server.slow_readers import SlowReader
 from hms_cache.server.transports.tcp_info import seconds_without_data
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire import Message, MessageReader, ServerFull, TruncatedMessage, WireError, encode_exception
@@ -37,9 +38,6 @@ socket at once: more would be read again and again in one turn, and copied toget
 LARGE_READ_BYTES = 64 * 1024
 """A client that sends so much at once is not read again before its turn: reading takes time, too, and the loop would
 read of each socket up to 8 MB in one turn."""
-
-LEAST_PROGRESS_BYTES = 64 * 1024
-"""Of a reply, within `write_timeout_s`: a client that takes less is not slow, it keeps what it holds on purpose."""
 
 REFUSAL_TIMEOUT_S = 2.0
 """How long a connection that is refused may take to send the request that the reason is told to."""
@@ -84,8 +82,8 @@ class Connection(asyncio.Protocol):
         self.unheard_refusal = ""
         """Why a one-way call was not begun, or not ended in time: Thrift has no reply that would tell it."""
         self._hot: HotPath | FirstCall | AuthorizedHotPath | None = None
-        self._unsent_bytes = 0
-        self._writing: ClientTimer | None = None
+        self._slow: SlowReader | None = None
+        """While the client does not take what was written."""
         self.charged_bytes = 0
         self.charged_since_s = 0.0
 
@@ -193,7 +191,6 @@ class Connection(asyncio.Protocol):
         self._hot = None
         self._held = b""
         self._reader.close()  # a decoder that waits within a message is a cycle of references
-        self._unsent_bytes = 0
         self._listener.release(self, self._network, self._session)
 
     def pause_writing(self) -> None:
@@ -201,17 +198,13 @@ class Connection(asyncio.Protocol):
         self._writable = False
         transport = self._transport
         if transport is not None:
-            self._unsent_bytes = transport.get_write_buffer_size()
+            self._slow = SlowReader(self._listener, transport, self._charge, self.abort)
             self._charge()
-            self._watch_writing()
 
     def resume_writing(self) -> None:
         """The client caught up. What it sent meanwhile has its turn later: see `Layer.resume_writing`."""
         self._writable = True
-        self._unsent_bytes = 0
-        if self._writing is not None:
-            self._writing.cancel()
-            self._writing = None
+        self._end_slowness()
         if self._running is None and not self._closing:
             self._queue()
 
@@ -272,9 +265,8 @@ class Connection(asyncio.Protocol):
         self._closing = True
         if self._transport is not None:
             self._transport.close()
-            if self._listener.draining and self._writing is not None:
-                self._writing.cancel()
-                self._watch_writing()
+            if self._listener.draining and self._slow is not None:
+                self._slow.watch_anew()
 
     def part(self) -> None:
         """Closes; a client that is still sending hears the refusal that was written, see `part_from`.
@@ -385,12 +377,10 @@ class Connection(asyncio.Protocol):
         if session is None:
             session = self._session = Session(self._address, self._listener.session_budget)
             if self._transport is not None:
-                session.authenticate(self._transport.get_extra_info(IDENTITY))
-                if (claimed := self._transport.get_extra_info(CLAIMED_USER)) is not None:
-                    try:
-                        session.set_user(claimed, ())
-                    except MetaException as error:
-                        self._refusal = str(error.message)
+                try:
+                    session.identify(self._transport)
+                except MetaException as error:
+                    self._refusal = str(error.message)
             self._listener.first_call(self)
         return session
 
@@ -577,29 +567,11 @@ class Connection(asyncio.Protocol):
         self._write(encode_exception(error.message, wire_fault(error)))
         self.part()
 
-    def _watch_writing(self) -> None:
-        """A reply must be taken, too: see `LEAST_PROGRESS_BYTES`."""
-        timeout_s = self._listener.write_timeout_s()
-        if timeout_s:
-            self._writing = ClientTimer(self._listener.loop, timeout_s, self._look_at_writing)
-
-    def _look_at_writing(self) -> None:
-        self._writing = None
-        transport = self._transport
-        if transport is None:
-            return
-        unsent_bytes = transport.get_write_buffer_size()
-        if unsent_bytes > self._unsent_bytes - LEAST_PROGRESS_BYTES:
-            self._listener.count_timeout("write")
-            self.abort()
-            return
-        self._unsent_bytes = unsent_bytes
-        self._charge()
-        self._watch_writing()
-
     def _charge(self) -> None:
         """Tells the budget what is held now."""
-        held_bytes = self._reader.held_bytes + self._unsent_bytes
+        held_bytes = self._reader.held_bytes
+        if self._slow is not None:
+            held_bytes += self._slow.unsent_bytes
         if held_bytes != self.charged_bytes:
             self._listener.buffers.charge(self, held_bytes)
 
@@ -613,6 +585,9 @@ class Connection(asyncio.Protocol):
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
-        if self._writing is not None:
-            self._writing.cancel()
-            self._writing = None
+        self._end_slowness()
+
+    def _end_slowness(self) -> None:
+        if self._slow is not None:
+            self._slow.leave_alone()
+            self._slow = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from asyncio import BaseTransport
 from dataclasses import dataclass, field
 
 from hms_cache.authentication.mechanism import Identity
@@ -68,6 +69,12 @@ class Session:
     """What the policy decides about the user, as of the last call; None before it."""
     given_decisions: Decisions | None = None
     """Of a session that is no client's: those by which its calls are judged, whoever its user is."""
+
+    def identify(self, transport: BaseTransport) -> None:
+        """As whom the transport knows the client, or the client says to be. Raises MetaException as `set_user`."""
+        self.authenticate(transport.get_extra_info(IDENTITY))
+        if (claimed := transport.get_extra_info(CLAIMED_USER)) is not None:
+            self.set_user(claimed, ())
 
     def authenticate(self, identity: Identity | None) -> None:
         """The client has shown who it is; None: the port asks nobody."""

@@ -119,7 +119,7 @@ FIXES = (
         17,
         "reader_that_never_reads",
         "A client that never reads keeps its buffers for good.",
-        "hms_cache/server/connection.py",
+        "hms_cache/server/slow_readers.py",
         "        timeout_s = self._listener.write_timeout_s()\n",
         "        timeout_s = 0.0\n",
         ("tests/hostile/test_connections.py",),

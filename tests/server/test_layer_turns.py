@@ -21,10 +21,10 @@ from hms_cache.event_loops import ClientTimer
 from hms_cache.server import layer as layer_module
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import FIRST_PIECE_BYTES, Layer
-from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.shares import SLICE_S, Turns, Waiter
 from hms_cache.server.transports import http as http_module
 from hms_cache.server.transports.http import HttpLimits, HttpPort
+from hms_cache.server.transports.plain_calls import refusal_of_plain_call
 from hms_cache.server.transports.sasl import SaslPort
 from hms_cache.server.transports.tls import TlsPort
 from tests.server.test_tls import Authority

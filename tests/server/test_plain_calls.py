@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from hms_cache.server.plain_calls import TLS_REQUIRED, refusal_of_plain_call
+from hms_cache.server.transports.plain_calls import TLS_REQUIRED, refusal_of_plain_call
 from tests.server.conftest import Serve, request_bytes
 
 FIRST_CALLS = (

@@ -15,9 +15,9 @@ from hms_cache.config.sections.listeners import MECHANISMS
 from hms_cache.errors import StartupError
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import Handshakes
-from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.port import Port
 from hms_cache.server.transports.client_networks import client_networks
+from hms_cache.server.transports.plain_calls import refusal_of_plain_call
 from hms_cache.server.transports.sasl import SaslPort
 from hms_cache.server.transports.tls import TlsPort
 from hms_cache.values import frozen

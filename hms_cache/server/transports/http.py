@@ -20,11 +20,11 @@ from hms_cache.authentication.mechanism import AuthenticationError, Identity
 from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.server.buffers import BufferBudget
 from hms_cache.server.layer import Handshakes, Layer
-from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import CLAIMED_USER, IDENTITY
 from hms_cache.server.shares import Turns
 from hms_cache.server.transports.fair_threads import FairThreads
 from hms_cache.server.transports.http_requests import Requests, leads_to, problem_of
+from hms_cache.server.transports.plain_calls import refusal_of_plain_call
 from hms_cache.values import frozen
 
 USER_HEADER = b"x-actor-username"

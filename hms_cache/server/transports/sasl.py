@@ -13,10 +13,10 @@ from hms_cache.authentication.mechanism import AuthenticationError, Identity, Me
 from hms_cache.authentication.negotiation import BAD, ERROR, START, Negotiation
 from hms_cache.server.buffers import BufferBudget, Holder
 from hms_cache.server.layer import Handshakes, Layer
-from hms_cache.server.plain_calls import refusal_of_plain_call
 from hms_cache.server.session import IDENTITY
 from hms_cache.server.shares import Turns
 from hms_cache.server.transports.fair_threads import FairThreads
+from hms_cache.server.transports.plain_calls import refusal_of_plain_call
 
 STEP_THREADS = 8
 """Threads that check tickets and passwords: a directory that is silent, or slow where a password is wrong, keeps one

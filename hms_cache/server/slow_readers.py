@@ -1,0 +1,59 @@
+"""Clients that take replies more slowly than they come: each has to take some within a time, or its connection ends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from hms_cache.event_loops import ClientTimer
+
+if TYPE_CHECKING:
+    from hms_cache.server.listener import Listener
+
+LEAST_PROGRESS_BYTES = 64 * 1024
+"""Of a reply, within `write_timeout_s`: a client that takes less is not slow, it keeps what it holds on purpose."""
+
+
+class SlowReader:
+    """The client of one connection, from when it took no more until all that was written has gone out."""
+
+    def __init__(
+        self, listener: Listener, transport: asyncio.Transport, charge: Callable[[], None], abort: Callable[[], None]
+    ) -> None:
+        """`charge`: tells the budget what is held; `abort` ends the connection."""
+        self._listener = listener
+        self._transport = transport
+        self._charge = charge
+        self._abort = abort
+        self._timer: ClientTimer | None = None
+        self.unsent_bytes = transport.get_write_buffer_size()
+        self._watch()
+
+    def _watch(self) -> None:
+        timeout_s = self._listener.write_timeout_s()
+        if timeout_s:
+            self._timer = ClientTimer(self._listener.loop, timeout_s, self._look)
+
+    def watch_anew(self) -> None:
+        """With the limit that holds now, if it had one before."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._watch()
+
+    def leave_alone(self) -> None:
+        """Its time is not limited any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        self._timer = None
+        unsent_bytes = self._transport.get_write_buffer_size()
+        if unsent_bytes > self.unsent_bytes - LEAST_PROGRESS_BYTES:
+            self._listener.count_timeout("write")
+            self._abort()
+            return
+        self.unsent_bytes = unsent_bytes
+        self._charge()
+        self._watch()
