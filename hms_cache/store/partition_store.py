@@ -8,22 +8,8 @@ from sqlalchemy import Connection
 
 from hms_cache.expressions.partition_orders import parse_order, sort_by_values, sort_key
 from hms_cache.metadata.object_names import TableName
+from hms_cache.store.contract import partitions as contract
 from hms_cache.store.contract.environment import ANY_WRITER, NO_OPTIONS, EnvironmentOptions, Writer
-from hms_cache.store.contract.partitions import (
-    NO_TABLE_TO_ALTER,
-    ByAnyExpression,
-    ByNames,
-    ByValues,
-    FromTable,
-    Grantee,
-    KeyValues,
-    PartitionAnswer,
-    PartitionProjection,
-    PartitionQuery,
-    PartitionReads,
-    PartitionSelection,
-    PartitionWrites,
-)
 from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.read_plans import Plan, carry_out
@@ -62,7 +48,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 
-class StoredPartitions(PartitionReads):
+class StoredPartitions(contract.PartitionReads):
     """`PartitionReads` over the database."""
 
     def __init__(self, context: StoreContext, known_tables: KnownTables | None = None) -> None:
@@ -70,21 +56,30 @@ class StoredPartitions(PartitionReads):
         self._known_tables = known_tables or KnownTables()
 
     def get_partition(
-        self, table: TableName, values: KeyValues, *, grantee: Grantee | None = None, version: ReadVersion = ANY_VERSION
+        self,
+        table: TableName,
+        values: contract.KeyValues,
+        *,
+        grantee: contract.Grantee | None = None,
+        version: ReadVersion = ANY_VERSION,
     ) -> Partition:
         """See `PartitionReads.get_partition`."""
-        query = PartitionQuery(table, ByValues(tuple(values)), version=version)
+        query = contract.PartitionQuery(table, contract.ByValues(tuple(values)), version=version)
         answer = self.get_partitions(query, grantee=grantee)
         if not answer.partitions:
             raise NoSuchObjectException(f"partition values=[{', '.join(values)}]")
         return answer.partitions[0]
 
     def get_partitions(
-        self, query: PartitionQuery, *, grantee: Grantee | None = None, projection: PartitionProjection | None = None
-    ) -> PartitionAnswer:
+        self,
+        query: contract.PartitionQuery,
+        *,
+        grantee: contract.Grantee | None = None,
+        projection: contract.PartitionProjection | None = None,
+    ) -> contract.PartitionAnswer:
         """See `PartitionReads.get_partitions`."""
 
-        def read(connection: Connection) -> PartitionAnswer:
+        def read(connection: Connection) -> contract.PartitionAnswer:
             def find(header: PartitionedTable) -> Plan[tuple[PartitionRows, bool]]:
                 return partitions_plan(
                     connection, header, query.selection, max_parts=query.max_parts, context=self._context
@@ -99,14 +94,14 @@ class StoredPartitions(PartitionReads):
                 for partition, granted in zip(partitions, privileges, strict=True):
                     partition.privileges = granted
             judge_partitions(connection, header, partitions, query.version.valid_write_ids)
-            return PartitionAnswer(partitions, has_unknown)
+            return contract.PartitionAnswer(partitions, has_unknown)
 
         answer = run_read(self._context.database, read)
         if projection is not None:
-            return PartitionAnswer(project_partitions(answer.partitions, projection), answer.has_unknown)
+            return contract.PartitionAnswer(project_partitions(answer.partitions, projection), answer.has_unknown)
         return answer
 
-    def get_partition_names(self, query: PartitionQuery, *, order: str | None = None) -> list[str]:
+    def get_partition_names(self, query: contract.PartitionQuery, *, order: str | None = None) -> list[str]:
         """See `PartitionReads.get_partition_names`."""
         max_parts = query.max_parts
 
@@ -135,7 +130,7 @@ class StoredPartitions(PartitionReads):
 
         return run_read(self._context.database, read)
 
-    def get_partition_count(self, query: PartitionQuery) -> int:
+    def get_partition_count(self, query: contract.PartitionQuery) -> int:
         """See `PartitionReads.get_partition_count`."""
 
         def read(connection: Connection) -> int:
@@ -151,7 +146,7 @@ class StoredPartitions(PartitionReads):
         return run_read(self._context.database, read)
 
     def get_partition_values(
-        self, query: PartitionQuery, keys: Sequence[str], *, distinct: bool = True, ascending: bool = True
+        self, query: contract.PartitionQuery, keys: Sequence[str], *, distinct: bool = True, ascending: bool = True
     ) -> list[PartitionValuesRow]:
         """See `PartitionReads.get_partition_values`."""
 
@@ -183,7 +178,7 @@ class StoredPartitions(PartitionReads):
         )
 
     def _select(
-        self, connection: Connection, table: PartitionedTable, selection: PartitionSelection, max_parts: int
+        self, connection: Connection, table: PartitionedTable, selection: contract.PartitionSelection, max_parts: int
     ) -> Plan[SelectedPartitions]:
         """`metastore.limit.partition.request` is about partitions, not about names or counts of them."""
         return selection_plan(connection, table, selection, max_parts=max_parts, context=self._context, is_write=True)
@@ -222,7 +217,7 @@ def _key_position(table: PartitionedTable, key: str) -> int:
     raise MetaException(f"Partition column {key} is not a partition key of {table.database}.{table.name}")
 
 
-class PartitionWriter(PartitionWrites):
+class PartitionWriter(contract.PartitionWrites):
     """`PartitionWrites` over the database."""
 
     def __init__(self, context: StoreContext) -> None:
@@ -234,7 +229,7 @@ class PartitionWriter(PartitionWrites):
         partitions: Sequence[Partition],
         *,
         if_not_exists: bool = False,
-        from_table: FromTable = FromTable.NOTHING,
+        from_table: contract.FromTable = contract.FromTable.NOTHING,
         writer: Writer = ANY_WRITER,
     ) -> list[Partition]:
         """See `PartitionWrites.add_partitions`."""
@@ -269,7 +264,7 @@ class PartitionWriter(PartitionWrites):
     def drop_partitions(
         self,
         table: TableName,
-        selection: PartitionSelection | ByAnyExpression,
+        selection: contract.PartitionSelection | contract.ByAnyExpression,
         *,
         delete_data: bool,
         if_exists: bool = False,
@@ -288,7 +283,7 @@ class PartitionWriter(PartitionWrites):
                 options=options,
             )
 
-        if isinstance(selection, ByNames) and not selection.names:
+        if isinstance(selection, contract.ByNames) and not selection.names:
             return []
         return run_write(self._context.database, drop)
 
@@ -319,7 +314,7 @@ class PartitionWriter(PartitionWrites):
         def alter(transaction: WriteTransaction) -> None:
             found = lock_table(transaction.connection, *table)
             if found is None:
-                raise InvalidOperationException(NO_TABLE_TO_ALTER)
+                raise InvalidOperationException(contract.NO_TABLE_TO_ALTER)
             change(transaction, found)
 
         run_write(self._context.database, alter)

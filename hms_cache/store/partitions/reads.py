@@ -20,14 +20,7 @@ from sqlalchemy.types import Text
 
 from hms_cache.expressions import Bound, FilterLimits, decides_by_patterns, name_patterns
 from hms_cache.expressions.name_prefilter import MAX_NAME_PATTERNS
-from hms_cache.store.contract.partitions import (
-    ByExpression,
-    ByFilter,
-    ByNames,
-    ByPartialValues,
-    ByValues,
-    PartitionSelection,
-)
+from hms_cache.store.contract import partitions as contract
 from hms_cache.store.engine.bulk_writes import in_ids
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
@@ -253,7 +246,7 @@ def _no_rows(table: PartitionedTable) -> PartitionRows:
 def partitions_plan(
     connection: Connection,
     table: PartitionedTable,
-    selection: PartitionSelection,
+    selection: contract.PartitionSelection,
     *,
     max_parts: int,
     context: StoreContext,
@@ -285,7 +278,7 @@ def few_partitions_plan(connection: Connection, table: PartitionedTable) -> Plan
 
 
 def named_partitions_plan(
-    connection: Connection, table: PartitionedTable, names: ByNames, context: StoreContext
+    connection: Connection, table: PartitionedTable, names: contract.ByNames, context: StoreContext
 ) -> Plan[PartitionRows]:
     """The partitions with these names, for loads, which no limit of requests concerns."""
     named = _named(connection, table, names, context.filter_limits)
@@ -306,7 +299,7 @@ class _Named(NamedTuple):
 
 
 def _named(
-    connection: Connection, table: PartitionedTable, selection: PartitionSelection, limits: FilterLimits
+    connection: Connection, table: PartitionedTable, selection: contract.PartitionSelection, limits: FilterLimits
 ) -> _Named | None:
     """None: names do not tell, or there are too many of them. Raises MetaException for bad selections."""
     of_table: dict[str, Any] = {"table_id": table.table_id}
@@ -338,11 +331,11 @@ def _named(
         return _Named(count, {**of_table, **values_of_patterns(given)}, False, chosen)
 
     match selection:
-        case ByNames(names):
+        case contract.ByNames(names):
             return by_names(names)
-        case ByValues(values):
+        case contract.ByValues(values):
             return by_names([name_of_values(table, values)])
-        case ByPartialValues(values):
+        case contract.ByPartialValues(values):
             meant = named_by_partial_values(table, values)
             if isinstance(meant, str):
                 return by_names([meant])
@@ -353,13 +346,13 @@ def _named(
                 [pattern_of_components(meant)],
                 lambda pairs: ([pair for pair in pairs if has_components(pair[1], meant)], False),
             )
-        case ByFilter(text) if text.strip():
+        case contract.ByFilter(text) if text.strip():
             bound = bound_filter(table, text, limits)
             return by_patterns(
                 _deciding_patterns(bound, table),
                 lambda pairs: (selected_by_filter(connection, table, bound, pairs, limits), False),
             )
-        case ByExpression():
+        case contract.ByExpression():
             tree = bound_expression(table, selection, limits)
             return by_patterns(
                 _deciding_patterns(tree, table),

@@ -35,15 +35,7 @@ from hms_cache.metadata.partition_names import (
     make_partition_name,
     values_of_name,
 )
-from hms_cache.store.contract.partitions import (
-    AllPartitions,
-    ByExpression,
-    ByFilter,
-    ByNames,
-    ByPartialValues,
-    ByValues,
-    PartitionSelection,
-)
+from hms_cache.store.contract import partitions as contract
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.direct_statements import CHARACTERS_OF_A_PACKET, DirectQuery
 from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out
@@ -87,14 +79,14 @@ def values_of_stored_name(name: str, key_count: int) -> list[str]:
 
 
 def select_for_write(
-    connection: Connection, table: PartitionedTable, selection: PartitionSelection, context: StoreContext
+    connection: Connection, table: PartitionedTable, selection: contract.PartitionSelection, context: StoreContext
 ) -> SelectedPartitions:
     """Resolves the selection of a write, in the statements of `selection_plan`."""
     return carry_out(connection, selection_plan(connection, table, selection, context=context, is_write=True))
 
 
 def select_by_each(
-    connection: Connection, table: PartitionedTable, expressions: Sequence[ByExpression], context: StoreContext
+    connection: Connection, table: PartitionedTable, expressions: Sequence[contract.ByExpression], context: StoreContext
 ) -> list[SelectedPartitions]:
     """What each of the expressions selects, of the same partitions: one statement finds what any of them may select.
 
@@ -122,7 +114,7 @@ def select_by_each(
 def selection_plan(
     connection: Connection,
     table: PartitionedTable,
-    selection: PartitionSelection,
+    selection: contract.PartitionSelection,
     *,
     max_parts: int = -1,
     context: StoreContext,
@@ -134,19 +126,19 @@ def selection_plan(
     for a list of up to 20,000 names. Raises MetaException for bad filters, for wrong numbers of values, and for more
     partitions than `metastore.limit.partition.request` allows a read to ask for.
     """
-    if max_parts == 0 and isinstance(selection, AllPartitions | ByNames):
+    if max_parts == 0 and isinstance(selection, contract.AllPartitions | contract.ByNames):
         return SelectedPartitions([], [])
     limit = -1 if is_write else context.settings.catalog.partition_request_limit
     checked = limit > -1 and (max_parts < 0 or max_parts > limit)
-    if isinstance(selection, AllPartitions) and max_parts < 0 and not checked:
+    if isinstance(selection, contract.AllPartitions) and max_parts < 0 and not checked:
         return _EVERYTHING
-    if checked and isinstance(selection, ByNames):
+    if checked and isinstance(selection, contract.ByNames):
         check_request_limit(table.name, len(selection.names), limit)
     found, has_unknown = yield from _candidates(
         connection, table, selection, max_parts if not checked else limit + 1, context.filter_limits
     )
-    if checked and not isinstance(selection, ByNames):
-        if isinstance(selection, AllPartitions) and len(found) > limit:
+    if checked and not isinstance(selection, contract.ByNames):
+        if isinstance(selection, contract.AllPartitions) and len(found) > limit:
             check_request_limit(table.name, (yield from count_plan(table)), limit)
         check_request_limit(table.name, len(found), limit)
     found.sort(key=_name)
@@ -258,21 +250,25 @@ def batches_of_texts(connection: Connection, texts: Iterable[str], size: int) ->
 
 
 def _candidates(
-    connection: Connection, table: PartitionedTable, selection: PartitionSelection, max_parts: int, limits: FilterLimits
+    connection: Connection,
+    table: PartitionedTable,
+    selection: contract.PartitionSelection,
+    max_parts: int,
+    limits: FilterLimits,
 ) -> Plan[tuple[list[tuple[int, str]], bool]]:
     """(id, name) of the selected partitions; `max_parts` may be used only where nothing is filtered afterwards."""
     match selection:
-        case AllPartitions():
+        case contract.AllPartitions():
             return (yield from _first_of_all(connection, table, max_parts)), False
-        case ByNames(names):
+        case contract.ByNames(names):
             return (yield from _by_name(connection, table, names)), False
-        case ByValues(values):
+        case contract.ByValues(values):
             return (yield from _by_name(connection, table, [name_of_values(table, values)])), False
-        case ByPartialValues(values):
+        case contract.ByPartialValues(values):
             return (yield from _by_partial_values(connection, table, values)), False
-        case ByFilter(text):
+        case contract.ByFilter(text):
             return (yield from _by_filter(connection, table, text, limits)), False
-        case ByExpression():
+        case contract.ByExpression():
             return (yield from _by_expression(connection, table, selection, limits))
 
 
@@ -405,7 +401,7 @@ def selected_by_filter(
 
 
 def _by_expression(
-    connection: Connection, table: PartitionedTable, selection: ByExpression, limits: FilterLimits
+    connection: Connection, table: PartitionedTable, selection: contract.ByExpression, limits: FilterLimits
 ) -> Plan[tuple[list[tuple[int, str]], bool]]:
     """Hive's serialized trees; what cannot be decided is kept, and said."""
     bound = bound_expression(table, selection, limits)
@@ -413,7 +409,7 @@ def _by_expression(
     return selected_by_expression(connection, table, bound, pairs, limits)
 
 
-def bound_expression(table: PartitionedTable, selection: ByExpression, limits: FilterLimits) -> Bound:
+def bound_expression(table: PartitionedTable, selection: contract.ByExpression, limits: FilterLimits) -> Bound:
     """As `bound_filter`, of Hive's serialized trees."""
     default = selection.default_partition_name or DEFAULT_PARTITION_VALUE
     with told_to_clients():
