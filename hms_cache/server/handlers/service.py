@@ -76,8 +76,11 @@ def get_status(call: Call, arguments: FacebookService.getStatus_args) -> int:
     return 2  # fb303 ALIVE
 
 
-@handlers.local("getStatusDetails")
-def get_status_details(call: Call, arguments: FacebookService.getStatusDetails_args) -> str:
+@handlers.local("getStatusDetails", "getCpuProfile")
+def get_status_details(
+    call: Call, arguments: FacebookService.getStatusDetails_args | FacebookService.getCpuProfile_args
+) -> str:
+    """Hive's server answers this text to both: it never had a profiler behind the second one."""
     return ""
 
 
@@ -107,20 +110,9 @@ def get_options(call: Call, arguments: FacebookService.getOptions_args) -> dict[
     return {k.removeprefix(prefix): v for k, v in call.session.variables.items() if k.startswith(prefix)}
 
 
-@handlers.local("getCpuProfile")
-def get_cpu_profile(call: Call, arguments: FacebookService.getCpuProfile_args) -> str:
-    """Hive's server answers this text, too: it never had a profiler behind the call."""
-    return ""
-
-
 @handlers.local("aliveSince")
 def alive_since(call: Call, arguments: FacebookService.aliveSince_args) -> int:
     return _started_s
-
-
-@handlers.local("reinitialize")
-def reinitialize(call: Call, arguments: FacebookService.reinitialize_args) -> None:
-    """One-way; there is nothing to read again for a client's sake."""
 
 
 @handlers.local("shutdown")
@@ -142,9 +134,10 @@ def set_ugi(call: Call, arguments: methods.set_ugi_args) -> list[str]:
     return groups if call.session.principal is None else [*groups, arguments.user_name]
 
 
-@handlers.local("flushCache")
-def flush_cache(call: Call, arguments: methods.flushCache_args) -> None:
-    """Opens every Hive statement, so it flushes nothing: what we serve is current without it."""
+@handlers.local("flushCache", "reinitialize")
+def flush_cache(call: Call, arguments: methods.flushCache_args | FacebookService.reinitialize_args) -> None:
+    """The first opens every Hive statement, so it flushes nothing: what we serve is current without it. Nor is there
+    anything to read again for the sake of a client that sends the second, which has no answer."""
 
 
 @handlers.local("get_config_value")
