@@ -17,10 +17,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
-from sqlalchemy import Connection, Dialect, Executable, Insert, Integer
-from sqlalchemy.ext.compiler import compiles
+from sqlalchemy import ColumnElement, Connection, Dialect, Executable, Insert, Integer, func
 from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import FunctionElement
 
 from hms_cache.store.engine.drivers.mysql_driver import MySqlConnection
 
@@ -31,16 +29,9 @@ Statement = tuple["Direct", Values | Sequence[Values]]
 """A statement and its values: of each row, for `DirectRows`."""
 
 
-class row_count(FunctionElement[int]):
+def row_count() -> ColumnElement[int]:
     """How many rows the statement before this one found. On MySQL and MariaDB."""
-
-    type = Integer()
-    inherit_cache = True
-
-
-@compiles(row_count, "mysql", "mariadb")
-def _row_count_on_mysql(element: row_count, compiler: Any, **_: Any) -> str:
-    return "ROW_COUNT()"
+    return func.row_count(type_=Integer)
 
 
 class Direct:

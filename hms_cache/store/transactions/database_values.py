@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sqlalchemy import BigInteger, Column, Connection, select, text
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.functions import FunctionElement
 
 from hms_cache.store.engine.dialects import SqlFunction, take_from_counter
 from hms_cache.store.schema import TXN_LOCK_TBL
@@ -24,17 +20,13 @@ class now_ms(SqlFunction[int]):
     sql_on_postgresql = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 
 
-class time_after_waiting_ms(FunctionElement[int]):
-    """As `now_ms`, but of the moment when MySQL evaluates it: after the row locks that the statement waits for."""
+class time_after_waiting_ms(SqlFunction[int]):
+    """Of MySQL: as `now_ms`, but of when it evaluates it, which is after the row locks that the statement waits for."""
 
     type = BigInteger()
     inherit_cache = True
-
-
-@compiles(time_after_waiting_ms, "mysql", "mariadb")
-def _time_after_waiting_ms_on_mysql(element: time_after_waiting_ms, compiler: Any, **_: Any) -> str:
     # In the session's zone, which is UTC for all our connections.
-    return "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', SYSDATE(6)) DIV 1000)"
+    sql = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', SYSDATE(6)) DIV 1000)"
 
 
 def is_mysql(connection: Connection) -> bool:
