@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection
 
@@ -220,15 +220,25 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
     def delete_table_column_statistics(
         self, table: TableName, columns: Sequence[str] = (), *, engine: str | None = None
     ) -> None:
-        doomed = list(dict.fromkeys(normalize_identifier(column) for column in columns))
-
-        def drop(transaction: WriteTransaction) -> None:
-            row = _deletable(transaction.connection, table)
+        def delete(transaction: WriteTransaction, row: TableRow, doomed: list[str]) -> None:
             if not self._delete_of_table(transaction, row, doomed, engine) and doomed:
                 raise NoSuchObjectException(
                     f"Column stats doesn't exist for db={row.table.dbName} table={row.table.tableName}"
                     f" col={', '.join(doomed)}"
                 )
+
+        self._delete(table, columns, delete)
+
+    def _delete(
+        self,
+        table: TableName,
+        columns: Sequence[str],
+        delete: Callable[[WriteTransaction, TableRow, list[str]], None],
+    ) -> None:
+        doomed = list(dict.fromkeys(normalize_identifier(column) for column in columns))
+
+        def drop(transaction: WriteTransaction) -> None:
+            delete(transaction, _deletable(transaction.connection, table), doomed)
 
         run_write(self._database, drop)
 
@@ -252,11 +262,9 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         *,
         engine: str | None = None,
     ) -> None:
-        doomed = list(dict.fromkeys(normalize_identifier(column) for column in columns))
         names = [normalized_partition_name(name) for name in partition_names]
 
-        def drop(transaction: WriteTransaction) -> None:
-            row = _deletable(transaction.connection, table)
+        def delete(transaction: WriteTransaction, row: TableRow, doomed: list[str]) -> None:
             found = partitions_by_name(transaction.connection, partitioned(row), names)
             part_ids = {name: part_id for part_id, name in found}
             for name in names:
@@ -271,7 +279,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
                     )
 
         if names:
-            run_write(self._database, drop)
+            self._delete(table, columns, delete)
 
     def _delete_of_partitions(
         self,
@@ -303,11 +311,9 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
         of_table: bool = False,
         engine: str | None = None,
     ) -> None:
-        doomed = list(dict.fromkeys(normalize_identifier(column) for column in columns))
         names = [normalized_partition_name(name) for name in partition_names]
 
-        def drop(transaction: WriteTransaction) -> None:
-            row = _deletable(transaction.connection, table)
+        def delete(transaction: WriteTransaction, row: TableRow, doomed: list[str]) -> None:
             if of_table or not row.table.partitionKeys:
                 self._delete_of_table(transaction, row, doomed, engine)
                 return
@@ -319,7 +325,7 @@ class Statistics(PartOfStore, StatisticsReads, StatisticsWrites):
             found.sort(key=lambda one: one[1])
             self._delete_of_partitions(transaction, row, found, doomed, engine)
 
-        run_write(self._database, drop)
+        self._delete(table, columns, delete)
 
 
 def aggregation_rules(context: StoreContext) -> AggregationRules:
