@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -64,26 +65,23 @@ _FAILED = 3
 _FAILURES_SHOWN = 20
 
 
+_TABLES, _PARTITIONS, _ROWS = "tables computed", "partitions written", "rows read"
+_MERGED, _ESTIMATED = "partitioned tables merged", "tables with estimates"
+
+
 @dataclass(slots=True)
 class _Done:
     """What a run has done so far."""
 
-    tables: int = 0
-    partitions: int = 0
-    rows: int = 0
-    merged: int = 0
-    sampled: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    """By the words of the summary."""
     postponed: int = 0
     failures: list[tuple[str, str | None, str]] = field(default_factory=list)
     notes: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, part: _Done) -> None:
         """What was done of a table."""
-        self.tables += part.tables
-        self.partitions += part.partitions
-        self.rows += part.rows
-        self.merged += part.merged
-        self.sampled += part.sampled
+        self.counts.update(part.counts)
         self.failures += part.failures
         self.notes += part.notes
 
@@ -260,11 +258,11 @@ def _work_on(run: JobRun, one: TableWork, computation: Computation, cores: int) 
             if one.sampled:
                 what = "" if one.names is None else f" of {len(one.sampled)} partitions"
                 done.notes.append((label, f"statistics{what} are estimated from a sample (--sample-above)"))
-                done.sampled += 1
+                done.counts[_ESTIMATED] += 1
         except (PySparkException, Py4JJavaError, TException, OutcomeUnknownError, OtherFiles) as error:
             done.failures.append((label, None, reason_of(error)))
         what = f", {len(done.failures) - failures} failures" if len(done.failures) > failures else ""
-        run.progress.note(f"{label}: {done.rows:,} rows{what}, {time.monotonic() - began_s:.1f} s")
+        run.progress.note(f"{label}: {done.counts[_ROWS]:,} rows{what}, {time.monotonic() - began_s:.1f} s")
     _withdraw_outdated(run, one, done)
     if one.postponed:
         done.notes.append((label, f"{one.postponed} to compute are left for the next run (--max-bytes)"))
@@ -303,13 +301,13 @@ def _begin(run: JobRun, one: TableWork, done: _Done, transaction: Transaction) -
 
 def _write(run: JobRun, one: TableWork, found: Computation, done: _Done, cores: int) -> None:
     if one.chosen or one.is_chosen:
-        done.tables += 1
+        done.counts[_TABLES] += 1
         found.compute(cores)
-        done.partitions, done.rows = found.partitions, found.rows
+        done.counts[_PARTITIONS], done.counts[_ROWS] = found.partitions, found.rows
         done.failures += found.failures
     is_whole = not one.postponed and not done.failures
     if one.names is not None and not run.options["partitions_only"] and is_whole:
-        _merge(run, one, done, found.together(), found.totals, done.rows)
+        _merge(run, one, done, found.together(), found.totals, done.counts[_ROWS])
     if run.options["histograms"] and is_whole and not done.failures and not one.sampled:
         _add_histograms(run, one, done)
 
@@ -363,7 +361,7 @@ def _merge(
         reason = record_table(client, one.table, change, is_done, target.write_id, target.valid_write_ids)
     if reason is not None:
         done.failures.append((label, None, reason))
-    done.merged += 1
+    done.counts[_MERGED] += 1
 
 
 def _add_histograms(run: JobRun, one: TableWork, done: _Done) -> None:
@@ -414,12 +412,8 @@ def _report(run: JobRun, work: list[TableWork], planned: ResultTable, done: _Don
         summary["tables to compute"] = sum(1 for one in work if one.chosen or one.is_chosen)
         summary["partitions to compute"] = sum(len(one.chosen) for one in work)
     else:
-        summary["tables computed"] = done.tables
-        summary["partitions written"] = done.partitions
-        summary["rows read"] = done.rows
-        summary["partitioned tables merged"] = done.merged
-        if run.options["sample_above"] is not None:
-            summary["tables with estimates"] = done.sampled
+        estimated = () if run.options["sample_above"] is None else (_ESTIMATED,)
+        summary |= {what: done.counts[what] for what in (_TABLES, _PARTITIONS, _ROWS, _MERGED, *estimated)}
         summary["failures"] = len(done.failures)
     if run.options["max_bytes"] is not None:
         summary["left for the next run"] = done.postponed
