@@ -123,7 +123,9 @@ class PacketSource:
         self._timer: ClientTimer | None = None
         self._timed_from_s = 0.0
         """When the question was asked that the timer was started for."""
-        self._offered: PositionConnection | None = None
+        self._offered: tuple[PositionConnection, int] | None = None
+        """A new connection, and how often connections had been renewed before it was opened."""
+        self._renewals = 0
         self._next_connect_s = 0.0
         self._read_position = read_position
         self._fallback = ThreadSource(self._read_and_connect, loop)
@@ -145,13 +147,18 @@ class PacketSource:
 
     def close(self) -> None:
         self._drop()
+        offered, self._offered = self._offered, None
+        if offered is not None:
+            offered[0].close()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         self._fallback.close()
 
     def renew(self) -> None:
-        """Another connection for the next questions: all that are open may lead to another server. On any thread."""
+        """Another connection for the next questions: all that are open, or being opened, may lead to another server.
+        On any thread."""
+        self._renewals += 1
         with suppress(RuntimeError):  # the loop is closed: the server stops
             self._loop.call_soon_threadsafe(self._retire, self._connection)
 
@@ -169,15 +176,22 @@ class PacketSource:
         head = self._read_position()
         if self._connection is None and self._offered is None and time.monotonic() >= self._next_connect_s:
             self._next_connect_s = time.monotonic() + RECONNECT_INTERVAL_S
-            self._offered = self._connect()
+            renewals = self._renewals
+            connection = self._connect()
+            self._offered = None if connection is None else (connection, renewals)
         return head
 
     def _take_offered(self) -> PositionConnection | None:
-        connection, self._offered = self._offered, None
-        if connection is not None:
-            self._connection, self._history, self._is_old = connection, connection.history, False
-            self._recycling = self._loop.call_later(self._recycle_s, self._retire, connection)
-            self._loop.add_reader(connection.fileno(), self._readable)
+        offered, self._offered = self._offered, None
+        if offered is None:
+            return None
+        connection, renewals = offered
+        if renewals != self._renewals:
+            connection.close()
+            return None
+        self._connection, self._history, self._is_old = connection, connection.history, False
+        self._recycling = self._loop.call_later(self._recycle_s, self._retire, connection)
+        self._loop.add_reader(connection.fileno(), self._readable)
         return connection
 
     def _readable(self) -> None:

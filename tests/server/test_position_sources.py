@@ -179,3 +179,42 @@ def test_an_old_connection_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
             questions.source.close()
 
     asyncio.run(ask())
+
+
+@pytest.mark.parametrize("moment", ["while it is opened", "before its first question"])
+def test_a_connection_from_before_a_renewal_is_not_asked(monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """It may lead to the server that was the primary, whose answers prove nothing: no read would be answered at once
+    as long as it is open."""
+    monkeypatch.setattr(position_sources, "RECONNECT_INTERVAL_S", 0.0)
+
+    class Renewed(Questions):
+        def _connect(self) -> PositionConnection:
+            if moment == "while it is opened" and not self.wires:
+                self.source.renew()
+            return super()._connect()
+
+    async def ask() -> None:
+        questions = Renewed()
+        try:
+            assert await questions.ask() == 1, "by the thread, which opens a connection"
+            if moment == "before its first question":
+                questions.source.renew()
+            assert await questions.ask() == 1, "by the thread, which opens another one"
+            assert questions.wires[0].closed
+            second = questions.wires[1]
+            assert await questions.ask(lambda: second.there.send((6).to_bytes(8, "big"))) == 6
+            assert not second.closed
+        finally:
+            questions.source.close()
+
+    asyncio.run(ask())
+
+
+def test_a_connection_that_nobody_has_asked_is_closed_at_the_end() -> None:
+    async def ask() -> None:
+        questions = Questions()
+        assert await questions.ask() == 1, "by the thread, which opens a connection"
+        questions.source.close()
+        assert questions.wires[0].closed
+
+    asyncio.run(ask())
