@@ -120,6 +120,9 @@ class SharedCache(FollowingEntries):
                 prepare(entry)
             self._charge(entry, facet, weight)
             entry.facets[facet] = value
+            # A change that no event tells of may have let the table in, or kept it out, since the other was noted.
+            for contrary in _contrary(facet) & entry.facets.keys():
+                self._remove_facet(entry, contrary)
             if isinstance(value, PartitionSet):
                 value.touch(entry.last_read)
             self._changed(entry)
@@ -232,6 +235,13 @@ class SharedCache(FollowingEntries):
                 self._act(entry, Facet.PARTITIONS, Action.DROP_NAMED, partitions)
                 self._remove_facet(entry, Facet.PARTITION_STATISTICS)
         self._tell_of_forgetting()
+
+
+def _contrary(facet: Facet) -> frozenset[Facet]:
+    """What cannot be held of a table beside this facet."""
+    if facet is Facet.EXCLUDED:
+        return TABLE_FACETS - {facet}
+    return frozenset({Facet.EXCLUDED}) if facet is Facet.TABLE else frozenset()
 
 
 def _concerns(action: Action, value: Any) -> bool:

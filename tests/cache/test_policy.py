@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 
+from hms_cache.cache.entries import Facet
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import ReadModes
 from hms_cache.cache.reads.reasons import Reason
+from hms_cache.cache.verification import invariants
 from hms_cache.cache.verification.verify import verify
+from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.call_context import call_context
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.statistics import StatisticsQuery
-from hms_cache.store.schema import DBS
+from hms_cache.store.schema import DBS, TABLE_PARAMS
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, create_database, encoded, table
@@ -271,3 +274,26 @@ def test_a_table_that_is_excluded_while_it_is_loaded_is_not_answered_from_its_by
     assert server.cache.shared.answers.find(b"request") is None
     loader.load = load  # type: ignore[method-assign]
     assert not is_cached(server)
+
+
+@pytest.mark.parametrize("is_let_in", [True, False])
+def test_a_table_is_either_held_or_kept_out_whatever_no_event_told(servers: MakeServer, is_let_in: bool) -> None:
+    """As somebody changes its property with SQL and has it loaded again: the account of memory stays right."""
+    here = servers()
+    create_database(here.store, "d")
+    here.store.writes.tables.create_table(table("d", "t", (("p", "string"),), **{"hms_cache.sync": str(not is_let_in)}))
+    assert is_cached(here) is not is_let_in
+    here.store.reads.constraints.get_table_constraints(TableName(CATALOG, "d", "t"))
+    shared, key = here.cache.shared, TableName(CATALOG, "d", "t")
+    with here.database.writing() as connection:
+        of_the_property = TABLE_PARAMS.c.PARAM_KEY == "hms_cache.sync"
+        connection.execute(TABLE_PARAMS.update().where(of_the_property).values(PARAM_VALUE=str(is_let_in)))
+        connection.commit()
+    assert here.cache.loader.load([Wanted(key, Facet.TABLE)])
+    entry = shared.entry(key)
+    assert entry is not None
+    assert (Facet.TABLE in entry.facets, Facet.EXCLUDED in entry.facets) == (is_let_in, not is_let_in)
+    invariants.check(shared)
+    shared.forget(key)
+    invariants.check(shared)
+    assert is_cached(here) is is_let_in

@@ -212,7 +212,6 @@ class Loader:
                 entry.table_id, entry.tag, entry.encoded_table = facts.table_id, facts.tag, facts.encoded
                 entry.is_transactional = facts.is_transactional
                 entry.has_commit_parameters = facts.has_commit_parameters
-                entry.facets.pop(Facet.EXCLUDED, None)
 
         return self._cache.install(slot, fence, item.facet, item.value, item.weight, prepare)
 
