@@ -79,6 +79,9 @@ class DatabaseSettings(Section):
     """Maximum number of attempts for a transaction that fails because of a deadlock or a serialization error."""
     retry_total_s: Seconds = setting(300.0, reason="As statement_timeout_s: half of what Hive's clients wait.", gt=0)
     """No further attempt is started after this time."""
+    log_values: bool = setting(False)
+    """Whether the log shows the values of a statement that failed, beside its text. They are names, parameters and
+    statistics that clients have sent."""
 
     @field_validator("url")
     @classmethod

@@ -341,6 +341,7 @@ class Database:
             # Every user above ends its transaction; the pool's own ROLLBACK would be one more round trip per call.
             pool_reset_on_return=None,
             skip_autocommit_rollback=kind == "check",
+            hide_parameters=not self.settings.log_values,
             execution_options={"compiled_cache": StatementCache()},
             **isolation,
         )

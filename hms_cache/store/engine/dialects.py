@@ -91,6 +91,9 @@ def translate_error(context: ExceptionContext) -> None:
     for, as `DataError`, as a value that it refuses.
     """
     original = context.original_exception
+    hides_values = context.engine is None or context.engine.hide_parameters
+    if hides_values:
+        _leave_out_rows(context, original)
     if getattr(original, "sqlstate", None) is None and _TOO_MANY_VALUES.search(str(original)):
         # psycopg finds that out itself, in an error that else tells of a lost connection.
         raise DataError(context.statement, None, original) from original
@@ -112,7 +115,19 @@ def translate_error(context: ExceptionContext) -> None:
     else:
         is_refused = (getattr(original, "sqlstate", None) or "").startswith(_POSTGRESQL_TOO_LARGE)
     if is_refused:
-        raise DataError(context.statement, context.parameters, original) from original
+        raise DataError(context.statement, context.parameters, original, hides_values) from original
+
+
+def _leave_out_rows(context: ExceptionContext, original: BaseException) -> None:
+    """PostgreSQL adds the values of the row that it refuses, or of the key that it has already, to what is wrong."""
+    told, diagnosis = str(original), getattr(original, "diag", None)
+    if diagnosis is None or not diagnosis.message_detail:
+        return
+    hint = f"\nHINT: {diagnosis.message_hint}" if diagnosis.message_hint else ""
+    original.args = (f"{diagnosis.message_primary}{hint}", *original.args[1:])
+    if context.sqlalchemy_exception is not None:
+        text, *rest = context.sqlalchemy_exception.args
+        context.sqlalchemy_exception.args = (str(text).replace(told, str(original)), *rest)
 
 
 def is_uncomparable(error: DataError) -> bool:

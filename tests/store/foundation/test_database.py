@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+import random
 import socket
 import sqlite3
+import string
 import threading
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import insert, select, text
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.pool import QueuePool
 
 from hms_cache.config.sections import DatabaseSettings
@@ -234,6 +237,31 @@ def test_more_parameters_than_the_driver_sends_are_no_outage(initialized_databas
     with pytest.raises(MetaException, match="The database refuses a value: "):
         run_read(initialized_database, lambda connection: connection.execute(names).all())
     assert backend() == before
+
+
+@pytest.mark.parametrize("are_logged", [False, True])
+def test_values_of_a_statement_that_fails_are_in_the_log_if_a_setting_says_so(
+    initialized_database_url: str, are_logged: bool
+) -> None:
+    """PostgreSQL tells the values of the row that it refuses, and SQLAlchemy those of the statement."""
+    row = {"DB_ID": 1, "NAME": "known by heart", "DESC": "known by heart", "DB_LOCATION_URI": None}
+    with (
+        closing(Database(initialized_database_url, DatabaseSettings(log_values=are_logged))) as database,
+        database.writing() as connection,
+        pytest.raises(IntegrityError) as raised,
+    ):
+        connection.execute(insert(schema.DBS).values(row))
+    logged = "".join(traceback.format_exception(raised.value))
+    assert ("known by heart" in logged) is are_logged
+    assert "DB_LOCATION_URI" in logged and "[SQL: INSERT INTO" in logged
+
+
+def test_values_that_a_database_refuses_are_not_in_the_log(initialized_database: Database) -> None:
+    """Also where an error of ours takes the place of SQLAlchemy's."""
+    long = "".join(random.Random(1).choices(string.ascii_letters, k=20_000))
+    with pytest.raises(MetaException) as raised:
+        run_write(initialized_database, lambda write: add_database(write, long))
+    assert long[:20] not in "".join(traceback.format_exception(raised.value))
 
 
 def test_jdbc_urls_choose_the_driver() -> None:
