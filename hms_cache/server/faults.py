@@ -141,6 +141,15 @@ def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
     return fault
 
 
+def require(method: str, request: Any, *names: str) -> None:
+    """Raises a fault of the protocol, as Hive's decoder does, if one of these fields has no value in the request. For
+    fields that cannot have been meant to be left out: nothing is logged."""
+    absent = [f"{type(request).__name__}.{name}" for name in names if getattr(request, name) is None]
+    if absent:
+        text = f"{method} needs a value that the request does not have; absent are: {', '.join(absent)}"
+        raise TApplicationException(TApplicationException.PROTOCOL_ERROR, text)
+
+
 _NULL_REFUSED = re.compile(r"NOT NULL constraint failed|violates not-null constraint|cannot be null", re.ASCII)
 """In the words of SQLite, PostgreSQL, MySQL and MariaDB."""
 

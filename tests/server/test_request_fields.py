@@ -28,6 +28,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Function,
     FunctionType,
     HiveObjectPrivilege,
+    InsertEventRequestData,
     InvalidInputException,
     InvalidObjectException,
     ISchema,
@@ -48,6 +49,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Type,
     WMCreateTriggerRequest,
     WMTrigger,
+    WriteNotificationLogBatchRequest,
+    WriteNotificationLogRequest,
 )
 from hms_cache.wire import METHODS
 from tests.manual_clock import ManualClock
@@ -185,6 +188,26 @@ def test_what_is_absent_is_named_however_deep(link: Link, method: str, request_o
         link.call(method, **request_of)
     assert raised.value.type == TApplicationException.PROTOCOL_ERROR
     assert "None" not in raised.value.message
+
+
+@pytest.mark.parametrize("field", ["txnId", "writeId", "db", "table", "fileInfo", "filesAdded"])
+@pytest.mark.parametrize("in_batch", [False, True])
+def test_a_write_notification_without_what_hives_protocol_requires_is_refused_and_writes_no_line(
+    link: Link, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, field: str, in_batch: bool
+) -> None:
+    """Hive's own clients cannot send it."""
+    monkeypatch.setattr(faults, "_logged_traces", set())
+    files = InsertEventRequestData(replace=False, filesAdded=["file:/f"])
+    request = WriteNotificationLogRequest(1, 1, "d", "t", files)
+    setattr(files if field == "filesAdded" else request, field, None)
+    with pytest.raises(TApplicationException, match=rf"absent are: \w+\.{field}$") as raised:
+        if in_batch:
+            batch = WriteNotificationLogBatchRequest("hive", "d", "t", [request])
+            link.call("add_write_notification_log_in_batch", rqst=batch)
+        else:
+            link.call("add_write_notification_log", rqst=request)
+    assert raised.value.type == TApplicationException.PROTOCOL_ERROR
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 def test_a_column_that_is_sorted_without_an_order_has_that_of_java(link: Link) -> None:

@@ -9,6 +9,7 @@ from hms_cache.batches import batches
 from hms_cache.metadata.object_names import TableName
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.server.calls import Call, HandlerTable
+from hms_cache.server.faults import require
 from hms_cache.server.handlers.names import table_name
 from hms_cache.store.contract.partitions import ByNames, PartitionQuery
 from hms_cache.store.transactions.write_notifications import TableWrite
@@ -202,6 +203,8 @@ def _table_writes(
     """The writes with what they are to, as the catalog has it: a table is read once, its partitions together."""
     by_table: dict[TableName, list[WriteNotificationLogRequest]] = {}
     for request in requests:
+        require("a write notification", request, "txnId", "writeId", "db", "table", "fileInfo")
+        require("a write notification", request.fileInfo, "filesAdded")
         by_table.setdefault(table_name(request.db, request.table, catalog), []).append(request)
     writes: list[TableWrite] = []
     for name, of_table in by_table.items():
