@@ -170,7 +170,7 @@ def shown(value: object, name: str = "") -> str:
         return format_size(value)
     if value is None:
         return ""
-    return redacted(masked(str(value)) if name == "database.url" else str(value))
+    return redacted(masked(str(value)))
 
 
 @frozen

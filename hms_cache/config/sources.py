@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from hms_cache.config.database_url import refused_protection, secrets_of, verifies_server
 from hms_cache.config.secrets import MASK, is_secret_name, redacted, remember
@@ -24,15 +24,6 @@ from hms_cache.config.site_review import review
 from hms_cache.config.unhonoured import ACCEPT_SETTING, SiteReview, Unhonoured
 from hms_cache.errors import ConfigurationError
 
-#: Secrets that may stand in a file of their own or come from a command: settings of the same name with `_file` and
-#: `_command` say so.
-_SECRETS = (
-    ("database", "password"),
-    ("admin", "token"),
-    ("admin", "read_token"),
-    ("server", "tls_key_password"),
-    ("lease", "secret"),
-)
 #: Of a command that tells a secret: a vault answers in a second, and the start should not hang on one that does not.
 _COMMAND_TIMEOUT_S = 20.0
 #: A variable that names the TOML file, for containers whose command is fixed.
@@ -63,6 +54,12 @@ class _Layers:
         elif f"{section}.{key}" not in self.origins:
             self.values[section][key] = value
             self.origins[f"{section}.{key}"] = origin
+
+
+def _secret_settings() -> list[tuple[str, str]]:
+    """Section and key of each secret. All may stand in a file of their own or come from a command: settings of the same
+    name with `_file` and `_command` say so."""
+    return [(one.section, one.key) for one in all_settings() if one.field.annotation is SecretStr]
 
 
 def _suggestion(name: str, known: Sequence[str]) -> str:
@@ -133,8 +130,9 @@ def _insecure(layers: _Layers, site: SiteReview, settings: Settings | None) -> t
 
 def _secrets(layers: _Layers, site: Mapping[str, SiteProperty]) -> list[str]:
     """Every secret that the sources hold, also those of a configuration that cannot be used."""
-    found = [str(layers.values[section].get(key) or "") for section, key in _SECRETS]
-    found += secrets_of(str(layers.values["database"].get("url") or ""))
+    found = [str(layers.values[section].get(key) or "") for section, key in _secret_settings()]
+    for values in layers.values.values():
+        found += [secret for value in values.values() if isinstance(value, str) for secret in secrets_of(value)]
     for name, one in site.items():
         found += [one.value] if is_secret_name(name) else secrets_of(one.value)
     found += _leaves_under_secret_names(layers.values["warehouse"].get("options"))
@@ -145,7 +143,10 @@ def _leaves_under_secret_names(value: Any, name: str = "") -> list[str]:
     """Texts in nested tables, such as the options of file systems, whose name tells that they are secret."""
     if isinstance(value, Mapping):
         return [leaf for key, one in value.items() for leaf in _leaves_under_secret_names(one, str(key))]
-    return [value] if isinstance(value, str) and is_secret_name(name) else []
+    if not isinstance(value, str) or not is_secret_name(name):
+        return []
+    parts = [part.partition("=") for part in value.split(";")]  # a connection string of Azure's has its key among them
+    return [value, *(part for key, _, part in parts if part and is_secret_name(key))]
 
 
 def _offer_environment(layers: _Layers, environment: Mapping[str, str]) -> None:
@@ -174,7 +175,7 @@ def _offer_toml(layers: _Layers, path: Path) -> None:
 
 def _read_secret_files(layers: _Layers) -> None:
     """Put the first line of each ``*_file``, or of what each ``*_command`` says, where the secret belongs."""
-    for section, key in _SECRETS:
+    for section, key in _secret_settings():
         for source_key, read, what in (
             (f"{key}_file", _line_of_file, "first line of {}"),
             (f"{key}_command", _line_of_command, "output of {section}.{source_key}"),

@@ -7,22 +7,18 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from hms_cache.config.setting import facts_of
 from hms_cache.config.settings import Settings, all_settings, section_types
 
 PACKAGE = Path(__file__).parents[2] / "hms_cache"
 
-#: Read by the loader itself.
+#: Read by the loader itself, which `tests/config/test_sources.py` tries for each.
 BY_THE_LOADER = {
-    f"{secret}_{source}"
-    for secret in (
-        "database.password",
-        "admin.token",
-        "admin.read_token",
-        "server.tls_key_password",
-        "lease.secret",
-        "authentication.ldap_bind_password",
-    )
+    f"{reference.name}_{source}"
+    for reference in all_settings()
+    if reference.field.annotation is SecretStr
     for source in ("file", "command")
 }
 #: Parts of the database's URL, which its section puts together.

@@ -6,12 +6,14 @@ import math
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
+from pydantic import SecretStr, ValidationError
 
 from hms_cache.authentication.listener_tokens import ListenerTokens
 from hms_cache.authorization.policy_file import PolicyFile
 from hms_cache.cli.management_port import token_of
 from hms_cache.config import Configuration, Settings, load
+from hms_cache.config.secrets import redacted
+from hms_cache.config.settings import SettingReference, all_settings
 from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.schedule.plan import read_plan
 
@@ -226,6 +228,29 @@ def test_a_secret_comes_from_the_first_line_of_its_file(tmp_path: Path) -> None:
     )
     assert configuration.settings.database.sqlalchemy_url() == "postgresql+psycopg://hive:hush@db/hive"
     assert configuration.origin("database.password") == f"first line of {secret}"
+
+
+SECRETS = [reference for reference in all_settings() if reference.field.annotation is SecretStr]
+
+
+@pytest.mark.parametrize("secret", SECRETS, ids=lambda secret: secret.name)
+@pytest.mark.parametrize("source", ["file", "command"])
+def test_each_secret_comes_from_its_file_or_its_command_and_is_masked_by_value(
+    tmp_path: Path, secret: SettingReference, source: str
+) -> None:
+    file = write(tmp_path / "secret", f"never to be seen {secret.name} {source}\n")
+    given = str(file) if source == "file" else f"cat {file}"
+    configuration = load(command_line={f"{secret.name}_{source}": given}, environment={})
+    value = getattr(getattr(configuration.settings, secret.section), secret.key)
+    assert value.get_secret_value() == f"never to be seen {secret.name} {source}"
+    assert redacted(f"a driver says: {value.get_secret_value()}") == "a driver says: ***"
+
+
+def test_passwords_of_every_address_are_masked() -> None:
+    configuration = load(command_line={"authorization.opa_url": "https://u:never-seen@opa/v1"}, environment={})
+    shown = {name: value for name, value, _ in configuration.rows()}
+    assert shown["authorization.opa_url"] == "https://u:***@opa/v1"
+    assert redacted("a driver says: never-seen") == "a driver says: ***"
 
 
 @pytest.mark.parametrize(
