@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from hms_cache.config.database_url import masked
-from hms_cache.config.secrets import MASK, is_secret_name, redacted
+from hms_cache.config.database_url import masked, secrets_of
+from hms_cache.config.secrets import MASK, is_secret_name, redacted, remember
 
-_URL = re.compile(r"(?:jdbc:)?[A-Za-z][\w+]*://.*", re.DOTALL)
-_ASSIGNMENT = re.compile(r"((?:--set=)?[\w.]+)=(.*)", re.DOTALL)
+_URL = re.compile(r"jdbc:.*|[A-Za-z][\w+.-]*://.*", re.DOTALL)
+_ASSIGNMENT = re.compile(r"((?:--[\w-]+=)?[\w.-]+)=(.*)", re.DOTALL)
 
 #: In `/proc/self/stat`, counted from the field after the program's name.
 _ARGUMENTS_START, _ARGUMENTS_END = 45, 46
@@ -37,11 +38,20 @@ def hide_secret_arguments() -> None:
 
 def shown_argument(argument: str) -> str:
     """``argument`` without secrets: passwords of URLs, values of settings that are secret, values that are known."""
-    assignment = _ASSIGNMENT.fullmatch(argument)
-    if assignment is not None and is_secret_name(assignment[1].rpartition(".")[2]) and not _names_file(assignment[1]):
+    assignment = _secret_assignment(argument)
+    if assignment is not None:
         return f"{assignment[1]}={MASK}"
     return redacted(_URL.sub(lambda found: masked(found[0]), argument, count=1))
 
 
-def _names_file(name: str) -> bool:
-    return name.endswith("_file")
+def remember_secret_arguments(arguments: Sequence[str]) -> None:
+    """Has the secrets of a command that reads no settings masked in whatever it writes."""
+    for argument in arguments:
+        assignment, url = _secret_assignment(argument), _URL.search(argument)
+        remember([assignment[2]] if assignment is not None else secrets_of(url[0]) if url is not None else [])
+
+
+def _secret_assignment(argument: str) -> re.Match[str] | None:
+    found = _ASSIGNMENT.fullmatch(argument)
+    is_secret = found is not None and is_secret_name(found[1]) and not found[1].endswith(("_file", "-file"))
+    return found if is_secret else None

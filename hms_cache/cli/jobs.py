@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hms_cache.cli.options import Number
 from hms_cache.cli.terminal import plain_console, shown
 
 if TYPE_CHECKING:
@@ -137,6 +138,8 @@ def _option(option: Option) -> click.Option:
     kind: Any = option.kind
     if option.choices:
         kind = click.Choice(option.choices)
+    elif option.kind is float:
+        kind = Number()
     elif option.kind is int and option.minimum is not None:
         kind = click.IntRange(min=option.minimum)
     return click.Option(
@@ -164,8 +167,13 @@ def _settings(conf: tuple[str, ...]) -> dict[str, str]:
 def _run(
     job: Job, options: dict[str, Any], *, master: str | None, conf: dict[str, str], dry_run: bool, as_json: bool
 ) -> None:
+    from hms_cache.cli.arguments import hide_secret_arguments, remember_secret_arguments
     from hms_cache.jobs.frame.progress import terminal_progress
 
+    if options.get("database"):
+        _require_url(options["database"])
+    remember_secret_arguments(sys.argv)
+    hide_secret_arguments()
     with _session(job, options, master, conf) as spark:
         if as_json:
             result = job.run(spark, options, dry_run=dry_run)
@@ -177,6 +185,17 @@ def _run(
     else:
         _show(job, result, dry_run)
     sys.exit(result.exit_status)
+
+
+def _require_url(text: str) -> None:
+    """Before Spark is started, whose workers would tell it in a trace. Raises ConfigurationError."""
+    from hms_cache.config.database_url import sqlalchemy_url
+    from hms_cache.errors import ConfigurationError
+
+    try:
+        sqlalchemy_url(text)
+    except ValueError as error:
+        raise ConfigurationError(f"--database: {error}") from error
 
 
 def _session(

@@ -36,7 +36,9 @@ def _base_url(_: click.Context, __: click.Parameter, value: str) -> str:
     except ValueError:
         usable = False
     if not usable or "@" in parts.netloc:
-        raise click.BadParameter(f"{value!r} is not http://HOST:PORT or https://HOST:PORT")
+        from hms_cache.config.database_url import masked
+
+        raise click.BadParameter(f"{masked(value)!r} is not http://HOST:PORT or https://HOST:PORT")
     return value.rstrip("/")
 
 

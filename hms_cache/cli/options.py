@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,6 +13,18 @@ if TYPE_CHECKING:
     from hms_cache.config import Configuration
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Number(click.FloatRange):
+    """A number within bounds, and a finite one: click takes NaN for within any."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Fails with a sentence."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a finite number.", param, ctx)
+        return number
+
 
 _EXISTING_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
@@ -57,7 +70,7 @@ def load_configuration(
     ``settings`` are further options, named ``section__key``. An option of its own wins over ``--set``.
     Raises ``ConfigurationError``.
     """
-    from hms_cache.cli.arguments import hide_secret_arguments
+    from hms_cache.cli.arguments import hide_secret_arguments, shown_argument
     from hms_cache.config import load
 
     command_line: dict[str, Any] = {"database.url": database, "warehouse.directory": warehouse}
@@ -65,7 +78,7 @@ def load_configuration(
     for assignment in assignments:
         name, separator, value = assignment.partition("=")
         if not separator or "." not in name:
-            raise click.BadParameter(f"{assignment!r} is not SECTION.KEY=VALUE", param_hint="--set")
+            raise click.BadParameter(f"{shown_argument(assignment)!r} is not SECTION.KEY=VALUE", param_hint="--set")
         if command_line.get(name) is None:
             command_line[name] = value
     try:

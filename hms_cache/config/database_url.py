@@ -22,9 +22,12 @@ _DRIVERS = {
     "postgres": "postgresql+psycopg",
 }
 
+_HOST = re.compile(r"(?P<name>\[[^\[\]]*\]|[^:\[\]]*)(?::(?P<port>[0-9]{0,5}))?")
+_HIGHEST_PORT = 65535
+
 #: As SQLAlchemy takes URLs apart: a password goes to the ``@``, whatever is in it.
 _URL = re.compile(
-    r"(?P<scheme>[\w+]+)://"
+    r"(?P<scheme>[\w+.-]+)://"
     r"(?:(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@)?"
     r"(?P<host>[^/?]*)"
     r"(?P<path>/[^?]*)?"
@@ -41,23 +44,39 @@ def sqlalchemy_url(text: str) -> str:
     if text.startswith("jdbc:"):
         return _from_jdbc(text.removeprefix("jdbc:"))
     scheme, separator, rest = text.partition("://")
-    if not separator:
+    database = scheme.split("+")[0].lower()
+    if not separator or not database.isidentifier():  # which may be half of a password, and is not shown
         raise ValueError(
             "this is no database URL: write sqlite:///file.db, mysql://user@host/database or"
             " postgresql://user@host/database"
         )
-    database = scheme.split("+")[0].lower()
     if database not in _DRIVERS:
         raise ValueError(f"no database {database!r} here: sqlite, mysql (also for MariaDB) and postgresql are")
     written = _URL.fullmatch(text)
-    if written is not None:
-        _refuse_at(written["host"])
+    if written is not None and database != "sqlite":
+        _check_host(written["host"])
     return f"{_DRIVERS[database]}://{rest}"
 
 
-def _refuse_at(host: str) -> None:
+def _check_host(host: str) -> None:
+    """Host and port as they stand in the URL. Drivers fail on what is none, in ways of their own."""
     if "@" in host:  # half of a password would pass for the host's name, and be shown as such
         raise ValueError("the URL has more than one @ before the host: write an @ of the password as %40")
+    found = _HOST.fullmatch(host)
+    if found is None or int(found["port"] or 0) > _HIGHEST_PORT or not _is_host_name(found["name"].strip("[]")):
+        raise ValueError(
+            f"the URL's host is none: write HOST or HOST:PORT, with a port up to {_HIGHEST_PORT} and an IPv6 address in"
+            " brackets"
+        )
+
+
+def _is_host_name(name: str) -> bool:
+    """Whether it can be looked up: no part of it is empty or too long."""
+    try:
+        name.encode("idna")
+    except UnicodeError:
+        return False
+    return True
 
 
 def _from_jdbc(text: str) -> str:
@@ -72,10 +91,10 @@ def _from_jdbc(text: str) -> str:
     driver = _DRIVERS[database]
     parts = _URL.fullmatch(f"{database}:{rest}")
     if (
-        parts is None or not parts["host"] or "," in parts["host"]
-    ):  # jdbc:mysql:replication://…, jdbc:postgresql://a,b/…
+        parts is None or not parts["host"] or set(",=(") & set(parts["host"])
+    ):  # jdbc:mysql:replication://…, jdbc:postgresql://a,b/…, jdbc:mysql://(host=a,user=u)/…
         raise ValueError("name one host, the primary's: hms-cache needs one endpoint that always is the primary")
-    _refuse_at(parts["host"])
+    _check_host(parts["host"])
     user, password = parts["user"], parts["password"]
     kept: dict[str, str] = {}
     for name, value in _parameters(parts["query"]):
@@ -140,36 +159,65 @@ def with_credentials(url: str, username: str | None, password: str | None) -> st
 
 def secrets_of(url: str) -> list[str]:
     """The passwords in ``url``, of any form, as written and as meant."""
-    found = _URL.fullmatch(url.removeprefix("jdbc:"))
-    if found is None:
-        return []
-    written = [found["password"] or ""] + [
-        value for name, value in _QUERY_PAIR.findall(found["query"] or "") if is_secret_name(name)
-    ]
-    return [form for secret in written for form in (secret, unquote(secret)) if form]
+    text = url.removeprefix("jdbc:")
+    found = _URL.fullmatch(text)
+    written = [credentials[2] for credentials in _CREDENTIALS.finditer(text)]
+    if found is not None:
+        written += [found["password"] or "", *_secret_values(_QUERY_PAIR, found["query"] or "")]
+    if url.startswith("jdbc:"):
+        written += [_oracle_account(text)[1]]
+        written += [secret for pair in (_JDBC_PAIR, _HOST_PAIR) for secret in _secret_values(pair, text)]
+    written += [secret[1:-1].replace("}}", "}") for secret in written if secret.startswith("{")]
+    return [form for secret in dict.fromkeys(written) for form in (secret, unquote(secret)) if form]
 
 
 _QUERY_PAIR = re.compile(r"([^=&;?]+)=([^&;]*)")
-_JDBC_PAIR = re.compile(r"([;?&][^=&;?]+)=([^&;]*)")
-"""Also of databases that part parameters by semicolons, some without a ``?`` before them: Derby, SQL Server, Hive."""
+_JDBC_PAIR = re.compile(r"([;?&][^=&;?]+)=(\{(?:[^}]|\}\})*\}|[^&;]*)")
+"""Also of databases that part parameters by semicolons, some without a ``?`` before them: Derby, Hive, SQL Server. The
+last one takes what is in braces as it is."""
+_HOST_PAIR = re.compile(r"([(,][^=(),]+)=([^(),]*)")
+"""MySQL's driver takes user and password in the place of the host, too."""
+_CREDENTIALS = re.compile(r"(://[^/:@\s,]*):([^@\s,]*)@")
+"""Of the second and each further URL of a list."""
+
+
+def _oracle_account(text: str) -> tuple[str, str]:
+    """What stands before the password of ``oracle:thin:user/password@…``, and the password; two empty texts for
+    another URL. The last ``@`` ends the password: none follows it."""
+    before = text.rpartition("@")[0]
+    account, _, password = before.partition("/")
+    user = account.rpartition(":")[2]
+    is_one = user not in ("", account) and "@" not in account
+    return (account, password) if is_one else ("", "")
+
+
+def _secret_values(pair: re.Pattern[str], text: str) -> list[str]:
+    return [value for name, value in pair.findall(text) if is_secret_name(unquote(name))]
 
 
 def masked(url: str) -> str:
     """``url`` fit to be shown: each password in it is replaced by ``***``. Takes any text; what is no URL stays."""
     if not url.startswith("jdbc:"):
         return _masked(url)
-    return "jdbc:" + _JDBC_PAIR.sub(_shown_pair, _masked(url.removeprefix("jdbc:")))
+    shown = _masked(url.removeprefix("jdbc:"))
+    account, password = _oracle_account(shown)
+    if password:
+        shown = f"{account}/***{shown[len(account) + 1 + len(password) :]}"
+    for pair in (_JDBC_PAIR, _HOST_PAIR):
+        shown = pair.sub(_shown_pair, shown)
+    return f"jdbc:{shown}"
 
 
 def _masked(url: str) -> str:
     found = _URL.fullmatch(url)
-    if found is None:
-        return url
-    credentials = ""
-    if found["user"] is not None:
-        credentials = found["user"] + (":***" if found["password"] is not None else "") + "@"
-    query = f"?{_QUERY_PAIR.sub(_shown_pair, found['query'])}" if found["query"] is not None else ""
-    return f"{found['scheme']}://{credentials}{found['host'].rpartition('@')[2]}{found['path'] or ''}{query}"
+    shown = url
+    if found is not None:
+        credentials = ""
+        if found["user"] is not None:
+            credentials = found["user"] + (":***" if found["password"] is not None else "") + "@"
+        query = f"?{_QUERY_PAIR.sub(_shown_pair, found['query'])}" if found["query"] is not None else ""
+        shown = f"{found['scheme']}://{credentials}{found['host'].rpartition('@')[2]}{found['path'] or ''}{query}"
+    return _CREDENTIALS.sub(r"\1:***@", shown)
 
 
 def _shown_pair(match: re.Match[str]) -> str:

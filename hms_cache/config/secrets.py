@@ -17,7 +17,8 @@ MASK = "***"
 
 #: Names of settings, properties and URL parameters whose values are nobody's business.
 SECRET_NAME = re.compile(
-    r"(?i)passw|passwd|passphrase|secret|token(?!\.signature)|credential|bindpw|keytab|access.?key|\bpwd\b"
+    r"(?i)passw|passwd|passphrase|secret|token(?!\.signature)|credential|bindpw|keytab|\bpwd\b|\bsas\b"
+    r"|(?:access|account|api|private|shared).?key(?!.?file)|connection.?string|access.?signature"
 )
 
 #: Shorter secrets are masked only where their place is known: by value, a password "hive" would mask half of each log.

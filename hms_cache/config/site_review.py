@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
+from hms_cache.config.database_url import masked
 from hms_cache.config.hive_keys import is_metastore_key, keys_by_spelling
 from hms_cache.config.secrets import MASK, is_secret_name
 from hms_cache.config.site_file import SiteProperty, settings_by_site_key, site_value
@@ -52,7 +53,7 @@ def _is_hive_store(class_name: str) -> bool:
 
 
 def _unhonoured(name: str, found: SiteProperty, note: str) -> Unhonoured:
-    return Unhonoured(name, MASK if is_secret_name(name) else found.value, found.file, note)
+    return Unhonoured(name, MASK if is_secret_name(name) else masked(found.value), found.file, note)
 
 
 def _suggestion(name: str) -> str:

@@ -3,7 +3,7 @@
 import pytest
 from sqlalchemy.engine import make_url
 
-from hms_cache.config.database_url import masked, sqlalchemy_url, with_credentials
+from hms_cache.config.database_url import masked, secrets_of, sqlalchemy_url, with_credentials
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,20 @@ def test_each_form_becomes_sqlalchemys_with_our_driver(written: str, used: str) 
         ("jdbc:derby:;databaseName=metastore_db", "Derby"),
         ("jdbc:postgresql://a,b/hive", "one host"),
         ("jdbc:mysql:replication://a,b/hive", "one host"),
+        ("jdbc:mysql://(host=a,port=3306,user=u,password=hush)/hive", "one host"),
+        ("jdbc:mysql://address=(host=a)(user=u)(password=hush)/hive", "one host"),
+        ("postgres:hush@db://hive", "no database URL"),
+        ("mysql://u:hush@db..example/hive", "host is none"),
+        (f"postgresql://u:hush@{'a' * 64}.example/hive", "host is none"),
+        ("jdbc:mysql://db:99999/hive?user=u&password=hush", "host is none"),
+        ("mysql://u:hush@db:port/hive", "host is none"),
+        ("mysql://u:hush@::1/hive", "host is none"),
     ],
 )
 def test_what_cannot_be_used_says_why(written: str, why: str) -> None:
-    with pytest.raises(ValueError, match=why):
+    with pytest.raises(ValueError, match=why) as raised:
         sqlalchemy_url(written)
+    assert "hush" not in str(raised.value)
 
 
 def test_credentials_are_put_in_where_the_url_has_none() -> None:
@@ -69,8 +78,34 @@ def test_the_urls_own_credentials_win() -> None:
         "jdbc:derby:;databaseName=stats;user=u;password=hush;create=true",
         "jdbc:sqlserver://db:1433;databaseName=d;user=u;password=hush",
         "jdbc:hive2://db:10000/default;ssl=true;trustStorePassword=hush",
+        "jdbc:sqlserver://db:1433;password={a;hush}};b};encrypt=true",
+        "jdbc:oracle:thin:scott/hush@db:1521:orcl",
+        "jdbc:oracle:thin:scott/a@hush@//db:1521/orcl",
+        "jdbc:oracle:oci:scott/hush@(description=(address=(host=db)(port=1521)))",
+        "jdbc:log4jdbc:oracle:thin:scott/hush@db",
+        "jdbc:mysql://(host=db,port=3306,user=u,password=hush)/hive",
+        "jdbc:mysql://address=(host=db)(user=u)(password=hush)/hive",
+        "jdbc:mysql:replication://u:hush@a,b/hive",
+        "mysql://db1/hive,mysql://u:hush@db2/hive",
+        "some-driver.v2://u:hush@db/hive",
     ],
 )
 def test_a_shown_url_has_no_password(url: str) -> None:
     assert "hush" not in masked(url)
     assert "***" in masked(url)
+    assert any("hush" in secret for secret in secrets_of(url)), "so that it is masked in other texts, too"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "jdbc:oracle:thin:@db:1521:orcl",
+        "jdbc:oracle:thin:/@wallet",
+        "thrift://a:9083,thrift://b:9083",
+        "hive/_HOST@EXAMPLE.COM",
+        "jdbc:sqlserver://db:1433;databaseName=d;encrypt=true",
+    ],
+)
+def test_a_text_without_a_password_is_shown_as_it_is(text: str) -> None:
+    assert masked(text) == text
+    assert secrets_of(text) == []

@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -19,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hms_cache.app.log_output import JsonFormatter, TextFormatter
-from hms_cache.cli.arguments import shown_argument
+from hms_cache.cli.arguments import remember_secret_arguments, shown_argument
 from hms_cache.config import Configuration, HiveValues, load
 from hms_cache.config import secrets as known_secrets
 from hms_cache.config.database_url import masked, secrets_of, sqlalchemy_url, with_credentials
@@ -93,6 +94,10 @@ WAYS: dict[str, Give] = {
     "site's key store": _in_site("hive__metastore__keystore__password"),
     "site's LDAP": _in_site("metastore__authentication__ldap__bindpw"),
     "site's file system": _in_site("fs__s3a__secret__key"),
+    "site's Azure": _in_site("fs__azure__account__key__store__example"),
+    "file system's key": lambda password, _: load(
+        command_line={"warehouse.options": {"abfss": {"account_key": password}}}, environment={}
+    ),
 }
 
 
@@ -152,10 +157,61 @@ def test_a_password_is_masked_as_the_url_is_taken_apart(password: str) -> None:
         ("database.url=mysql://u:pw@h/d", "database.url=mysql://u:***@h/d"),
         ("admin.token_file=/run/token", "admin.token_file=/run/token"),
         ("server.port=9083", "server.port=9083"),
+        ("--database=jdbc:oracle:thin:u/pw@h:1521:x", "--database=jdbc:oracle:thin:u/***@h:1521:x"),
+        ("spark.hadoop.fs.s3a.secret.key=k", "spark.hadoop.fs.s3a.secret.key=***"),
+        ("--conf=fs.azure.account.key.store.example=k", "--conf=fs.azure.account.key.store.example=***"),
+        ("--token-file=/run/token", "--token-file=/run/token"),
     ],
 )
 def test_arguments_are_masked_by_their_place(argument: str, shown: str) -> None:
     assert shown_argument(argument) == shown
+
+
+def test_secrets_of_a_command_that_reads_no_settings_are_masked_in_texts() -> None:
+    """Of a job, for instance, whose driver tells what it could not connect to."""
+    arguments = ["jobs", "--database", f"jdbc:oracle:thin:u/{CORE}1@h", f"--database=mysql://u:{CORE}2@h/d"]
+    remember_secret_arguments([*arguments, "--conf", f"spark.hadoop.fs.s3a.secret.key={CORE}3"])
+    assert CORE not in redacted(f"{CORE}1, {CORE}2 and {CORE}3")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a process's arguments are shown in /proc")
+def test_a_job_shows_no_secret_of_its_arguments(tmp_path: Path) -> None:
+    """It runs for hours, in the list of processes that every user of the machine sees."""
+    with socket.create_server(("127.0.0.1", 0)) as metastore:
+        address = f"127.0.0.1:{metastore.getsockname()[1]}"  # and that of its database: whichever it asks first
+        command = [
+            sys.executable,
+            "-m",
+            "hms_cache.cli",
+            "jobs",
+            "repair",
+            "--dry-run",
+            "--metastore",
+            f"thrift://{address}",
+        ]
+        process = subprocess.Popen([*command, "--database", f"mysql://u:{CORE}@{address}/d"], cwd=tmp_path)
+        try:
+            metastore.settimeout(60)
+            with metastore.accept()[0]:
+                arguments = Path(f"/proc/{process.pid}/cmdline").read_text()
+        finally:
+            process.kill()
+            process.wait(60)
+    assert f"mysql://u:***@{address}/d" in arguments and CORE not in arguments
+
+
+def test_what_a_site_file_asks_for_in_vain_is_told_without_its_secrets(tmp_path: Path) -> None:
+    """Keys that are not honoured are listed with their values, those of other databases among them."""
+    site = _site(
+        tmp_path,
+        metastore__other__url=f"jdbc:oracle:thin:scott/{CORE}@db",
+        hive__metastore__another__url=f"mysql://u:{CORE}@db/d",
+    )
+    configuration = load(site_files=[site], environment={})
+    told = [str(one) for one in configuration.site_review.ignored]
+    assert len(told) == 2 and CORE not in "".join(told)
+    known = [HiveValues(configuration).get(name) for name in configuration.site]
+    assert CORE not in str(known) and "***" in str(known)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the kernel shows arguments in /proc")
