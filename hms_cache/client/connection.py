@@ -7,6 +7,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
+from thrift.protocol.TProtocol import TProtocolException
+from thrift.Thrift import TException
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
 from hms_cache.authentication.servers import PLAIN_SCHEME, SCHEMES, TLS_SCHEME, thrift_socket
@@ -42,6 +44,7 @@ class Address:
         try:
             parts = urlsplit(uri.strip())
             host, port = parts.hostname, parts.port
+            (host or "").encode("idna")
         except ValueError as error:
             raise ConfigurationError(f"not the URI of a metastore: {uri!r} ({error})") from error
         if parts.scheme not in SCHEMES or not host:
@@ -75,13 +78,18 @@ class Connection:
     def call(self, method: str, arguments: tuple[Any, ...]) -> Any:
         """One call. Raises what the method declares, TApplicationException, or a failure of the connection.
 
-        Failures of the connection (see `CONNECTION_FAILURES`) leave it unusable.
+        Whatever is no answer (see `is_answer`) leaves it unusable.
         """
         return getattr(self._client, method)(*arguments)
 
     def close(self) -> None:
         """Closes the socket; never raises."""
         self._transport.close()
+
+
+def is_answer(error: BaseException) -> bool:
+    """Whether a call raised what the metastore has answered, in a reply that was read to its end."""
+    return isinstance(error, TException) and not isinstance(error, TProtocolException | TTransportException)
 
 
 CONNECTION_FAILURES = (TTransportException, OSError, EOFError)

@@ -16,13 +16,16 @@ from hms_cache.client.connection import (
     Connection,
     MetastoreUnavailableError,
     OutcomeUnknownError,
+    is_answer,
 )
 from hms_cache.errors import ConfigurationError
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.wire.methods import METHODS
 
 _READ_PREFIXES = ("get_", "getMetaConf", "list_", "show_", "fetch_partition_names", "partition_name_", "aliveSince")
-_NO_READS = frozenset({"get_lock_materialization_rebuild", "get_delegation_token"})
+_NO_READS = frozenset(
+    {"get_lock_materialization_rebuild", "get_lock_materialization_rebuild_req", "get_delegation_token"}
+)
 """Methods that change something although they are called `get`."""
 
 
@@ -99,6 +102,12 @@ class MetastoreClient:
                     raise MetastoreUnavailableError(
                         f"no metastore answered {method}; last: {connection.address}"
                     ) from error
+            except BaseException as error:
+                if not is_answer(error):
+                    # Cut in the middle, by Ctrl-C or an argument of another type: what is left of this call, a part of
+                    # the request or the reply, must not be the next one's.
+                    self._leave(connection)
+                raise
         raise AssertionError("not reached")
 
     def _connected(self) -> Connection:
@@ -109,14 +118,7 @@ class MetastoreClient:
         for _ in self.addresses:
             address = self.addresses[self._next]
             try:
-                self._connection = Connection(
-                    address,
-                    connect_timeout_s=self._connect_timeout_s,
-                    call_timeout_s=self._call_timeout_s,
-                    tls_context=self._tls_context,
-                )
-                if not self._fills_cache:
-                    self._leave_memory_alone(self._connection)
+                self._connection = self._opened(address)
                 return self._connection
             except CONNECTION_FAILURES as error:
                 failures.append(f"{address}: {error}")
@@ -124,10 +126,21 @@ class MetastoreClient:
                 self._turn()
         raise MetastoreUnavailableError("no metastore can be reached: " + "; ".join(failures)) from cause
 
-    @staticmethod
-    def _leave_memory_alone(connection: Connection) -> None:
-        with suppress(MetaException, TApplicationException):  # a server of another kind
-            connection.call("setMetaConf", (FILL_CACHE, "false"))
+    def _opened(self, address: Address) -> Connection:
+        connection = Connection(
+            address,
+            connect_timeout_s=self._connect_timeout_s,
+            call_timeout_s=self._call_timeout_s,
+            tls_context=self._tls_context,
+        )
+        if not self._fills_cache:
+            try:
+                with suppress(MetaException, TApplicationException):  # a server of another kind
+                    connection.call("setMetaConf", (FILL_CACHE, "false"))
+            except BaseException:
+                connection.close()
+                raise
+        return connection
 
     def _turn(self) -> None:
         self._next = (self._next + 1) % len(self.addresses)

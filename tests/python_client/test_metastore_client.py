@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from hms_cache.app.shadow.reads import is_compared
 from hms_cache.client import MetastoreClient, MetastoreUnavailableError, OutcomeUnknownError, Transaction
 from hms_cache.client.metastore_client import is_read
 from hms_cache.errors import ConfigurationError
+from hms_cache.server.calls import Kind
+from hms_cache.server.handlers.table import all_handlers
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     DataOperationType,
     GetTableRequest,
@@ -64,7 +70,66 @@ def test_a_client_goes_on_with_the_next_metastore(tmp_path: Path, database_serve
     databases.give_back(url)
 
 
-@pytest.mark.parametrize("uri", ["", "http://h:1", "thrift://", "h:9083", "thrift://h:port"])
+def test_an_argument_of_another_type_leaves_nothing_for_the_next_call(start_metastore: StartMetastore) -> None:
+    """The beginning of its request stayed in the buffer, before the next one."""
+    client = start_metastore().client
+    for _ in range(2):
+        with pytest.raises((TypeError, AttributeError)):
+            client.call("get_database", 5)
+    client.call("create_database", DATABASE)
+    assert client.call("get_database", "d").name == "d"
+
+
+def test_a_call_that_is_interrupted_leaves_no_reply_for_the_next_one(start_metastore: StartMetastore) -> None:
+    """By Ctrl-C, in a notebook for instance: the next call took the reply that came later for its own."""
+    metastore = start_metastore()
+    metastore.client.call("create_database", DATABASE)
+    this_thread = threading.get_ident()
+
+    def relay(front: socket.socket) -> None:
+        """Passes calls on, one connection after the other; interrupts the first before its reply."""
+        is_first = True
+        with suppress(OSError):
+            while True:
+                host, port = metastore.uri.removeprefix("thrift://").split(":")
+                with front.accept()[0] as client, socket.create_connection((host, int(port))) as server:
+                    while request := client.recv(65536):
+                        server.sendall(request)
+                        reply = server.recv(65536)
+                        if is_first:
+                            is_first = False
+                            signal.pthread_kill(this_thread, signal.SIGINT)
+                        client.sendall(reply)
+
+    with socket.create_server(("127.0.0.1", 0)) as front:
+        threading.Thread(target=relay, args=(front,), daemon=True).start()
+        with MetastoreClient(f"thrift://127.0.0.1:{front.getsockname()[1]}") as client:
+            with pytest.raises(KeyboardInterrupt):
+                client.call("get_database", "d")
+            assert client.connected_to is None
+            assert client.call("get_all_databases") == ["d", "default"]
+
+
+def test_a_connection_that_breaks_before_the_first_call_is_none() -> None:
+    """A write that was never sent was said to have an unknown outcome."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def turn_away() -> None:
+            with suppress(OSError):
+                while True:
+                    server.accept()[0].close()
+
+        threading.Thread(target=turn_away, daemon=True).start()
+        with MetastoreClient(f"thrift://127.0.0.1:{server.getsockname()[1]}", fills_cache=False) as client:
+            for _ in range(2):
+                with pytest.raises(MetastoreUnavailableError):
+                    client.call("create_database", DATABASE)
+                assert client.connected_to is None
+
+
+@pytest.mark.parametrize(
+    "uri", ["", "http://h:1", "thrift://", "h:9083", "thrift://h:port", "thrift://a..b:9083", "thrift://h:99999"]
+)
 def test_what_is_no_uri_of_a_metastore_is_refused(uri: str) -> None:
     with pytest.raises(ConfigurationError):
         MetastoreClient(uri)
@@ -76,6 +141,9 @@ def test_only_what_changes_nothing_is_asked_twice() -> None:
         assert method in writes
     for method in ("get_table_req", "get_partitions_by_expr", "fetch_partition_names_req", "show_locks"):
         assert method not in writes
+    changing = {method for method, handler in all_handlers().items() if handler.kind is Kind.WRITE}
+    assert changing <= {*writes}
+    assert not {method for method in changing if is_compared(method)}, "a shadow asks it of both metastores"
 
 
 def exclusive(table: str) -> LockComponent:

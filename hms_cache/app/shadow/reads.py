@@ -15,6 +15,7 @@ NOT_COMPARED: Final = frozenset(
     {
         # these change something
         "get_lock_materialization_rebuild",
+        "get_lock_materialization_rebuild_req",
         "get_delegation_token",
         # these differ between any two moments or any two servers
         "get_config_value",
