@@ -76,11 +76,9 @@ async def _bearer_with(bearers: Bearers, token: str, rights: Collection[str], wh
     return bearer
 
 
-async def refusal_of_button(sources: AdminSources, request: Request) -> Response | None:
-    """The same for what changes nothing but costs database time: without a token of the server's anyone may."""
-    if sources.bearers is None and not sources.configuration.settings.admin.token.get_secret_value():
-        return None
-    return await refusal(sources, request)
+def takes_commands(sources: AdminSources) -> bool:
+    """Whether anybody may command here."""
+    return sources.bearers is not None or bool(sources.configuration.settings.admin.token.get_secret_value())
 
 
 def _token_of(request: Request) -> str:

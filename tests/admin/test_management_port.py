@@ -109,6 +109,10 @@ def test_without_a_token_commands_are_off(tmp_path: Path) -> None:
     server = Running(tmp_path, admin__token_file=None)
     try:
         assert server.ask("/events/pause", "", post=True)[0] == 403
+        # The comparison of a table is the command `verify`: it reads the table from the database, however often.
+        assert server.ask("/table/default.t/compare", post=True)[0] == 403
+        page = server.ask("/table/default.t?format=html")[1]
+        assert "<form" not in page and "admin.token_file" in page
     finally:
         server.close()
 

@@ -213,6 +213,25 @@ def test_a_tables_page_tells_its_cost_and_compares(running: Running) -> None:
     assert running.ask("/table/shop.sales/compare")[0] == 405
 
 
+@pytest.mark.parametrize("name", ["a/b", "a.b", "a.b/c.d", "../a", "a/compare/b", 'a"b', "a%2fb?c#d", "a b&amp;c"])
+def test_a_table_of_any_name_has_its_page(changing: Running, name: str) -> None:
+    """Hive takes most of ASCII's marks in names: links of pages lead to the table, and its button compares it."""
+    changing.client.create_table(new_table(name))
+    changing.client.get_table("shop", name)
+    status, cache = changing.ask("/cache?format=html")
+    links = {unescape(link) for link in re.findall(r'href="(/table/[^"]*)"', cache)}
+    found = [link for link in links if changing.json(link)["name"] == f"shop.{name}"]
+    assert (status, len(found)) == (200, 1), links
+    shown = changing.json(found[0])
+    assert shown["cached"] and shown["table_id"] is not None
+    page = changing.ask(f"{found[0]}?format=html")[1]
+    (action,) = re.findall(r'action="([^"]*)"', page)
+    status, text = changing.ask(unescape(action), TOKEN, post=True)
+    assert (status, json.loads(text)["comparison"]["equal"]) == (200, True)
+    again = changing.ask(f"{unescape(action)}?format=html", TOKEN, post=True)[1]
+    assert re.findall(r'action="([^"]*)"', again) == [action]
+
+
 def test_files_and_blocks_come_from_statistics(changing: Running) -> None:
     table = new_table("counted")
     table.parameters = {"numFiles": "3", "totalSize": str(5 * 128 * 1024 * 1024)}

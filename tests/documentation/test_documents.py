@@ -51,7 +51,7 @@ def prometheus_names() -> set[str]:
 def routes() -> set[str]:
     """The management port's paths. Building the application hands its parts on and calls none of them."""
     parts = [MagicMock() for _ in inspect.signature(build_application).parameters]
-    return {route.path for route in build_application(*parts).routes if isinstance(route, Route)}
+    return {route.path_format for route in build_application(*parts).routes if isinstance(route, Route)}
 
 
 # ---- from the code to the documents

@@ -10,9 +10,15 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from hms_cache.admin.access import takes_commands
 from hms_cache.admin.pages import formats
 from hms_cache.admin.pages.charts import line_chart, share_bar
 from hms_cache.admin.pages.context import PageContext
+
+
+def segment(text: str) -> str:
+    """A text as one part of a path, whatever is in it."""
+    return quote(text, safe="")
 
 
 def _environment() -> Environment:
@@ -29,6 +35,7 @@ def _environment() -> Environment:
         "moment": formats.moment,
         "percent": formats.percent,
         "number": formats.number,
+        "segment": segment,
     }
     environment.globals |= {
         "line_chart": line_chart,
@@ -51,14 +58,21 @@ def respond(
     text = _ENVIRONMENT.get_template(f"{template}.html").render(
         page=page,
         title=title,
-        path=quote(request.scope["path"].removesuffix("/compare")),  # which is no page to come back to
+        path=_path_of(request),
         version=context.sources.version,
         uri=context.sources.uri,
         worker=context.siblings.own_index,
         workers=context.siblings.count,
+        takes_commands=takes_commands(context.sources),
         now_s=context.sources.clock.epoch_s(),
     )
     return Response(text, status, media_type="text/html")
+
+
+def _path_of(request: Request) -> str:
+    """Where the page is; that of a comparison is no page to come back to."""
+    name = request.path_params.get("name")
+    return quote(request.scope["path"]) if name is None else f"/table/{segment(name)}"
 
 
 def wants_html(request: Request) -> bool:

@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
+from starlette.convertors import Convertor, register_url_convertor
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from hms_cache.admin.access import refusal_of_button
+from hms_cache.admin.access import refusal
 from hms_cache.admin.pages.blind_spots import BlindSpots, blind_spots
 from hms_cache.admin.pages.cache import CachePage, cache_page
 from hms_cache.admin.pages.configuration import ConfigurationPage, configuration_page
@@ -26,6 +27,21 @@ from hms_cache.admin.pages.rendering import respond
 from hms_cache.admin.pages.table import TablePage, table_page
 from hms_cache.admin.worker_choice import Endpoint, on_chosen_worker
 from hms_cache.values import frozen
+
+
+class _TableConvertor(Convertor[str]):
+    """A table's name in a path, which may have slashes in it: Hive allows them in names."""
+
+    regex = "(?s:.+)(?<!/compare)"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("table", _TableConvertor())
 
 
 @frozen
@@ -54,9 +70,12 @@ PAGES = (
 
 def page_routes(context: PageContext) -> list[Route]:
     """A route for each page, and the button that compares a table with the database."""
-    routes = [Route(page.path, on_chosen_worker(_endpoint(page, context), context.siblings)) for page in PAGES]
+    routes = []
+    for page in PAGES:
+        path = page.path.replace("{name}", "{name:table}")
+        routes.append(Route(path, on_chosen_worker(_endpoint(page, context), context.siblings)))
     compare = on_chosen_worker(_compare_endpoint(context), context.siblings)
-    return [*routes, Route("/table/{name}/compare", compare, methods=["POST"])]
+    return [*routes, Route("/table/{name:table}/compare", compare, methods=["POST"])]
 
 
 def _endpoint(page: Page, context: PageContext) -> Endpoint:
@@ -73,11 +92,11 @@ def _endpoint(page: Page, context: PageContext) -> Endpoint:
 
 
 def _compare_endpoint(context: PageContext) -> Endpoint:
-    # It reads a whole table: there is one at a time, and where the server has a token, it has to be given.
+    # It reads a whole table, as the command `verify` does: there is one at a time, for who may command.
     turn = threading.Lock()
 
     async def endpoint(request: Request) -> Response:
-        refused = await refusal_of_button(context.sources, request)
+        refused = await refusal(context.sources, request)
         if refused is not None:
             return refused
         if context.sources.cache is None:

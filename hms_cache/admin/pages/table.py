@@ -30,6 +30,9 @@ _BLOCK_BYTES = 128 * 1024 * 1024
 #: Of a number of files or bytes, as many as each 64-bit number may have.
 _MOST_DIGITS = 18
 
+#: Of a name, parted by dots: more are not told apart.
+_MOST_PARTS = 8
+
 #: Partitions whose parameters are read for the number of files; of more, as many evenly spread ones stand for all.
 _MOST_DECODED = 1_000
 
@@ -89,11 +92,12 @@ class TablePage:
 
 def table_page(context: PageContext, *, compare: bool = False) -> TablePage:
     """As of now. Raises `PageError` for what is no table's name."""
-    key = _key(context.path.get("name", ""))
+    possible = _possible_keys(context.path.get("name", ""))
     cache = context.sources.cache
     if cache is None:
-        return _empty(key, f"there is no cache: {context.sources.cache_off_reason}")
+        return _empty(possible[0], f"there is no cache: {context.sources.cache_off_reason}")
     shared = cache.shared
+    key = next((one for one in possible if one in shared.tables), possible[0])
     comparison = _compare(context, key) if compare else None
     with shared.view():
         entry = shared.tables.get(key)
@@ -134,11 +138,18 @@ def _empty(key: TableName, state: str) -> TablePage:
     return TablePage(shown_name(key), state, False, None, None, None, None, None, False, 0, (), None)
 
 
-def _key(name: str) -> TableName:
-    parts = name.split(".")
-    if len(parts) not in (2, 3) or not all(parts):
+def _possible_keys(name: str) -> list[TableName]:
+    """What the name can mean; what it most likely means is the first. Tables may have dots in their names, too."""
+    parts = name.split(".", _MOST_PARTS)
+    named: list[tuple[str | None, str, str]] = [
+        (None, ".".join(parts[:at]), ".".join(parts[at:])) for at in range(1, len(parts))
+    ]
+    if len(parts) > 2:
+        named.insert(0, (parts[0], parts[1], ".".join(parts[2:])))
+    possible = [table_name(*one) for one in named if all(part != "" for part in one)]
+    if not possible or (len(parts) == 3 and not all(parts)):
         raise PageError(f"{name!r} is not DATABASE.TABLE or CATALOG.DATABASE.TABLE")
-    return table_name(parts[0] if len(parts) == 3 else None, parts[-2], parts[-1])
+    return possible
 
 
 def _compare(context: PageContext, key: TableName) -> Comparison:
