@@ -161,6 +161,10 @@ class GuardedProtocol(H11Protocol):
         self._address: str | None = None
         self._is_watched = False
         """Whether a stranger's, under limits of time."""
+        self._application: Any = self.app
+        self.app: Any = self._answer
+        self._answered: Any = None
+        """The scope of the last request that the application has done with."""
         self._listens_from: str | None = None
         """The address that it is counted under as a listener."""
         self._is_lost = False
@@ -188,10 +192,21 @@ class GuardedProtocol(H11Protocol):
         self._cancel("_header_timer")
         self._cancel("_reader_timer")
         self._is_watched = False
-        self._leave_place()
+        if self.cycle is None or self.cycle.scope is self._answered:
+            self._leave_place()
         if self._listens_from is not None:
             self._limits.listeners.give_back(self._listens_from)
             self._listens_from = None
+
+    async def _answer(self, scope: Any, receive: Any, send: Any) -> None:
+        """One request. Its connection keeps its place as long as that takes, also when the client has left: who asks
+        and leaves, again and again, would have any number of answers made for nobody."""
+        try:
+            await self._application(scope, receive, send)
+        finally:
+            self._answered = scope
+            if self._is_lost:
+                self._leave_place()
 
     def _leave_place(self) -> None:
         if self._address is not None:

@@ -350,7 +350,10 @@ class ManagementMetrics(_Subsystem):
 
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)
-        self.connections = self._gauge("management_connections", "Connections of the management port open now.")
+        self.connections = self._gauge(
+            "management_connections",
+            "Connections of the management port that are open now, or have gone while a request of theirs is answered.",
+        )
         self.refused_connections = self._count(
             "management_connections_refused_total",
             "Connections closed because admin.max_connections, or the share of one address, were open.",

@@ -9,7 +9,9 @@ import http.client
 import itertools
 import logging
 import socket
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -20,10 +22,14 @@ from starlette.types import Message, Scope
 from hms_cache.admin.application import build_application
 from hms_cache.admin.commands.routes import COMMANDS
 from hms_cache.admin.guard import is_allowed_host
-from hms_cache.admin.history import History
+from hms_cache.admin.history import History, Sample
+from hms_cache.admin.pages import cache
 from hms_cache.admin.siblings import Siblings
+from hms_cache.admin.sources import AdminSources
+from hms_cache.admin.status import CacheStatus, cache_status
 from hms_cache.server import faults
 from tests.admin.running import TOKEN, Running
+from tests.consistency.observers import wait_until
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS")
 
@@ -82,7 +88,7 @@ def routes(running: Running) -> list[tuple[str, frozenset[str]]]:
     found = []
     for route in guard.routes:
         assert isinstance(route, Route)
-        path = route.path.replace("{name}", "shop.t")
+        path = route.path_format.replace("{name}", "shop.t")
         found += [
             (path.replace("{command}", command), frozenset(route.methods or ()))
             for command in ((*COMMANDS, "pause", "nonsense") if "{command}" in path else ("",))
@@ -235,6 +241,56 @@ def test_one_address_leaves_room_for_others(running: Running) -> None:
     assert len(closed) >= 20 - 32 // 4
     assert (registry.get_sample_value(refused) or 0) - before >= 20 - 32 // 4
     assert running.ask("/livez")[0] == 200
+
+
+def test_answers_for_clients_that_have_left_are_bounded(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who asks and leaves has them made all the same: any number of them waited for threads."""
+    begun, go_on = [], threading.Event()
+
+    def slow(_: History) -> tuple[Sample, ...]:
+        begun.append(1)
+        go_on.wait(60)
+        return ()
+
+    def sample(name: str) -> int:
+        return int(running.sources.metrics.registry.get_sample_value(f"hms_cache_management_{name}") or 0)
+
+    monkeypatch.setattr(History, "samples", slow)
+    wait_until(lambda: not sample("connections"), "earlier clients have left")
+    before = sample("connections_refused_total")
+    for _ in range(40):
+        with (
+            socket.create_connection(address(running), timeout=30) as connection,
+            contextlib.suppress(OSError),  # refused: it was cut off
+        ):
+            connection.sendall(b"GET /events HTTP/1.1\r\n" + HOST + b"\r\n")
+            connection.shutdown(socket.SHUT_WR)
+            assert connection.recv(1) == b"", "the port has seen that the client has left"
+    wait_until(lambda: len(begun) + sample("connections_refused_total") - before == 40, "all were taken or refused")
+    assert len(begun) <= 32 // 4
+    go_on.set()
+    wait_until(lambda: not sample("connections"), "their places are free again")
+    assert running.ask("/events")[0] == 200
+
+
+def test_pages_about_all_that_is_held_are_made_one_at_a_time(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each thread that computes takes its part of the interpreter from the one that answers calls."""
+    begun, go_on = [], threading.Event()
+
+    def slow(sources: AdminSources) -> CacheStatus:
+        begun.append(1)
+        go_on.wait(60)
+        return cache_status(sources)
+
+    monkeypatch.setattr(cache, "cache_status", slow)
+    with ThreadPoolExecutor(4) as clients:
+        asked = [clients.submit(running.ask, "/cache") for _ in range(4)]
+        wait_until(lambda: bool(begun), "the first is being made")
+        for _ in range(20):
+            assert running.ask("/events")[0] == 200, "others are made meanwhile"
+        assert len(begun) == 1
+        go_on.set()
+        assert [one.result(60)[0] for one in asked] == [200] * 4
 
 
 def _is_closed(connection: socket.socket) -> bool:

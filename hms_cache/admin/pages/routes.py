@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -53,14 +55,16 @@ class Page:
     make: Callable[[PageContext], Any]
     template: str
     title: str
+    looks_at_all: bool = False
+    """Whether making it goes through all that is held."""
 
 
 PAGES = (
     Page("/", Overview, overview, "overview", "Overview"),
     Page("/events", Events, events, "events", "Events"),
-    Page("/cache", CachePage, cache_page, "cache", "Cache"),
+    Page("/cache", CachePage, cache_page, "cache", "Cache", looks_at_all=True),
     Page("/table/{name}", TablePage, table_page, "table", "Table"),
-    Page("/operations", OperationsPage, operations_page, "operations", "Operations"),
+    Page("/operations", OperationsPage, operations_page, "operations", "Operations", looks_at_all=True),
     Page("/leases", LeasesPage, leases_page, "leases", "Leases"),
     Page("/locks", LocksPage, locks_page, "locks", "Locks"),
     Page("/config", ConfigurationPage, configuration_page, "configuration", "Configuration"),
@@ -70,19 +74,23 @@ PAGES = (
 
 def page_routes(context: PageContext) -> list[Route]:
     """A route for each page, and the button that compares a table with the database."""
+    # One at a time: threads that compute have the interpreter by turns with the one that answers the metastore's calls.
+    turn = asyncio.Semaphore(1)
     routes = []
     for page in PAGES:
         path = page.path.replace("{name}", "{name:table}")
-        routes.append(Route(path, on_chosen_worker(_endpoint(page, context), context.siblings)))
+        endpoint = _endpoint(page, context, turn if page.looks_at_all else nullcontext())
+        routes.append(Route(path, on_chosen_worker(endpoint, context.siblings)))
     compare = on_chosen_worker(_compare_endpoint(context), context.siblings)
     return [*routes, Route("/table/{name:table}/compare", compare, methods=["POST"])]
 
 
-def _endpoint(page: Page, context: PageContext) -> Endpoint:
+def _endpoint(page: Page, context: PageContext, turn: AbstractAsyncContextManager[None]) -> Endpoint:
     async def endpoint(request: Request) -> Response:
         here = replace(context, path=request.path_params)
         try:
-            made = await run_in_threadpool(page.make, here)
+            async with turn:
+                made = await run_in_threadpool(page.make, here)
         except PageError as error:
             return PlainTextResponse(f"{error}\n", error.status)
         title = request.path_params.get("name", page.title)
