@@ -9,6 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from hms_cache.admin.access import refusal_of_reading
 from hms_cache.admin.commands.routes import CommandRoutes
 from hms_cache.admin.event_commands import EventRoutes
 from hms_cache.admin.feed.change_feed import ChangeFeed
@@ -42,9 +43,11 @@ def build_application(
     async def livez(_: Request) -> Response:
         return PlainTextResponse("alive\n")
 
-    async def readyz(_: Request) -> Response:
+    async def readyz(request: Request) -> Response:
         found = await on_own_thread(readiness, sources, probe)  # admin.max_connections at most
-        return PlainTextResponse(f"{found.reason}\n", 200 if found.ready else 503)
+        settings, authorization = sources.configuration.settings.admin, request.headers.get("authorization", "")
+        may_read = await refusal_of_reading(settings, authorization, sources.bearers) is None
+        return PlainTextResponse(f"{found.text if may_read else found.reason}\n", 200 if found.ready else 503)
 
     sources.metrics.database.reachable.set_function(lambda: float(probe.known_error() is None))
     if sources.poller is not None:

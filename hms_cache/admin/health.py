@@ -9,9 +9,10 @@ from collections.abc import Callable
 from hms_cache.admin.sources import AdminSources
 from hms_cache.clock import Clock
 from hms_cache.errors import DatabaseUnavailableError
+from hms_cache.limited_log import LimitedLog
 from hms_cache.values import frozen
 
-_log = logging.getLogger(__name__)
+_log = LimitedLog(logging.getLogger(__name__))
 
 #: An answer this young is given again: probes of several balancers cost one statement a second together.
 PROBE_VALID_S = 1.0
@@ -26,6 +27,13 @@ class Readiness:
 
     ready: bool
     reason: str
+    details: str = ""
+    """What the database's driver says, which may name hosts and accounts: for those who may read the port."""
+
+    @property
+    def text(self) -> str:
+        """All of it."""
+        return f"{self.reason}: {self.details}" if self.details else self.reason
 
 
 class DatabaseProbe:
@@ -47,6 +55,8 @@ class DatabaseProbe:
         self._finished_at_s = float("-inf")
         self._asking = False
         self._error: str | None = "not asked yet"
+        self._traced: str | None = None
+        """The failure whose trace was logged last. Of the one thread that probes."""
         self._log_end = 0
 
     @property
@@ -93,8 +103,10 @@ class DatabaseProbe:
         except DatabaseUnavailableError as failure:
             error = str(failure)
         except Exception as failure:
-            _log.exception("the readiness probe failed")
+            # A password that is good no more, for instance: each probe of a balancer would write a trace.
             error = f"{type(failure).__name__}: {failure}"
+            is_new, self._traced = error != self._traced, error
+            _log.error("the readiness probe failed: %s", error, exc_info=failure if is_new else None)
         with self._lock:
             self._error = error
             if log_end is not None:
@@ -111,5 +123,5 @@ def readiness(sources: AdminSources, probe: DatabaseProbe) -> Readiness:
         return Readiness(True, "the database answers")
     settings = sources.configuration.settings
     if settings.admin.serve_stale and sources.cache is not None and settings.cache.max_staleness_ms > 0:
-        return Readiness(True, f"serving what is known within cache.max_staleness_ms: {error}")
-    return Readiness(False, error)
+        return Readiness(True, "serving what is known within cache.max_staleness_ms", error)
+    return Readiness(False, "the database cannot be used now", error)

@@ -14,6 +14,9 @@ _log = logging.getLogger(__name__)
 #: After work that failed outright: long enough not to fill the log, short enough that nobody waits for it.
 _AFTER_FAILURE_S = 5.0
 
+#: Of an error's text on a line of the log; the trace has all of it.
+_LONGEST_FAILURE = 500
+
 #: Work that asks for a longer pause, or an endless one, is asked again after this.
 _LONGEST_PAUSE_S = 3600.0
 
@@ -21,7 +24,8 @@ _LONGEST_PAUSE_S = 3600.0
 class BackgroundTask:
     """Calls ``work`` until :meth:`stop`; what it returns is the pause in seconds before the next call.
 
-    An error is logged and never ends the task. :meth:`wake` ends a pause early.
+    An error is logged, with its trace where it is another one than the last, and never ends the task. :meth:`wake` ends
+    a pause early.
     """
 
     def __init__(self, name: str, work: Callable[[], float], *, takes_turns: bool = False) -> None:
@@ -30,6 +34,7 @@ class BackgroundTask:
         self._work = work
         self._stopping = threading.Event()
         self._woken = threading.Event()
+        self._told = ""
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -54,8 +59,13 @@ class BackgroundTask:
             try:
                 with turns.taken() if self._takes_turns else nullcontext():
                     pause_s = self._work()
-            except Exception:
-                _log.exception("%s failed; next try in %g s", self._thread.name, _AFTER_FAILURE_S)
+            except Exception as error:
+                self._tell(error)
                 pause_s = _AFTER_FAILURE_S
             if not self._stopping.is_set():
                 self._woken.wait(min(pause_s, _LONGEST_PAUSE_S))
+
+    def _tell(self, error: Exception) -> None:
+        told = f"{type(error).__name__}: {error}"[:_LONGEST_FAILURE]
+        is_new, self._told = told != self._told, told
+        _log.error("%s failed; next try in %g s: %s", self._thread.name, _AFTER_FAILURE_S, told, exc_info=is_new)

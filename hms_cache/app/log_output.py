@@ -21,7 +21,23 @@ from hms_cache.server.line_texts import single_line
 PROGRAM_LOGGER = "hms_cache"
 
 
-class TextFormatter(logging.Formatter):
+MAX_TRACE_CHARACTERS = 32 * 1024
+"""Of a trace that is logged: the text of its error may repeat what a client has sent, megabytes of it."""
+
+
+class _TraceFormatter(logging.Formatter):
+    """Leaves out the middle of a trace that is too long: where it begins and what went wrong stays."""
+
+    def formatException(self, ei: Any) -> str:
+        trace = redacted(super().formatException(ei))  # before it is cut: half a secret would not be known
+        if len(trace) <= MAX_TRACE_CHARACTERS:
+            return trace
+        half = MAX_TRACE_CHARACTERS // 2
+        left_out = f"… ({len(trace) - 2 * half} characters left out) …"
+        return f"{trace[:half]}{left_out}{trace[-half:]}"
+
+
+class TextFormatter(_TraceFormatter):
     """``2026-01-02 03:04:05,678 INFO hms_cache.app: message``, UTC like the database's clock.
 
     While a call is answered, ``[CONNECTION.CALL]`` stands before the message.
@@ -48,7 +64,7 @@ class TextFormatter(logging.Formatter):
         return "\n".join(f"    {single_line(line)}" for line in super().formatException(ei).splitlines())
 
 
-class JsonFormatter(logging.Formatter):
+class JsonFormatter(_TraceFormatter):
     """``{"time": …, "level": …, "logger": …, "message": …}``, with ``"call"`` and ``"trace"`` where there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -61,7 +77,7 @@ class JsonFormatter(logging.Formatter):
         if call_context.call:
             line["call"] = call_context.identifier
         if record.exc_info:
-            line["trace"] = redacted(self.formatException(record.exc_info))
+            line["trace"] = self.formatException(record.exc_info)
         return redacted(json.dumps(line, ensure_ascii=False))
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+import pytest
+
 from hms_cache.admin.health import PROBE_VALID_S, DatabaseProbe
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from tests.manual_clock import ManualClock
@@ -44,6 +46,20 @@ def test_an_outage_is_told_and_ends_with_the_next_probe() -> None:
     assert probe.log_end == 0, "nobody has said yet"
     assert probe.error() is None
     assert probe.log_end == 9
+
+
+def test_a_failure_that_stays_writes_one_trace(caplog: pytest.LogCaptureFixture) -> None:
+    """A password that is good no more: a balancer asks each second."""
+    clock = ManualClock()
+
+    def ask() -> int:
+        raise RuntimeError("access denied")
+
+    probe = DatabaseProbe(ask, clock, at_once)
+    for _ in range(3):
+        assert probe.error() == "RuntimeError: access denied"
+        clock.advance(PROBE_VALID_S + 0.1)
+    assert [record.exc_info is not None for record in caplog.records if record.exc_info] == [True]
 
 
 def test_many_who_ask_at_once_share_one_probe() -> None:

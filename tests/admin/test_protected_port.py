@@ -6,9 +6,11 @@ import http.client
 import json
 import shlex
 import socket
+import sqlite3
 import ssl
 import sys
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +111,21 @@ def test_reading_with_a_token(tmp_path: Path) -> None:
         token_file = ["--token-file", str(tmp_path / "read-token")]
         assert CliRunner().invoke(commands, ["status", "--management", url, *token_file]).exit_code == 0
         assert CliRunner().invoke(commands, ["top", "--once", "--management", url, *token_file]).exit_code == 0
+    finally:
+        running.close()
+
+
+def test_who_may_not_read_is_not_told_what_the_database_says(tmp_path: Path) -> None:
+    """Drivers name hosts, accounts and statements."""
+    (tmp_path / "read-token").write_text(READ_TOKEN)
+    running = Running(tmp_path, admin__read_token_file=str(tmp_path / "read-token"))
+    try:
+        with closing(sqlite3.connect(tmp_path / "hms.db")) as connection:
+            connection.execute("ALTER TABLE NOTIFICATION_SEQUENCE RENAME TO ELSEWHERE")
+        running.probe.forget()
+        assert running.ask("/readyz") == (503, "the database cannot be used now\n")
+        for token in (READ_TOKEN, TOKEN):
+            assert "NOTIFICATION_SEQUENCE" in running.ask("/readyz", token)[1]
     finally:
         running.close()
 

@@ -51,6 +51,24 @@ def test_an_error_is_logged_and_does_not_end_the_task(caplog: pytest.LogCaptureF
     assert "the first time it fails" in caplog.text
 
 
+def test_an_error_that_stays_has_its_trace_in_the_log_once(caplog: pytest.LogCaptureFixture) -> None:
+    """A database that refuses the account: each task would write a trace every five seconds."""
+    failed = threading.Semaphore(0)
+
+    def work() -> float:
+        failed.release()
+        raise RuntimeError("access denied")
+
+    task = BackgroundTask("test-task", work)
+    task.start()
+    for _ in range(3):
+        assert failed.acquire(timeout=PATIENCE_S)
+        task.wake()
+    assert task.stop(PATIENCE_S)
+    traces = [bool(record.exc_info) for record in caplog.records if "access denied" in record.getMessage()]
+    assert len(traces) >= 3 and traces.count(True) == 1
+
+
 def test_stop_waits_for_the_running_call_and_no_longer_than_told() -> None:
     begun, finish = threading.Event(), threading.Event()
 

@@ -7,10 +7,11 @@ import json
 import logging
 import threading
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 
-from hms_cache.app.log_output import set_up_logging
+from hms_cache.app.log_output import MAX_TRACE_CHARACTERS, set_up_logging
 from hms_cache.config import LogSettings
 
 
@@ -44,6 +45,21 @@ def test_json_lines_are_one_object_each_also_with_a_trace(capsys: pytest.Capture
     first, second = (json.loads(line) for line in capsys.readouterr().err.splitlines())
     assert (first["level"], first["logger"], first["message"]) == ("debug", "hms_cache.store", "two\nlines")
     assert "ValueError: broken" in second["trace"]
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_trace_is_no_longer_than_what_it_tells(
+    capsys: pytest.CaptureFixture[str], form: Literal["text", "json"]
+) -> None:
+    """A client may know how to make a call fail inside with a text of megabytes."""
+    set_up_logging(LogSettings(format=form))
+    try:
+        raise ValueError("x" * 4_000_000 + " what went wrong")
+    except ValueError:
+        logging.getLogger("hms_cache.store").exception("it failed")
+    logged = capsys.readouterr().err
+    assert len(logged) < 2 * MAX_TRACE_CHARACTERS
+    assert "Traceback" in logged and "characters left out" in logged and "what went wrong" in logged
 
 
 def test_audit_lines_pass_at_any_level_and_libraries_only_when_they_warn(capsys: pytest.CaptureFixture[str]) -> None:

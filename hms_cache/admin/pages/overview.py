@@ -89,7 +89,7 @@ def overview(context: PageContext) -> Overview:
     samples = context.history.samples()
     return Overview(
         ready=ready.ready,
-        readiness=ready.reason,
+        readiness=ready.text,
         server=status,
         outcomes=outcomes,
         latency=_latency(context),
