@@ -386,10 +386,10 @@ class TxnStore:
         """How long an owner of a lock or transaction may send no heartbeat."""
         return self._context.transactions.timeout_s
 
-    def owned_locks(self) -> list[owners.OwnedLock]:
+    def owned_locks(self) -> owners.OwnedLocks:
         """For administrators: the oldest locks, 1,000 at most, and whether their owners live."""
         if not self._has_locks:
-            return []
+            return owners.OwnedLocks((), True)
         return self._read(owners.read_owned_locks, self._context)
 
     def release_lock(self, lock_id: int, force: bool) -> None:

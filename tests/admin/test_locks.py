@@ -96,6 +96,21 @@ def test_only_a_dead_owners_lock_is_released_without_force(running: Running, tmp
     ]
 
 
+def test_locks_that_are_kept_for_ever_are_shown(tmp_path: Path) -> None:
+    """JSON has no infinity."""
+    server = Running(tmp_path, transactions__timeout_s="inf")
+    try:
+        lock_id = take(server, "a").lockid
+        die(tmp_path, lock_id)
+        page = server.json("/locks")
+        assert page["timeout_s"] is None and page["dead"] == 0 and len(page["locks"]) == 1
+        assert "for ever" in server.ask("/locks?format=html")[1]
+        status, shown = hms_cache(tmp_path, "locks", "list", "--management", server.management)
+        assert status == 0 and "shop.a" in shown
+    finally:
+        server.close()
+
+
 def test_commands(running: Running, tmp_path: Path) -> None:
     dead, live = take(running, "a").lockid, take(running, "b").lockid
     die(tmp_path, dead)

@@ -93,12 +93,12 @@ def test_locks_outside_of_transactions(client: TxnClient) -> None:
     if client.database.dialect != "mysql":
         with pytest.raises(MetaException, match="upgrade it with Hive's schematool"):
             client.lock(component(LockType.EXCLUSIVE))
-        assert client.store.owned_locks() == []
+        assert client.store.owned_locks().locks == ()
         return
     first, second = client.lock(component(LockType.EXCLUSIVE)), client.lock(component(LockType.EXCLUSIVE))
     assert (first.state, second.state) == (LockState.ACQUIRED, LockState.WAITING)
     client.store.heartbeat(HeartbeatRequest(lockid=first.lockid))
-    assert len(client.store.show_locks(ShowLocksRequest()).locks) == len(client.store.owned_locks()) == 2
+    assert len(client.store.show_locks(ShowLocksRequest()).locks) == len(client.store.owned_locks().locks) == 2
     client.store.unlock(UnlockRequest(lockid=first.lockid))
     assert client.check(second.lockid) == LockState.ACQUIRED
     client.age(24 * 3_600_000)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from hms_cache.admin.pages.context import PageContext, PageError
+from hms_cache.config.quantities import finite_s
 from hms_cache.errors import DatabaseUnavailableError
-from hms_cache.store.locks.owners import MOST_LISTED_LOCKS, OwnedLock
+from hms_cache.store.locks.owners import OwnedLock
 from hms_cache.values import frozen
 
 
@@ -12,8 +13,8 @@ from hms_cache.values import frozen
 class LocksPage:
     """The page: by id. `is_complete`: there are no more than the list holds."""
 
-    timeout_s: float
-    """`transactions.timeout_s`: how long an owner without a heartbeat keeps its locks."""
+    timeout_s: float | None
+    """`transactions.timeout_s`: how long an owner without a heartbeat keeps its locks; None: for ever."""
     dead: int
     is_complete: bool
     locks: tuple[OwnedLock, ...]
@@ -22,12 +23,12 @@ class LocksPage:
 def locks_page(context: PageContext) -> LocksPage:
     """As of now, by one statement. Raises PageError while the database does not answer."""
     try:
-        locks = context.sources.transactions.owned_locks()
+        found = context.sources.transactions.owned_locks()
     except DatabaseUnavailableError as error:
         raise PageError(f"the database does not answer: {error}", 503) from error
     return LocksPage(
-        timeout_s=context.sources.transactions.timeout_s,
-        dead=sum(one.is_dead for one in locks),
-        is_complete=len(locks) < MOST_LISTED_LOCKS,
-        locks=tuple(locks),
+        timeout_s=finite_s(context.sources.transactions.timeout_s),
+        dead=sum(one.is_dead for one in found.locks),
+        is_complete=found.is_complete,
+        locks=found.locks,
     )

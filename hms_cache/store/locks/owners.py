@@ -51,20 +51,29 @@ class OwnedLock:
     """No heartbeat for longer than `transactions.timeout_s`."""
 
 
+@frozen
+class OwnedLocks:
+    """Those with the lowest ids. `is_complete`: there are no more."""
+
+    locks: tuple[OwnedLock, ...]
+    is_complete: bool
+
+
 class LockIsLive(Exception):
     """The owner of the lock has sent a heartbeat within the time-out; the text says when."""
 
 
-def read_owned_locks(connection: Connection, context: TxnContext) -> list[OwnedLock]:
-    """The locks that are held or waited for, by id, `MOST_LISTED_LOCKS` at most. One statement."""
-    rows = connection.execute(
+def read_owned_locks(connection: Connection, context: TxnContext) -> OwnedLocks:
+    """The locks that are held or waited for, by id, of `MOST_LISTED_LOCKS` rows at most. One statement."""
+    found = connection.execute(
         select(HIVE_LOCKS, T.TXN_LAST_HEARTBEAT, now_ms().label("NOW_MS"))
         .select_from(HIVE_LOCKS.outerjoin(TXNS, L.HL_TXNID == T.TXN_ID))
         .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
-        .limit(MOST_LISTED_LOCKS)
-    )
+        .limit(MOST_LISTED_LOCKS + 1)
+    ).all()
+    rows = without_other_spellings(found[:MOST_LISTED_LOCKS])
     timeout_ms = whole_milliseconds(context.transactions.timeout_s)
-    return [_owned(row, timeout_ms) for row in without_other_spellings(rows)]
+    return OwnedLocks(tuple(_owned(row, timeout_ms) for row in rows), len(found) <= MOST_LISTED_LOCKS)
 
 
 def _owned(row: Any, timeout_ms: float) -> OwnedLock:
