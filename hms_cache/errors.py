@@ -53,19 +53,21 @@ class StartupError(HmsCacheError):
 class PortError(StartupError):
     """A port cannot be listened on."""
 
-    def __init__(self, where: str, error: OSError, *, if_taken: str) -> None:
-        """`where`: the address and what it is for. `if_taken`: what to do where another program has the port.
+    def __init__(self, where: str, error: OSError | UnicodeError, *, if_taken: str) -> None:
+        """`where`: the address and what it is for. `error`: a UnicodeError for what can be no
+        host's name. `if_taken`: what to do where another program has the port.
 
         What an operator has to do differs: a name that is misspelt, or an address of another machine (which a container
         often is given), is not mended by another port.
         """
-        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+        number = getattr(error, "errno", None)
+        if isinstance(error, socket.gaierror | UnicodeError) or number == errno.EADDRNOTAVAIL:
             remedy = "The host has to be a name or an address of this machine; 0.0.0.0 stands for all of its addresses."
-        elif error.errno == errno.EACCES:
+        elif number == errno.EACCES:
             remedy = "Ports below 1024 are for root or a process with CAP_NET_BIND_SERVICE. " + if_taken
         else:
             remedy = if_taken
-        super().__init__(f"cannot listen on {where}: {error.strerror or error}", remedy=remedy)
+        super().__init__(f"cannot listen on {where}: {getattr(error, 'strerror', None) or error}", remedy=remedy)
 
 
 class SchemaError(StartupError):

@@ -139,7 +139,7 @@ def _opened_syslog(where: str) -> logging.Handler:
     address: tuple[str, int] | str = (host.strip("[]"), int(port)) if colon and not where.startswith("/") else where
     try:
         return _Syslog(address)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter: what is no host's name
         raise StartupError(
             f"syslog at {where} cannot be reached: {error}", remedy="start it, or change server.audit_syslog"
         ) from error

@@ -285,10 +285,10 @@ def _check_warehouse(findings: Findings, settings: Settings) -> None:
         return
     warehouse = Warehouse(settings.warehouse)
     for directory in dict.fromkeys((settings.warehouse.directory, settings.warehouse.external_or_managed_directory)):
-        root = warehouse.allow(warehouse.location(directory))
-        assert root is not None
-        probe = root.child(f".hms-cache-check-{uuid.uuid4().hex}")
         try:
+            root = warehouse.allow(warehouse.location(directory))
+            assert root is not None
+            probe = root.child(f".hms-cache-check-{uuid.uuid4().hex}")
             with _as_it_was(warehouse, root):
                 warehouse.make_directory(root)
                 warehouse.write_file(probe, b"")

@@ -204,7 +204,7 @@ def _bind(host: str, port: int, *, shared: bool) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         listening.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         listening.close()
         raise PortError(
             f"{host}:{port}, the management port",

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from hms_cache.cli.options import configuration_options, load_configuration
+from hms_cache.cli.terminal import shown_lines
 
 
 @click.command()
@@ -31,6 +32,6 @@ def check(*, peers: tuple[str, ...], **options: Any) -> None:
     for name in findings.passed:
         click.echo(f"ok       {name}")
     for finding in findings.found:
-        click.echo(redacted(f"{finding.severity:<8} {finding.problem}\n         {finding.remedy}"))
+        click.echo(shown_lines(redacted(f"{finding.severity:<8} {finding.problem}\n         {finding.remedy}")))
     if any(finding.severity == "error" for finding in findings.found):
         sys.exit(1)

@@ -48,7 +48,7 @@ def _subject(name: str | None, partition: str | None) -> dict[str, str]:
 def _carry_out(command: str, query: dict[str, Any], management: str, token_file: Path, as_json: bool) -> None:
     """Sends the command, shows how it goes on, and ends the program with its exit status."""
     given = {name: value for name, value in query.items() if value is not None}
-    url = f"{management}/commands/{command}" + (f"?{urlencode(given)}" if given else "")
+    url = f"{management}/commands/{command}" + (f"?{urlencode(given, errors='surrogateescape')}" if given else "")
     lines = ask_lines(url, token=token_of(token_file))
     if as_json:
         finished = _echo_json(lines)
@@ -87,7 +87,7 @@ def _show_results(lines: Iterator[Any]) -> Any:
     for line in sorted(results, key=lambda one: int(one["worker"])):
         place = f"worker {line['worker']}: " if len(results) > 1 else ""
         if "unreached" in line:
-            click.echo(f"{place}not reached: {line['unreached']}")
+            click.echo(f"{place}not reached: {shown(line['unreached'])}")
             continue
         result = line["result"]
         click.echo(f"{place}{shown(result['summary'])}")

@@ -48,6 +48,13 @@ def _redacted(text: str) -> str:
     return redacted(text)
 
 
+def _told(text: str) -> str:
+    """The same, and without what a terminal would obey: servers, and who names objects there, have a part in it."""
+    from hms_cache.cli.terminal import shown_lines
+
+    return shown_lines(_redacted(text))
+
+
 def main() -> NoReturn:
     """Entry point. What the program raises on purpose is told in a few lines; a defect shows its trace."""
     if os.getpid() == 1:
@@ -59,19 +66,19 @@ def main() -> NoReturn:
         commands(standalone_mode=True)
     except ConfigurationError as error:
         for problem in error.problems:
-            click.echo(_redacted(f"hms-cache: {problem}"), err=True)
+            click.echo(_told(f"hms-cache: {problem}"), err=True)
         sys.exit(2)
     except StartupError as error:
-        click.echo(_redacted(f"hms-cache: {error.problem}"), err=True)
+        click.echo(_told(f"hms-cache: {error.problem}"), err=True)
         if error.remedy:
-            click.echo(_redacted(error.remedy), err=True)
+            click.echo(_told(error.remedy), err=True)
         sys.exit(1)
     except DatabaseUnavailableError as error:
-        click.echo(_redacted(f"hms-cache: the metastore database cannot be used now: {error}"), err=True)
+        click.echo(_told(f"hms-cache: the metastore database cannot be used now: {error}"), err=True)
         click.echo("Check that it runs and can be reached from here, and its address (setting database.url).", err=True)
         sys.exit(1)
     except HmsCacheError as error:
-        click.echo(_redacted(f"hms-cache: {error}"), err=True)
+        click.echo(_told(f"hms-cache: {error}"), err=True)
         sys.exit(1)
     sys.exit(0)
 

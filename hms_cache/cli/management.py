@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from hms_cache.cli.management_port import acting_options, ask, management_option, reading_token_option, token_of
+from hms_cache.cli.terminal import shown
 from hms_cache.errors import HmsCacheError
 
 
@@ -39,14 +40,13 @@ def status(*, management: str, token_file: Path | None, worker: int | None, as_j
         for outcome, count in cache["reads"].items():
             click.echo(f"  {outcome:<20} {count}")
     else:
-        click.echo(f"cache        off: {cache['off_reason']}")
+        click.echo(f"cache        off: {shown(cache['off_reason'])}")
     if events is not None:
-        click.echo(
-            f"events       {events['status']} ({events['reason']}), at {events['position']}, {events['lag']} behind"
-        )
+        why = shown(events["reason"])
+        click.echo(f"events       {events['status']} ({why}), at {events['position']}, {events['lag']} behind")
     lease = answer["lease"]
     if lease is not None:
-        state = lease["alarm"] or ("held" if lease["held"] else "not held")
+        state = shown(lease["alarm"]) or ("held" if lease["held"] else "not held")
         click.echo(
             f"lease        {state}, {lease['revocations']} revocations, {lease['waits']} writes waited,"
             f" {lease['acknowledgements_given']} acknowledgements given, {lease['acknowledgements_received']} received"
@@ -56,7 +56,7 @@ def status(*, management: str, token_file: Path | None, worker: int | None, as_j
             click.echo(f"  {member['address']:<28} {standing}, {member['state']}")
         for one in lease["reasons"][:5]:
             at = datetime.fromtimestamp(one["at_s"], UTC).isoformat(timespec="seconds")
-            click.echo(f"  {at} {one['reason']}")
+            click.echo(f"  {at} {shown(one['reason'])}")
     for call in answer["calls"][:15]:
         mean = f"mean {call['mean_s'] * 1000:.3f} ms of {call['decoded']} decoded" if call["decoded"] else ""
         click.echo(f"  {call['method']:<44} {call['count']:>8}  {mean}".rstrip())
@@ -73,10 +73,10 @@ def _command(name: str, management: str, token_file: Path, as_json: bool, query:
     if as_json:
         click.echo(json.dumps(answer, indent=2))
     elif not workers:
-        click.echo(f"{answer['status']}: {answer['reason']}")
+        click.echo(f"{answer['status']}: {shown(answer['reason'])}")
     else:
         for worker, told in workers.items():
-            click.echo(f"worker {worker}: {told['status']}: {told['reason']}")
+            click.echo(f"worker {worker}: {told['status']}: {shown(told['reason'])}")
     left_out = [worker for worker, told in workers.items() if not told["ok"]]
     if left_out:
         raise HmsCacheError(f"not carried out by worker {', '.join(left_out)}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hms_cache.cli.options import Number
 from hms_cache.cli.terminal import plain_console, shown
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ _SHOWN_DIFFERENCES = 50
     multiple=True,
     help="With --walk: only these, as database.table with * and ?; may be given several times.",
 )
-@click.option("--duration", "duration_s", type=click.FloatRange(min=0), help="Listen for so many seconds.")
+@click.option("--duration", "duration_s", type=Number(min=0, max=1e9), help="Listen for so many seconds.")
 @click.option("--times", is_flag=True, help="Compare times of creation and change, too.")
 @click.option("--ids", is_flag=True, help="Compare ids of objects, too: the two share a database.")
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")

@@ -18,6 +18,11 @@ def shown(text: object) -> str:
     return single_line(str(text))
 
 
+def shown_lines(text: str) -> str:
+    """The same for a text of several lines."""
+    return "\n".join(map(shown, text.split("\n")))
+
+
 def plain_console(*, stderr: bool = False) -> Console:
     """A console that takes texts for what they are."""
     from rich.console import Console

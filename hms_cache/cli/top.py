@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hms_cache.cli.management_port import ask, management_option, reading_token_option, token_of
+from hms_cache.cli.options import Number
 from hms_cache.cli.terminal import plain_console, shown
 from hms_cache.errors import HmsCacheError
 from hms_cache.values import frozen
@@ -99,7 +100,7 @@ def rates(before: Mapping[str, float], now: Mapping[str, float], seconds: float)
 
 
 @click.command()
-@click.option("--interval", type=click.FloatRange(min=0.2), default=1.0, show_default=True, help="Seconds.")
+@click.option("--interval", type=Number(min=0.2, max=86_400), default=1.0, show_default=True, help="Seconds.")
 @click.option("--once", is_flag=True, help="Two readings, one picture, no live view.")
 @management_option
 @reading_token_option

@@ -114,7 +114,7 @@ def _properties_in(element: ElementTree.Element, path: Path, includes: tuple[str
 def _included(include: ElementTree.Element, path: Path, includes: tuple[str, ...]) -> Iterator[_Property]:
     """What the file holds, whose name counts from the directory of this one; where there is none, the fallback."""
     file = path.parent / include.get("href", "")
-    if file.exists():
+    if _is_there(file):
         yield from _properties(file, includes)
         return
     fallbacks = [child for child in include if _local_name(child) == "fallback"]
@@ -122,6 +122,14 @@ def _included(include: ElementTree.Element, path: Path, includes: tuple[str, ...
         raise ConfigurationError(f"{path}: includes {file}, which is not there")
     for fallback in fallbacks:
         yield from _properties_in(fallback, path, includes)
+
+
+def _is_there(file: Path) -> bool:
+    """Also where this user may not look: reading it then tells why."""
+    try:
+        return file.exists()
+    except OSError:
+        return True
 
 
 def _local_name(element: ElementTree.Element) -> str:

@@ -105,7 +105,7 @@ class Transport:
             self._server = asyncio.run_coroutine_threadsafe(
                 self._loop.create_server(self._answer_call, host, port), self._loop
             ).result()
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             self._end_loop()
             raise PortError(
                 f"{host}:{port} for other members", error, if_taken="Choose another lease.port; 0 picks a free one."

@@ -61,10 +61,10 @@ IDLE_LOOKS_AT_ONCE = 200
 class ListenError(OSError):
     """A port cannot be listened on: it is taken, or its address is none of this machine."""
 
-    def __init__(self, port: Port, error: OSError) -> None:
+    def __init__(self, port: Port, error: OSError | UnicodeError) -> None:
         self.error = error
         self.where = f"{port.host}:{port.number}"
-        super().__init__(f"cannot listen on {self.where}: {error.strerror or error}")
+        super().__init__(f"cannot listen on {self.where}: {getattr(error, 'strerror', None) or error}")
 
 
 class Listener:
@@ -143,7 +143,7 @@ class Listener:
                 reuse_port=reuse_port or None,
                 family=_family(port.host),
             )
-        except OSError as error:
+        except (OSError, UnicodeError) as error:
             raise ListenError(port, error) from error
         self._servers.append(server)
         address = server.sockets[0].getsockname()

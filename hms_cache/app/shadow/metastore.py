@@ -44,6 +44,7 @@ class Address:
         try:
             parts = urlsplit(uri if "://" in uri else f"thrift://{uri}")
             host, port = parts.hostname, parts.port
+            (host or "").encode("idna")
         except ValueError as error:
             raise ConfigurationError(f"not the address of a metastore: {uri!r} ({error})") from error
         if parts.scheme not in SCHEMES or not host:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from hms_cache.app.shadow.mirror import Read
 from hms_cache.app.shadow.reads import summary
-from hms_cache.errors import HmsCacheError
+from hms_cache.errors import HmsCacheError, StartupError
 from hms_cache.wire import METHODS, WireError
 from hms_cache.wire.codec import decode_with
 from hms_cache.wire.encodings import BINARY
@@ -34,11 +34,15 @@ class Recorder:
     """Appends reads to a file. Thread-safe. A file that cannot be written is no trouble of those who read."""
 
     def __init__(self, path: Path, note: Callable[[str], None] = lambda text: None) -> None:
-        """`note` is told once if the file cannot be written any more. Raises OSError."""
+        """`note` is told once if the file cannot be written any more. Raises StartupError."""
         self._lock = threading.Lock()
         self._note = note
         # What clients ask may hold passwords and tokens.
-        self._file = open(path, "a", encoding="utf-8", opener=_for_the_owner)  # noqa: SIM115 (kept open)
+        try:
+            self._file = open(path, "a", encoding="utf-8", opener=_for_the_owner)  # noqa: SIM115 (kept open)
+        except OSError as error:
+            problem = f"the recording {path} cannot be written: {error.strerror}"
+            raise StartupError(problem, remedy="Name a file that this user may write with --record.") from error
         self.is_full = False
 
     def write(self, method: str, arguments: Any) -> None:
@@ -76,8 +80,12 @@ class Recorder:
 
 
 def recorded_reads(path: Path) -> Iterator[Read]:
-    """The reads of a file, in order. Raises OSError and BadRecording."""
-    with path.open(encoding="utf-8") as lines:
+    """The reads of a file, in order. Raises BadRecording."""
+    try:
+        opened = path.open("rb")
+    except OSError as error:
+        raise BadRecording(f"{path} cannot be read: {error.strerror}") from error
+    with opened as lines:
         for number, line in enumerate(lines, start=1):
             try:
                 row = json.loads(line)

@@ -19,7 +19,7 @@ from hms_cache.errors import PortError
 
 
 def replay(path: Path, primary: Address, other: Address, rules: Rules) -> Report:
-    """Ask both what the file holds. Raises BadRecording, OSError, NoAnswer."""
+    """Ask both what the file holds. Raises BadRecording, NoAnswer."""
     return _compare_all(recorded_reads(path), primary, other, rules)
 
 
@@ -45,7 +45,7 @@ def listen(
     """Serve clients until SIGINT or SIGTERM, or for ``duration_s`` seconds.
 
     Reads are mirrored to ``other`` and appended to ``record``, whichever there is. Raises StartupError when the port
-    is taken, OSError when the file cannot be written.
+    is taken, or the file cannot be written.
     """
     report = Report(str(primary), str(other) if other else "")
     with ExitStack() as stack:
@@ -71,7 +71,7 @@ async def _serve(bind: Address, proxy: Proxy, announce: Callable[[Address], None
         loop.add_signal_handler(number, stopping.set)
     try:
         address = await proxy.start(bind.host, bind.port)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise PortError(str(bind), error, if_taken="Choose another address with --listen.") from error
     try:
         announce(address)
