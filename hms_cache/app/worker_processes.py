@@ -29,6 +29,7 @@ from hms_cache.app.log_output import set_up_logging
 from hms_cache.app.management import hold_management_port, keep_from_others
 from hms_cache.app.process import Inherited, print_ready, run, tune_interpreter
 from hms_cache.app.signals import CHILD_ENDED, RELOAD, STOP, Signals, fork
+from hms_cache.app.system.temporary_directories import temporary_directory
 from hms_cache.app.warming_process import SharedWarming
 from hms_cache.app.worker_heartbeats import HangWatch, Heartbeat, Heartbeats, is_stopped
 from hms_cache.cache import memory_files
@@ -447,11 +448,10 @@ def _memory_directory(held: ExitStack) -> Path | None:
         _log.info("the workers share no memory: this system has no sealed files in memory")
         return None
     try:
-        made = tempfile.TemporaryDirectory(prefix="hms-memory-", ignore_cleanup_errors=True)
+        return held.enter_context(temporary_directory("hms-memory-", tempfile.gettempdir()))
     except OSError as error:
         _log.warning("the workers share no memory: no directory for links: %s", error.strerror or error)
         return None
-    return Path(held.enter_context(made))
 
 
 def _socket_directory(count: int, held: ExitStack) -> Path | None:
@@ -460,15 +460,16 @@ def _socket_directory(count: int, held: ExitStack) -> Path | None:
     for parent in dict.fromkeys((tempfile.gettempdir(), os.environ.get("XDG_RUNTIME_DIR"), *_SHORT_DIRECTORIES)):
         if not parent:
             continue
-        try:
-            made = tempfile.TemporaryDirectory(prefix="hms-cache-", dir=parent, ignore_cleanup_errors=True)
-        except OSError as error:
-            problems.append(f"{parent}: {error.strerror or error}")
-            continue
-        longest = Siblings(count - 1, count, Path(made.name)).own_path
-        if len(os.fsencode(str(longest))) <= _LONGEST_SOCKET_PATH_BYTES:
-            return Path(held.enter_context(made))
-        made.cleanup()
+        with ExitStack() as trial:
+            try:
+                made = trial.enter_context(temporary_directory("hms-cache-", parent))
+            except OSError as error:
+                problems.append(f"{parent}: {error.strerror or error}")
+                continue
+            longest = Siblings(count - 1, count, made).own_path
+            if len(os.fsencode(str(longest))) <= _LONGEST_SOCKET_PATH_BYTES:
+                held.push(trial.pop_all())
+                return made
         problems.append(f"{parent}: too long for the path of a socket")
     _log.warning("commands will reach one worker only: no directory for socket files: %s", "; ".join(problems))
     return None
@@ -486,7 +487,7 @@ def _hold_port(host: str, port: int) -> socket.socket:
         held = _bound(host, port, shared=True)
         keep_from_others(held)
         return held
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         raise PortError(
             f"{host}:{port}",
             error,

@@ -387,6 +387,30 @@ def test_workers_do_not_outlive_their_parent(tmp_path: Path) -> None:
         process.communicate(timeout=PATIENCE_S)
 
 
+def test_what_a_killed_server_left_is_removed_and_nobody_elses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sockets: Path
+) -> None:
+    """Of directories that its workers found each other by: no server comes back to one."""
+    monkeypatch.setenv("TMPDIR", str(sockets))
+    (foreign := sockets / "hms-cache-of-another-program").mkdir(mode=0o700)
+    given = ("--port", "0", "--workers", "2", "--set", "admin.port=0")
+    other, third = tmp_path / "other", tmp_path / "third"
+    for directory in (other, third):
+        directory.mkdir()
+    with serving(*given, cwd=other):
+        of_the_living = {*sockets.iterdir()} - {foreign}
+        with serving(*given, cwd=tmp_path) as (process, _):
+            of_the_killed = {*sockets.iterdir()} - {foreign, *of_the_living}
+            assert len(of_the_killed) == len(of_the_living) > 0
+            process.kill()
+            process.communicate(timeout=PATIENCE_S)
+        assert of_the_killed < {*sockets.iterdir()}
+        with serving(*given, cwd=third):
+            there = {*sockets.iterdir()}
+    assert not of_the_killed & there
+    assert {foreign, *of_the_living} < there
+
+
 def test_a_stop_in_the_pause_before_a_new_worker_is_heard(tmp_path: Path) -> None:
     with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
         os.kill(min(children(process.pid)), signal.SIGKILL)

@@ -1,0 +1,58 @@
+"""Directories for what processes of one server find each other by, which do not stay where it was killed."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+_LOCK = ".in-use"
+"""Locked as long as a process lives that the directory was made for: the one that made it, and those it forked."""
+
+
+@contextmanager
+def temporary_directory(prefix: str, parent: str) -> Iterator[Path]:
+    """A new directory of this user alone; those that servers left there that were killed are removed. Raises OSError.
+
+    Processes that are forked meanwhile keep it from being taken for one that was left.
+    """
+    with ExitStack() as stack:
+        _remove_left(parent, prefix)
+        made = tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True)
+        directory = Path(stack.enter_context(made))
+        with suppress(OSError):  # a file system without locks: what is left there stays
+            _lock(directory, stack)
+        yield directory
+
+
+def _lock(directory: Path, stack: ExitStack) -> None:
+    """Under its name the file is never without its lock: whoever finds it unlocked finds nobody's."""
+    unnamed = directory / f"{_LOCK}.new"
+    file = os.open(unnamed, os.O_CREAT | os.O_RDWR, 0o600)
+    stack.callback(os.close, file)
+    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    unnamed.rename(directory / _LOCK)
+
+
+def _remove_left(parent: str, prefix: str) -> None:
+    with suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(prefix) and entry.is_dir(follow_symlinks=False):
+                found = entry.stat(follow_symlinks=False)
+                if found.st_uid == os.geteuid() and not stat.S_IMODE(found.st_mode) & 0o077:
+                    _remove_unless_in_use(entry.path)
+
+
+def _remove_unless_in_use(directory: str) -> None:
+    with suppress(OSError):  # without the file: of another program, or being made
+        file = os.open(os.path.join(directory, _LOCK), os.O_RDWR | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(directory, ignore_errors=True)
+        finally:
+            os.close(file)
