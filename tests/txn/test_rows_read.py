@@ -16,7 +16,9 @@ from hms_cache.store.engine.database import Database
 from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
 from hms_cache.store.transactions.codes import TXN_COMMITTED
 from hms_cache.store.transactions.committed_writes import read_committed_writes
+from hms_cache.store.write_ids import valid_write_ids
 from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType
+from hms_cache.txn import ValidTxnList
 from tests.txn.client import TxnClient, write_component
 
 KEPT = 3_000
@@ -86,7 +88,7 @@ def _scans(database: Database) -> Measure:
     return measure
 
 
-def _steps(database: Database) -> Measure:
+def steps_of_sqlite(database: Database) -> Measure:
     """On SQLite: tens of instructions of its machine."""
     count = 0
 
@@ -151,7 +153,7 @@ def test_no_call_goes_through_all_write_ids(client: TxnClient) -> None:
 def test_no_call_goes_through_all_write_ids_of_its_table(client: TxnClient) -> None:
     """A table that is written all the time: its own write ids are most of those that are kept."""
     database = client.database
-    measure = _steps(database) if database.is_sqlite else RowsRead(database)
+    measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)
     client.commit(client.write()[0])
     before = _costs(client, measure)
     first = 1_000_000
@@ -168,3 +170,27 @@ def test_no_call_goes_through_all_write_ids_of_its_table(client: TxnClient) -> N
     assert client.valid("d.t")[0].high_watermark == first + KEPT - 1
     after = _costs(client, measure)
     assert all(after[name] < before[name] + KEPT // 10 for name in before), (before, after)
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
+def test_of_many_aborted_transactions_their_own_write_ids_are_read(
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With more than 500 of them all write ids of the tables were, from the oldest one on: a million for one table,
+    while nobody compacted another one."""
+    monkeypatch.setattr(valid_write_ids, "_MOST_TXNS_IN_SQL", 10)
+    database = client.database
+    measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)
+    rows = [
+        {"T2W_TXNID": number, "T2W_DATABASE": "d", "T2W_TABLE": "t", "T2W_WRITEID": number}
+        for number in range(1, KEPT + 1)
+    ]
+    client.change(insert(NEXT_WRITE_ID).values(NWI_DATABASE="d", NWI_TABLE="t", NWI_NEXT=KEPT + 1))
+    client.change(insert(TXN_TO_WRITE_ID).values(rows[: KEPT // 2]))
+    client.change(insert(TXN_TO_WRITE_ID).values(rows[KEPT // 2 :]))
+    few = ValidTxnList(KEPT, [1], 1)
+    many = ValidTxnList(KEPT, [1 + 100 * number for number in range(20)], 2**20 - 1)
+    found = client.valid("d.t", snapshot=many)[0]
+    assert list(found.invalid) == list(many.exceptions)
+    before = measure(lambda: client.valid("d.t", snapshot=few))
+    assert measure(lambda: client.valid("d.t", snapshot=many)) < before + KEPT // 10

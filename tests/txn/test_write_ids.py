@@ -134,7 +134,8 @@ def test_compacted_writes_are_valid(client: TxnClient) -> None:
 def test_the_latest_write_ids_tell_as_much_as_all(
     seed: int, client: TxnClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever the latest are: aborted, open, above the mark, gone, or not there."""
+    """Whatever the latest are: aborted, open, above the mark, gone, or not there; and in whichever way those of invalid
+    transactions are looked for."""
     chance = random.Random(seed)
     monkeypatch.setattr(valid_write_ids, "_LATEST", 3)
     valid_write_ids._latest_of.cache_clear()
@@ -153,11 +154,15 @@ def test_the_latest_write_ids_tell_as_much_as_all(
         snapshots.append(client.snapshot())
         for snapshot in chance.sample(snapshots, min(4, len(snapshots))):
             lists = []
-            for most in (20, 0):
+            for most, way in ((20, "parameters"), (0, "parameters"), (20, "lists"), (20, "all"), (20, "dense")):
                 monkeypatch.setattr(valid_write_ids, "_MOST_TABLES_BY_LATEST", most)
+                monkeypatch.setattr(valid_write_ids, "_MOST_TXNS_IN_SQL", 500 if way == "parameters" else 0)
+                monkeypatch.setattr(valid_write_ids, "_TXNS_AT_ONCE", 2)
+                monkeypatch.setattr(valid_write_ids, "_MOST_TXNS_BY_ID", 0 if way == "all" else 1000)
+                monkeypatch.setattr(valid_write_ids, "_DENSE", 1000 if way == "dense" else 0)
                 with client.database.checking() as connection:
                     lists.append(valid_write_ids_of(connection, tables, snapshot))
-            assert lists[0] == lists[1]
+            assert all(one == lists[0] for one in lists)
             compared.update(found.to_text() for found in lists[0].values())
     valid_write_ids._latest_of.cache_clear()
     assert len(compared) > 50

@@ -15,7 +15,9 @@ from functools import lru_cache
 
 from sqlalchemy import ColumnElement, Connection, Executable, and_, bindparam, func, or_, select, union_all
 
+from hms_cache.batches import batches
 from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.store.engine.bulk_writes import IDS_IN_A_STATEMENT, in_ids
 from hms_cache.store.schema import DBS, NEXT_WRITE_ID, TBLS, TXN_TO_WRITE_ID, TXNS
 from hms_cache.store.transactions.codes import TXN_ABORTED, TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
@@ -42,8 +44,17 @@ _LATEST = 16
 """More than there are writers of one table at a time."""
 
 _MOST_TXNS_IN_SQL = 500
-"""Invalid transactions that a statement lists by id; beyond, it takes all from the lowest one and they are sorted out
-in memory."""
+"""Invalid transactions that a statement lists as parameters."""
+
+_TXNS_AT_ONCE = IDS_IN_A_STATEMENT
+"""Of more there is a statement for each so many."""
+
+_MOST_TXNS_BY_ID = 10 * _TXNS_AT_ONCE
+"""Of still more one statement reads the write ids of all transactions from the lowest on, which are sorted out in
+memory."""
+
+_DENSE = 4
+"""The same where one of so many transactions is invalid, or more."""
 
 
 def get_valid_write_ids(
@@ -99,7 +110,7 @@ def valid_write_ids_of(
     connection: Connection, tables: Sequence[TableKey], snapshot: ValidTxnList
 ) -> dict[TableKey, ValidWriteIdList]:
     """The list of each table (database, table; lower-case) in a snapshot. Three statements for up to 2,000 tables,
-    four at times."""
+    four at times, and one more for each 10,000 transactions that are open or aborted, ten at most."""
     lists: dict[TableKey, ValidWriteIdList] = {}
     for batch in _batches(tables):
         highest = _highest_seen(connection, batch, snapshot)
@@ -212,20 +223,26 @@ def _invalid_owned(
     connection: Connection, tables: Sequence[TableKey], snapshot: ValidTxnList
 ) -> dict[TableKey, list[tuple[int, int]]]:
     """Write ids of transactions that are invalid in the snapshot, ascending, with their owners."""
-    invalid = sorted(set(snapshot.invalid_ids))
+    invalid = [txn_id for txn_id in sorted(set(snapshot.invalid_ids)) if txn_id <= snapshot.high_watermark]
     of_named = select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID, W.T2W_TXNID).where(
         _are_named(W.T2W_DATABASE, W.T2W_TABLE, tables)
     )
-    query: Executable
-    if len(invalid) > _MOST_TXNS_IN_SQL:
-        query = of_named.where(W.T2W_TXNID >= min(invalid[0], snapshot.high_watermark + 1))
+    younger = of_named.where(W.T2W_TXNID > snapshot.high_watermark)
+    found: set[tuple[str, str, int, int]] = set()
+    if len(invalid) <= _MOST_TXNS_IN_SQL:
+        # Not with OR: not every database looks for either by the tables' index.
+        query = union_all(younger, of_named.where(W.T2W_TXNID.in_(invalid))) if invalid else younger
+        found.update(connection.execute(query).tuples())
+    elif len(invalid) > _MOST_TXNS_BY_ID or invalid[-1] - invalid[0] < _DENSE * len(invalid):
+        found.update(connection.execute(of_named.where(W.T2W_TXNID >= invalid[0])).tuples())
     else:
-        query = of_named.where(W.T2W_TXNID > snapshot.high_watermark)
-        if invalid:
-            # Not with OR: not every database looks for either by the tables' index.
-            query = union_all(query, of_named.where(W.T2W_TXNID.in_(invalid)))
+        # A table that is written all the time may have a million write ids since the lowest of them.
+        found.update(connection.execute(younger).tuples())
+        of_listed = of_named.where(in_ids(W.T2W_TXNID, "owners"))
+        for some in batches(invalid, _TXNS_AT_ONCE):
+            found.update(connection.execute(of_listed, {"owners": some}).tuples())
     owned: dict[TableKey, list[tuple[int, int]]] = defaultdict(list)
-    for database, table, write_id, txn_id in sorted(set(connection.execute(query).tuples())):
+    for database, table, write_id, txn_id in sorted(found):
         if not snapshot.is_valid(txn_id):
             owned[database, table].append((write_id, txn_id))
     return owned
