@@ -538,8 +538,9 @@ class TxnStore:
         total = housekeeping.Cleaned(0, 0, 0, 0, 0)
         if self._refusal is not None:
             return total
+        cleaned: housekeeping.Cleaned | None = None
         for _ in range(_MOST_ROUNDS):
-            cleaned = self._write(housekeeping.clean, self._context)
+            cleaned = self._write(housekeeping.clean, self._context, cleaned)
             total = total.plus(cleaned)
             if cleaned.is_complete:
                 break

@@ -11,11 +11,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import Column, Connection, and_, or_, select
+from sqlalchemy import Column, Connection, and_, func, or_, select
 
 from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.metadata.names import DEFAULT_CATALOG
+from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import (
     COMPLETED_COMPACTIONS,
     DATABASE_PARAMS,
@@ -175,30 +176,42 @@ def _partitions(connection: Connection, named: Mapping[int, Collection[str]]) ->
 
 def _without_failing(connection: Connection, context: TxnContext, candidates: Sequence[Candidate]) -> list[Candidate]:
     """Without those whose last compactions all failed, the newest of them not long ago."""
+    failing = _failing(connection, context, {one.place for one in candidates})
+    if failing:
+        database, table, partition = min(failing, key=repr)
+        _LOGGER.warning(
+            "no compaction of %d tables or partitions whose last %d failed, %s.%s %s among them",
+            *(len(failing), context.compactions.max_failed, database, table, partition or ""),
+        )
+    return [one for one in candidates if one.place not in failing]
+
+
+def _failing(connection: Connection, context: TxnContext, places: Collection[Place]) -> set[Place]:
+    """Of the history of tables that have not failed of late nothing is read."""
     settings = context.compactions
-    last: dict[Place, list[tuple[str, int]]] = defaultdict(list)
-    rows = connection.execute(
-        select(H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION, H.CC_STATE, H.CC_ENQUEUE_TIME)
-        .where(H.CC_STATE.in_([SUCCEEDED, FAILED]))
-        .order_by(H.CC_ID.desc())
-    )
-    for row in rows:
-        of_place = last[Place(row.CC_DATABASE, row.CC_TABLE, row.CC_PARTITION)]
-        if len(of_place) < settings.max_failed:
-            of_place.append((row.CC_STATE, row.CC_ENQUEUE_TIME or 0))
     since_ms = read_now_ms(connection) - whole_milliseconds(settings.failed_retry_s)
+    place = (H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION)
+    enqueued = func.coalesce(H.CC_ENQUEUE_TIME, 0)
+    have_failed = connection.execute(
+        select(*place).where(H.CC_STATE == FAILED, enqueued >= since_ms).group_by(*place, ExactText(H.CC_PARTITION))
+    )
+    suspects = {found for row in have_failed if (found := Place(*row)) in places}
+    last: dict[Place, list[tuple[str, int]]] = defaultdict(list)
+    for some in batches(sorted({(one.database, one.table) for one in suspects}), _IN_A_STATEMENT):
+        are_named = or_(*(and_(H.CC_DATABASE == database, H.CC_TABLE == table) for database, table in some))
+        rows = connection.execute(
+            select(*place, H.CC_STATE, enqueued)
+            .where(H.CC_STATE.in_([SUCCEEDED, FAILED]), are_named)
+            .order_by(H.CC_ID.desc())
+        )
+        for database, table, partition, state, enqueued_ms in rows:
+            of_place = last[Place(database, table, partition)]
+            if len(of_place) < settings.max_failed:
+                of_place.append((state, int(enqueued_ms)))
 
     def fails(place: Place) -> bool:
-        states = last.get(place, [])
+        states = last[place]
         has_failed = len(states) >= settings.max_failed and all(state == FAILED for state, _ in states)
         return has_failed and states[0][1] >= since_ms
 
-    failing = [one.place for one in candidates if fails(one.place)]
-    if failing:
-        database, table, partition = failing[0]
-        _LOGGER.warning(
-            "no compaction of %d tables or partitions whose last %d failed, %s.%s %s among them",
-            *(len(failing), settings.max_failed, database, table, partition or ""),
-        )
-    left_out = set(failing)
-    return [one for one in candidates if one.place not in left_out]
+    return {place for place in suspects if fails(place)}

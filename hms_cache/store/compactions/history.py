@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, insert, literal, or_, select, true, union_all
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    and_,
+    case,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    true,
+    union_all,
+)
 
 from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
@@ -174,12 +188,17 @@ def _move(connection: Connection, compaction_id: int, state: str, error_message:
     """Copy an entry of the queue to the history; whether there was one."""
     if connection.execute(select(Q.CQ_ID).where(Q.CQ_ID == compaction_id).with_for_update()).first() is None:
         return False
+    _copy(connection, Q.CQ_ID == compaction_id, state, error_message)
+    return True
+
+
+def _copy(connection: Connection, are_meant: ColumnElement[bool], state: str, error_message: str | None) -> None:
+    """To the history, from the queue."""
     columns = [Q[f"CQ_{name}"] for name in _COPIED]
     message = Q.CQ_ERROR_MESSAGE if error_message is None else literal(error_message, Q.CQ_ERROR_MESSAGE.type)
-    rows = select(*columns, literal(state), now_ms(), message).where(Q.CQ_ID == compaction_id)
+    rows = select(*columns, literal(state), now_ms(), message).where(are_meant)
     names = [*(f"CC_{name}" for name in _COPIED), "CC_STATE", "CC_END", "CC_ERROR_MESSAGE"]
     connection.execute(insert(COMPLETED_COMPACTIONS).from_select(names, rows))
-    return True
 
 
 def abort_compactions(connection: Connection, request: AbortCompactionRequest) -> AbortCompactResponse:
@@ -194,14 +213,17 @@ def abort_compactions(connection: Connection, request: AbortCompactionRequest) -
             select(Q.CQ_ID, Q.CQ_STATE).where(Q.CQ_ID.in_(some)).with_for_update(),
         ):
             states.update({row[0]: row[1] for row in connection.execute(query)})
+    waiting = [compaction_id for compaction_id in ids if states.get(compaction_id) == INITIATED]
+    for some in batches(waiting, _IN_A_STATEMENT):
+        _copy(connection, Q.CQ_ID.in_(some), ABORTED, _ABORTED_BY_USER)
+        connection.execute(delete(COMPACTION_QUEUE).where(Q.CQ_ID.in_(some)))
     return AbortCompactResponse(
-        abortedcompacts={
-            compaction_id: _abort_one(connection, compaction_id, states.get(compaction_id)) for compaction_id in ids
-        }
+        abortedcompacts={compaction_id: _aborted(compaction_id, states.get(compaction_id)) for compaction_id in ids}
     )
 
 
-def _abort_one(connection: Connection, compaction_id: int, state: str | None) -> AbortCompactionResponseElement:
+def _aborted(compaction_id: int, state: str | None) -> AbortCompactionResponseElement:
+    """What became of one whose state was this."""
     if state is None:
         return AbortCompactionResponseElement(compaction_id, "Error", "No Such Compaction Id Available")
     if state != INITIATED:
@@ -210,8 +232,6 @@ def _abort_one(connection: Connection, compaction_id: int, state: str | None) ->
             "Error",
             f"Error while aborting compaction as compaction is in state-{COMPACTION_STATE_NAMES.get(state, state)}",
         )
-    _move(connection, compaction_id, ABORTED, _ABORTED_BY_USER)
-    connection.execute(delete(COMPACTION_QUEUE).where(Q.CQ_ID == compaction_id))
     return AbortCompactionResponseElement(compaction_id, "Success", "Successfully aborted compaction")
 
 
@@ -255,49 +275,80 @@ def purge_history(connection: Connection, context: TxnContext) -> int:
     """Keep the newest entries of each kind per table or partition, and none that is old and made up for; how many
     others were deleted.
 
-    An old one is made up for by a later success, but a failed major compaction not by a minor one.
+    Only entries are read that may go, however long the history of a warehouse with many partitions is.
     """
+    old = read_now_ms(connection) - whole_milliseconds(context.compactions.history_retention_s)
+    return _delete_entries(connection, _needless(connection, old)) + _delete_surplus(connection, context)
+
+
+def _needless(connection: Connection, old_ms: int) -> list[int]:
+    """Ids of old entries that a later success has made up for. A minor one does not make up for a major one."""
+    later = COMPLETED_COMPACTIONS.alias("later").c
+    begun = func.coalesce(func.nullif(H.CC_START, 0), func.nullif(H.CC_END, 0))
+    is_of_whole_table = later.CC_PARTITION.is_(None) & H.CC_PARTITION.is_(None)
+    is_made_up_for = exists(
+        select(literal(1)).where(
+            later.CC_DATABASE == H.CC_DATABASE,
+            later.CC_TABLE == H.CC_TABLE,
+            or_(is_of_whole_table, same_text(later.CC_PARTITION, H.CC_PARTITION)),
+            later.CC_STATE == SUCCEEDED,
+            later.CC_ID > H.CC_ID,
+            or_(H.CC_TYPE == _MINOR, later.CC_TYPE == _MAJOR),
+        )
+    )
+    query = select(H.CC_ID).where(H.CC_STATE != SUCCEEDED, begun < old_ms, is_made_up_for)
+    return list(connection.execute(query.order_by(H.CC_ID).limit(_ENTRIES_AT_ONCE)).scalars())
+
+
+def _delete_surplus(connection: Connection, context: TxnContext) -> int:
+    """Delete all but the newest of each kind; how many."""
     settings = context.compactions
+    others = settings.history_refused
     limits = {
         SUCCEEDED: settings.history_succeeded,
         # Those that count for whether there shall be another one stay.
         FAILED: max(settings.history_failed, settings.max_failed),
         DID_NOT_INITIATE: settings.history_did_not_initiate,
-        REFUSED: settings.history_refused,
-        ABORTED: settings.history_refused,
+        REFUSED: others,
     }
-    old = read_now_ms(connection) - whole_milliseconds(settings.history_retention_s)
-    rows = connection.execute(
-        select(H.CC_ID, H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION, H.CC_STATE, H.CC_TYPE, H.CC_START, H.CC_END)
-        # From the newest to the oldest.
-        .order_by(H.CC_ID.desc())
-    )
+    place = (H.CC_DATABASE, H.CC_TABLE, H.CC_PARTITION)
+    # Some databases take the names of several for one: those are counted here.
+    crowded = connection.execute(
+        select(*place)
+        .group_by(*place, H.CC_STATE)
+        .having(func.count() > case(limits, value=H.CC_STATE, else_=others))
+        .limit(_ENTRIES_AT_ONCE)
+    ).all()
     seen: Counter[tuple[Any, ...]] = Counter()
-    succeeded: dict[tuple[Any, ...], set[str]] = defaultdict(set)
-    surplus: list[int] = []
-    for row in rows:
-        place = (row.CC_DATABASE, row.CC_TABLE, row.CC_PARTITION)
-        key = (*place, row.CC_STATE)
-        seen[key] += 1
-        if row.CC_STATE == SUCCEEDED:
-            succeeded[place].add(row.CC_TYPE)
-            is_needless = False
-        else:
-            is_old = (row.CC_START or row.CC_END or old) < old
-            is_needless = is_old and _is_made_up_for(row.CC_TYPE, succeeded[place])
-        if is_needless or seen[key] > limits.get(row.CC_STATE, settings.history_refused):
-            surplus.append(row.CC_ID)
-    for some in batches(surplus, _IN_A_STATEMENT):
+    deleted = 0
+    for some in batches(sorted(set(map(tuple, crowded)), key=repr), _PLACES_IN_A_STATEMENT):
+        are_asked = or_(*(and_(*(column == name for column, name in zip(place, one, strict=True))) for one in some))
+        rows = connection.execute(
+            # From the newest to the oldest.
+            select(H.CC_ID, *place, H.CC_STATE).where(are_asked).order_by(H.CC_ID.desc()).limit(_MOST_ENTRIES_READ)
+        )
+        surplus: list[int] = []
+        for entry_id, *key in rows:
+            seen[tuple(key)] += 1
+            if seen[tuple(key)] > limits.get(key[-1], others):
+                surplus.append(entry_id)
+        deleted += _delete_entries(connection, surplus)
+    return deleted
+
+
+def _delete_entries(connection: Connection, ids: Sequence[int]) -> int:
+    for some in batches(ids, _IN_A_STATEMENT):
         connection.execute(delete(COMPLETED_COMPACTIONS).where(H.CC_ID.in_(some)))
-    return len(surplus)
+    return len(ids)
 
 
-def _is_made_up_for(compaction_type: str, succeeded: Collection[str]) -> bool:
-    """Whether compactions of these types, which have succeeded since, did what one of this type was to do."""
-    if not succeeded:
-        return False
-    return compaction_type == _MINOR or _MAJOR in succeeded
+_ENTRIES_AT_ONCE = 10_000
+"""Deleted, or tables and partitions looked at, in one step: the rest waits for the next one."""
 
+_PLACES_IN_A_STATEMENT = 100
+
+_MOST_ENTRIES_READ = 100_000
+"""Of these: a history that nobody has shortened before."""
 
 _MAJOR = COMPACTION_TYPE_CODES[CompactionType.MAJOR]
 _MINOR = COMPACTION_TYPE_CODES[CompactionType.MINOR]

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.compactions.eligibility import Candidate, Place, eligible
-from hms_cache.store.compactions.queue import compact, compactable_write_ids, info_of_queue_row
+from hms_cache.store.compactions.queue import compact_all, compactable_write_ids, info_of_queue_row
 from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
@@ -67,28 +67,22 @@ def initiate_compactions(connection: Connection, context: TxnContext, initiator_
     waiting = [candidate for candidate in candidates.values() if candidate.place not in busy]
     # What waits for a cleaner may be asked for again: after all others, since most of it is refused.
     waiting.sort(key=lambda candidate: candidate.place in ready)
-    initiated = []
     wanted = eligible(connection, context, waiting)[:_MOST_INITIATED]
     if not wanted:
         return []
     # Once for all: where much was aborted, it takes long to read what transactions there are.
     highest = compactable_write_ids(connection, context, {(one.place.database, one.place.table) for one in wanted})
-    for candidate in wanted:
-        answer = compact(
-            connection,
-            context,
-            CompactionRequest(
-                dbname=candidate.place.database,
-                tablename=candidate.place.table,
-                partitionname=candidate.place.partition,
-                type=candidate.compaction_type,
-                initiatorId=initiator_id,
-            ),
-            highest[candidate.place.database, candidate.place.table],
+    requests = [
+        CompactionRequest(
+            dbname=candidate.place.database,
+            tablename=candidate.place.table,
+            partitionname=candidate.place.partition,
+            type=candidate.compaction_type,
+            initiatorId=initiator_id,
         )
-        if answer.accepted:
-            initiated.append(answer.id)
-    return initiated
+        for candidate in wanted
+    ]
+    return compact_all(connection, requests, highest)
 
 
 def _after_aborts(connection: Connection, context: TxnContext) -> list[Candidate]:
@@ -111,7 +105,10 @@ def _after_aborts(connection: Connection, context: TxnContext) -> list[Candidate
 
 def _after_writes(connection: Connection, context: TxnContext) -> list[Candidate]:
     common = context.compactions.delta_count_threshold
-    own = own_delta_thresholds(connection)
+    written = connection.execute(
+        select(DONE.CTC_DATABASE, DONE.CTC_TABLE).where(DONE.CTC_TABLE.is_not(None)).distinct().limit(_MOST_CANDIDATES)
+    )
+    own = own_delta_thresholds(connection, {(database, table) for database, table in written})
     rows = list(_written(connection, common))
     # Those with a lower one of their own are not among these.
     lower = sorted(table for table, threshold in own.items() if threshold < common)

@@ -125,25 +125,51 @@ def compact_replicated(
     """
     database, table = plain_database(database), plain_table(table)
     hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
-    highest = compactable_write_ids(connection, context, [(database, table)])[database, table]
-    known = connection.execute(
-        select(Q.CQ_PARTITION).where(Q.CQ_DATABASE == database, Q.CQ_TABLE == table, _covers(highest))
-    )
-    scheduled = set(known.scalars())
+    highest = compactable_write_ids(connection, context, [(database, table)])
     wanted = [None] if partitions is None else dict.fromkeys(plain_partition(name) for name in partitions)
-    request = CompactionRequest(dbname=database, tablename=table, type=CompactionType.MAJOR)
-    new = [partition for partition in wanted if partition not in scheduled]
-    if not new:
-        return
-    first, now = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(new)), read_now_ms(connection)
-    waiting = {"CQ_STATE": INITIATED, "CQ_TYPE": code_of_type(request.type), "CQ_ENQUEUE_TIME": now}
-    _insert_rows(
-        connection,
-        [
-            {**_queue_row(first + number, request, database, table, partition), **waiting}
-            for number, partition in enumerate(new)
-        ],
+    requests = [
+        CompactionRequest(dbname=database, tablename=table, partitionname=partition, type=CompactionType.MAJOR)
+        for partition in wanted
+    ]
+    compact_all(connection, requests, highest)
+
+
+def compact_all(
+    connection: Connection, requests: Sequence[CompactionRequest], highest_write_ids: Mapping[TableKey, int]
+) -> list[int]:
+    """As `compact` for each of these, of places that differ and whose names are as they are stored; ids of those that
+    are accepted. A few statements, however many there are: whoever else asks for a compaction waits meanwhile."""
+    hold_mutex(connection, Mutex.COMPACTION_SCHEDULER)
+    known = select(Q.CQ_DATABASE, Q.CQ_TABLE, Q.CQ_PARTITION, Q.CQ_STATE, Q.CQ_HIGHEST_WRITE_ID).where(
+        Q.CQ_STATE.in_([INITIATED, WORKING, READY_FOR_CLEANING])
     )
+    if len(highest_write_ids) <= _TABLES_IN_A_STATEMENT:
+        names = highest_write_ids.keys()
+        known = known.where(or_(*((Q.CQ_DATABASE == database) & (Q.CQ_TABLE == table) for database, table in names)))
+    scheduled = {
+        (database, table, partition)
+        for database, table, partition, state, highest in connection.execute(known)
+        if state != READY_FOR_CLEANING or highest == highest_write_ids.get((database, table))
+    }
+    new = [one for one in requests if (one.dbname, one.tablename, one.partitionname) not in scheduled]
+    if not new:
+        return []
+    first, now = take_id(connection, NEXT_COMPACTION_QUEUE_ID.c.NCQ_NEXT, len(new)), read_now_ms(connection)
+    rows = [
+        {
+            **_queue_row(first + number, request, request.dbname, request.tablename, request.partitionname),
+            "CQ_STATE": INITIATED,
+            "CQ_TYPE": code_of_type(request.type),
+            "CQ_ENQUEUE_TIME": now,
+        }
+        for number, request in enumerate(new)
+    ]
+    _insert_rows(connection, rows)
+    return [row["CQ_ID"] for row in rows]
+
+
+_TABLES_IN_A_STATEMENT = 100
+"""For more, all of the queue is read."""
 
 
 def _covers(highest_write_id: int) -> ColumnElement[bool]:

@@ -6,9 +6,11 @@ Who counts the completed writes needs them to be there, so this also says how ma
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, or_, select
 
+from hms_cache.batches import batches
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.schema import DBS, TABLE_PARAMS, TBLS
 
@@ -17,24 +19,30 @@ _DELTA_THRESHOLD = "compactorthreshold.hive.compactor.delta.num.threshold"
 
 _is_number = re.compile("[0-9]{1,9}", re.ASCII).fullmatch
 
-_LEAST_KEPT = 50
+_TABLES_IN_A_STATEMENT = 200
+
+LEAST_KEPT = 50
 """Whatever the threshold: another server or a table may have a higher one soon."""
 
 HIGHEST_DELTA_THRESHOLD = 10_000
 """A higher one is never reached: completed writes would pile up for it in the database."""
 
 
-def own_delta_thresholds(connection: Connection) -> dict[tuple[str, str], int]:
-    """Of tables (database, table) that have one of their own. One that is no number does not count."""
-    rows = connection.execute(
-        select(DBS.c.NAME, TBLS.c.TBL_NAME, TABLE_PARAMS.c.PARAM_VALUE)
-        .join_from(TABLE_PARAMS, TBLS, TABLE_PARAMS.c.TBL_ID == TBLS.c.TBL_ID)
-        .join(DBS, TBLS.c.DB_ID == DBS.c.DB_ID)
-        .where(TABLE_PARAMS.c.PARAM_KEY == _DELTA_THRESHOLD, DBS.c.CTLG_NAME == DEFAULT_CATALOG)
-    )
-    return {(database, table): int(value) for database, table, value in rows if value is not None and _is_number(value)}
+def own_delta_thresholds(connection: Connection, tables: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
+    """Of those of these tables (database, table) that have one of their own. One that is no number does not count."""
+    found: dict[tuple[str, str], int] = {}
+    for some in batches(sorted(tables), _TABLES_IN_A_STATEMENT):
+        are_named = or_(*(and_(DBS.c.NAME == database, TBLS.c.TBL_NAME == table) for database, table in some))
+        rows = connection.execute(
+            select(DBS.c.NAME, TBLS.c.TBL_NAME, TABLE_PARAMS.c.PARAM_VALUE)
+            .join_from(TBLS, DBS, TBLS.c.DB_ID == DBS.c.DB_ID)
+            .join(TABLE_PARAMS, TABLE_PARAMS.c.TBL_ID == TBLS.c.TBL_ID)
+            .where(DBS.c.CTLG_NAME == DEFAULT_CATALOG, are_named, TABLE_PARAMS.c.PARAM_KEY == _DELTA_THRESHOLD)
+        )
+        found |= {(database, table): int(value) for database, table, value in rows if value and _is_number(value)}
+    return found
 
 
 def writes_kept(threshold: int) -> int:
     """How many completed writes a table or partition of this threshold keeps: enough to exceed it."""
-    return max(_LEAST_KEPT, threshold + 1) if threshold <= HIGHEST_DELTA_THRESHOLD else _LEAST_KEPT
+    return max(LEAST_KEPT, threshold + 1) if threshold <= HIGHEST_DELTA_THRESHOLD else LEAST_KEPT

@@ -8,10 +8,23 @@ happens when TXN_TO_WRITE_ID is cleaned too early: snapshots take uncommitted wr
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import astuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, astuple
+from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, and_, case, delete, func, or_, select
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    and_,
+    case,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    union_all,
+)
 
 from hms_cache.batches import batches
 from hms_cache.clock import stored_s
@@ -21,6 +34,7 @@ from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
     MIN_HISTORY_LEVEL,
+    NEXT_WRITE_ID,
     TXN_COMPONENTS,
     TXN_TO_WRITE_ID,
     TXNS,
@@ -29,20 +43,18 @@ from hms_cache.store.schema import (
 from hms_cache.store.transactions.codes import TXN_ABORTED, TXN_COMMITTED, TXN_OPEN
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms
-from hms_cache.store.transactions.delta_thresholds import own_delta_thresholds, writes_kept
+from hms_cache.store.transactions.delta_thresholds import LEAST_KEPT, own_delta_thresholds, writes_kept
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
 from hms_cache.store.transactions.write_notifications import delete_old_write_notifications
 from hms_cache.values import frozen
 
 T = TXNS.c
 W = TXN_TO_WRITE_ID.c
+N = NEXT_WRITE_ID.c
 DONE = COMPLETED_TXN_COMPONENTS.c
 
 _BATCH_SIZE = 10_000
 """Rows of one table deleted in one transaction: enough to keep up, little enough that nobody waits long for it."""
-
-_TABLES_AT_ONCE = 100
-"""Whose write ids one statement deletes."""
 
 
 @frozen
@@ -60,25 +72,36 @@ class Cleaned:
         return Cleaned(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     @property
+    def tables_left(self) -> Collection[str]:
+        """Of which another step may find more."""
+        return [table for table, rows in asdict(self).items() if rows >= _BATCH_SIZE]
+
+    @property
     def is_complete(self) -> bool:
         """Whether another step would find nothing."""
-        return all(rows < _BATCH_SIZE for rows in astuple(self))
+        return not self.tables_left
 
 
-def clean(connection: Connection, context: TxnContext) -> Cleaned:
-    """Delete what is below the low-water marks, 10,000 rows of a table at most, in the caller's transaction."""
+def clean(connection: Connection, context: TxnContext, before: Cleaned | None = None) -> Cleaned:
+    """Delete what is below the low-water marks, 10,000 rows of a table at most, in the caller's transaction.
+
+    `before`: what the step before this one has deleted. Of tables of which it left nothing no row is looked at again:
+    while the rows of one table go by the hundred thousand, those of others are not read each time.
+    """
     hold_mutex(connection, Mutex.TXN_CLEANER)
-    _clean_histories(connection, context)
+    left = None if before is None else before.tables_left
+    if left is None:
+        _clean_histories(connection, context)
     retention_s = whole_seconds(context.events.retention_s)
-    return Cleaned(
-        txns=_clean_txns(connection, context),
-        write_ids=_clean_write_ids(connection, context),
-        write_sets=_clean_write_sets(connection, context),
-        completed_components=_clean_completed_components(connection, context),
-        write_notifications=delete_old_write_notifications(
-            connection, stored_s(context.clock.epoch_s()) - retention_s, _BATCH_SIZE
-        ),
-    )
+    written_before = stored_s(context.clock.epoch_s()) - retention_s
+    steps: Mapping[str, Callable[[], int]] = {
+        "txns": lambda: _clean_txns(connection, context),
+        "write_ids": lambda: _clean_write_ids(connection, context),
+        "write_sets": lambda: _clean_write_sets(connection, context),
+        "completed_components": lambda: _clean_completed_components(connection, context),
+        "write_notifications": lambda: delete_old_write_notifications(connection, written_before, _BATCH_SIZE),
+    }
+    return Cleaned(**{table: step() if left is None or table in left else 0 for table, step in steps.items()})
 
 
 def min_open_txn_water_mark(connection: Connection, context: TxnContext) -> int:
@@ -86,7 +109,8 @@ def min_open_txn_water_mark(connection: Connection, context: TxnContext) -> int:
     is_old = T.TXN_STARTED < now_ms() - context.transactions.open_timeout_ms
     row = connection.execute(
         select(
-            select(func.min(T.TXN_ID)).where(T.TXN_STATE == TXN_OPEN).scalar_subquery(),
+            # Not `min`: of the ids in order the first open one is enough.
+            select(T.TXN_ID).where(T.TXN_STATE == TXN_OPEN).order_by(T.TXN_ID).limit(1).scalar_subquery(),
             select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1).scalar_subquery(),
         )
     ).one()
@@ -132,9 +156,10 @@ def _clean_histories(connection: Connection, context: TxnContext) -> None:
 
 
 def _clean_write_ids(connection: Connection, context: TxnContext) -> int:
+    is_invalid = T.TXN_STATE.in_([TXN_ABORTED, TXN_OPEN])
     marks = [
         select(func.max(T.TXN_ID) + 1).scalar_subquery(),
-        select(func.min(T.TXN_ID)).where(T.TXN_STATE.in_([TXN_ABORTED, TXN_OPEN])).scalar_subquery(),
+        select(T.TXN_ID).where(is_invalid).order_by(T.TXN_ID).limit(1).scalar_subquery(),
         select(func.min(WRITE_SET.c.WS_TXNID)).scalar_subquery(),
     ]
     if any(txn_id.table is MIN_HISTORY_LEVEL for txn_id in context.histories):
@@ -153,36 +178,65 @@ def _delete_oldest_write_ids(connection: Connection, mark: int) -> int:
     a lower one of the table would be above that end: what was written under it would be there no more. So it stays
     while a lower one does, which may be that of an aborted transaction, and what is deleted in several steps begins
     with the lowest.
+
+    While a transaction stays open for long there may be millions of them, of which most stay. So only tables are looked
+    at whose lowest one may go, and of these no more than may be deleted.
     """
-    is_old = W.T2W_TXNID < mark
-    kept_from = func.min(case((~is_old, W.T2W_WRITEID)))
-    waiting = deque(
-        connection.execute(
-            select(
-                W.T2W_DATABASE,
-                W.T2W_TABLE,
-                func.coalesce(kept_from, func.max(W.T2W_WRITEID) + 1),
-                func.sum(case((is_old, 1), else_=0)),
-            )
-            .group_by(W.T2W_DATABASE, W.T2W_TABLE)
-            .having(func.min(W.T2W_WRITEID) < func.coalesce(kept_from, func.max(W.T2W_WRITEID) + 1))
-            .limit(_BATCH_SIZE)
-        ).tuples()
-    )
     left = _BATCH_SIZE
-    while waiting and left > 0:
-        planned = 0
-        of_tables: list[ColumnElement[bool]] = []
-        while waiting and planned < left and len(of_tables) < _TABLES_AT_ONCE:
-            database, table, end, at_most = waiting.popleft()
-            of_table = and_(W.T2W_DATABASE == database, W.T2W_TABLE == table)
-            if at_most > left - planned:
-                in_order = select(W.T2W_WRITEID).where(of_table).order_by(W.T2W_WRITEID)
-                end = min(end, connection.execute(in_order.offset(left - planned).limit(1)).scalar() or end)
-            of_tables.append(and_(of_table, W.T2W_WRITEID < end))
-            planned += int(at_most)
-        left -= connection.execute(delete(TXN_TO_WRITE_ID).where(is_old, or_(*of_tables))).rowcount
+    for _ in range(_PASSES):
+        tables = _with_old_write_ids(connection, mark, left)
+        if not tables:
+            break
+        # Of each table as many numbers as there may be rows.
+        share = left // len(tables)
+        for some in batches(tables, _TABLES_AT_ONCE):
+            left -= _delete_old_write_ids_of(connection, mark, some, share)
+        if left <= 0:
+            break
     return _BATCH_SIZE - left
+
+
+_PASSES = 10
+"""Through the tables, in one step: each takes from all of them as much as is left, in equal shares."""
+
+_TABLES_AT_ONCE = 100
+"""Whose write ids one statement deletes."""
+
+
+def _with_old_write_ids(connection: Connection, mark: int, most: int) -> Sequence[tuple[str, str, int]]:
+    """Database, name and lowest write id of tables whose lowest one is of a transaction below the mark."""
+
+    def of_lowest(column: Column[Any]) -> ColumnElement[int]:
+        own = (W.T2W_DATABASE == N.NWI_DATABASE, W.T2W_TABLE == N.NWI_TABLE)
+        lowest = select(column).where(*own).order_by(W.T2W_WRITEID).limit(1)
+        return lowest.correlate(NEXT_WRITE_ID).scalar_subquery()
+
+    query = select(N.NWI_DATABASE, N.NWI_TABLE, of_lowest(W.T2W_WRITEID)).where(of_lowest(W.T2W_TXNID) < mark)
+    return [(database, table, int(lowest)) for database, table, lowest in connection.execute(query.limit(most))]
+
+
+def _delete_old_write_ids_of(
+    connection: Connection, mark: int, tables: Sequence[tuple[str, str, int]], most: int
+) -> int:
+    """From each table's lowest on, at most so many numbers, up to the first that is to stay; how many."""
+    is_old = W.T2W_TXNID < mark
+    ends = {(database, table): lowest + most for database, table, lowest in tables}
+
+    def up_to_ends() -> ColumnElement[bool]:
+        return or_(
+            *(
+                and_(W.T2W_DATABASE == database, W.T2W_TABLE == table, W.T2W_WRITEID < end)
+                for (database, table), end in ends.items()
+            )
+        )
+
+    kept = connection.execute(
+        select(W.T2W_DATABASE, W.T2W_TABLE, func.min(W.T2W_WRITEID))
+        .where(~is_old, up_to_ends())
+        .group_by(W.T2W_DATABASE, W.T2W_TABLE)
+    )
+    ends |= {(database, table): int(first) for database, table, first in kept}
+    return connection.execute(delete(TXN_TO_WRITE_ID).where(is_old, up_to_ends())).rowcount
 
 
 def _clean_write_sets(connection: Connection, context: TxnContext) -> int:
@@ -193,45 +247,17 @@ def _clean_write_sets(connection: Connection, context: TxnContext) -> int:
 def _clean_completed_components(connection: Connection, context: TxnContext) -> int:
     """Of each table or partition the newest write, and the newest that changed rows, tell all that the others tell;
     but not of writes that were open when later ones were committed: see `write_ids.materializations`. And the initiator
-    of compactions counts them."""
+    of compactions counts them. Writes without a write id, of clients that allocate none, count for nobody: they tell
+    that their transactions were committed, as others do, and the newest of these stay."""
     common = writes_kept(context.compactions.delta_count_threshold)
-    own = {table: writes_kept(threshold) for table, threshold in own_delta_thresholds(connection).items()}
-    newest = func.max(DONE.CTC_WRITEID)
-    newest_change = func.max(case((DONE.CTC_UPDATE_DELETE == "Y", DONE.CTC_WRITEID)))
-    writes = func.count(DONE.CTC_WRITEID.distinct())
-    groups = connection.execute(
-        select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, newest, newest_change, writes)
-        .where(DONE.CTC_WRITEID.is_not(None))
-        .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, ExactText(DONE.CTC_PARTITION))
-        .having(writes > min([common, *own.values()]) + 1)
-        .limit(_GROUPS_LOOKED_AT)
-    ).all()
-    deleted = thinned = 0
-    for database, table, partition, highest, highest_change, count in groups:
-        kept = own.get((database, table), common)
-        if count <= kept + 1:
-            continue
-        of_group = and_(
-            DONE.CTC_DATABASE == database,
-            DONE.CTC_TABLE == table,
-            same_text(DONE.CTC_PARTITION, partition),
-        )
-        kept_from = connection.execute(
-            select(DONE.CTC_WRITEID)
-            .where(of_group, DONE.CTC_WRITEID.is_not(None))
-            .distinct()
-            .order_by(DONE.CTC_WRITEID.desc())
-            .offset(kept - 1)
-            .limit(1)
-        ).scalar()
-        condition = and_(of_group, DONE.CTC_WRITEID < min(kept_from or highest, highest))
-        if highest_change is not None:
-            condition = and_(condition, DONE.CTC_WRITEID != highest_change)
-        deleted += connection.execute(delete(COMPLETED_TXN_COMPONENTS).where(condition)).rowcount
-        thinned += 1
-        if thinned == _GROUPS_THINNED:
-            break
-    return deleted
+    has_write_id = DONE.CTC_WRITEID.is_not(None)
+    left = _BATCH_SIZE
+    for number, are_meant in ((DONE.CTC_WRITEID, has_write_id), (DONE.CTC_TXNID, ~has_write_id)):
+        groups = _written_often(connection, number, are_meant, common)
+        for some in batches(groups, _GROUPS_AT_ONCE):
+            if left > 0:
+                left -= delete_some(connection, COMPLETED_TXN_COMPONENTS, _surplus(connection, number, some), left)
+    return _BATCH_SIZE - left
 
 
 _GROUPS_LOOKED_AT = 100_000
@@ -239,3 +265,79 @@ _GROUPS_LOOKED_AT = 100_000
 
 _GROUPS_THINNED = 1_000
 """Of these, in one step."""
+
+_TABLES_COUNTED_AT_ONCE = 50
+
+_GROUPS_AT_ONCE = 50
+"""In one statement: SQLite ends at 500 SELECTs in one."""
+
+
+class _Written(NamedTuple):
+    """A table or partition that was written to more often than is kept."""
+
+    are_its: ColumnElement[bool]
+    kept: int
+    """How many writes stay, the newest of them."""
+    newest: int
+    newest_change: int | None
+    """Of rows."""
+
+
+def _written_often(
+    connection: Connection, number: Column[Any], are_meant: ColumnElement[bool], common: int
+) -> list[_Written]:
+    """`number` tells writes apart, and which is newer. `common`: how many are kept of most tables.
+
+    Rows are counted first, which takes much less than to tell which of them are of one write, and names that the
+    database takes for the same.
+    """
+    place = (DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
+    crowded = connection.execute(
+        select(*place).where(are_meant).group_by(*place).having(func.count() > LEAST_KEPT + 1).limit(_GROUPS_LOOKED_AT)
+    )
+    # Hive notes writers' locks on whole databases, too.
+    tables = sorted({(database, table) for database, table, _ in crowded}, key=lambda one: (one[0], one[1] or ""))
+    own = own_delta_thresholds(connection, [one for one in tables if one[1] is not None])
+    changed = case((DONE.CTC_UPDATE_DELETE == "Y", number))
+    found: list[_Written] = []
+    for some in batches(tables, _TABLES_COUNTED_AT_ONCE):
+        are_named = or_(*(and_(DONE.CTC_DATABASE == database, DONE.CTC_TABLE == table) for database, table in some))
+        rows = connection.execute(
+            select(*place, func.max(number), func.max(changed), writes := func.count(number.distinct()))
+            .where(are_meant, are_named)
+            .group_by(*place, ExactText(DONE.CTC_PARTITION))
+            .having(writes > LEAST_KEPT + 1)
+        )
+        for database, table, partition, newest, newest_change, count in rows:
+            threshold = own.get((database, table))
+            kept = common if threshold is None else writes_kept(threshold)
+            if count > kept + 1:
+                of_table = (DONE.CTC_DATABASE == database, DONE.CTC_TABLE == table)
+                are_its = and_(*of_table, same_text(DONE.CTC_PARTITION, partition), are_meant)
+                found.append(_Written(are_its, kept, newest, newest_change))
+        if len(found) >= _GROUPS_THINNED:
+            break
+    return found[:_GROUPS_THINNED]
+
+
+def _surplus(connection: Connection, number: Column[Any], written: Sequence[_Written]) -> ColumnElement[bool]:
+    """The writes to these that may go."""
+    of_each = [
+        select(literal(place).label("PLACE"), number.label("NUMBER"))
+        .where(one.are_its)
+        .distinct()
+        .order_by(number.desc())
+        .offset(one.kept - 1)
+        .limit(1)
+        .subquery(f"written{place}")
+        for place, one in enumerate(written)
+    ]
+    query = union_all(*map(select, of_each)) if len(of_each) > 1 else select(of_each[0])
+    oldest_kept = {int(place): int(oldest) for place, oldest in connection.execute(query)}
+    conditions = []
+    for place, one in enumerate(written):
+        are_surplus = and_(one.are_its, number < min(oldest_kept.get(place, one.newest), one.newest))
+        if one.newest_change is not None:
+            are_surplus = and_(are_surplus, number != one.newest_change)
+        conditions.append(are_surplus)
+    return or_(*conditions)
