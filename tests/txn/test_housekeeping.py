@@ -25,7 +25,15 @@ from hms_cache.store.schema import (
 from hms_cache.store.transactions import housekeeping
 from hms_cache.store.transactions.mutexes import Mutex
 from hms_cache.store.txn_store import TxnStore
-from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, LockState
+from hms_cache.thrift_gen.hive_metastore.ttypes import (
+    CommitTxnRequest,
+    CompactionInfoStruct,
+    CompactionRequest,
+    CompactionType,
+    DataOperationType,
+    LockState,
+    TxnType,
+)
 from hms_cache.txn import ValidTxnList
 from tests.manual_clock import ManualClock
 from tests.txn.client import TxnClient, write_component
@@ -284,6 +292,42 @@ def test_write_ids_stay_for_who_was_opened_before_the_setting_was_changed(client
     client.age(2000)
     not_kept.clean()
     assert client.count(TXN_TO_WRITE_ID) == 0
+
+
+@pytest.mark.parametrize("is_combined", [False, True])
+@pytest.mark.parametrize("txn_type", [TxnType.DEFAULT, TxnType.COMPACTION, TxnType.REPL_CREATED, TxnType.READ_ONLY])
+def test_a_commit_leaves_no_component_whatever_it_is_of(client: TxnClient, txn_type: int, is_combined: bool) -> None:
+    """That of a compaction in a transaction of another type stayed, and with it the transaction's row, for good."""
+    store = client.store
+    entry = CompactionInfoStruct(
+        store.compact2(CompactionRequest("d", "t", type=CompactionType.MAJOR)).id, "d", "t", highestWriteId=1
+    )
+    txn_id = client.open(txn_type)
+    store.update_compactor_state(entry, txn_id)
+    if is_combined:
+        assert store.combined["commit_txn"].carry_out([CommitTxnRequest(txn_id), CommitTxnRequest(client.open())])
+    else:
+        client.commit(txn_id)
+    assert client.count(TXN_COMPONENTS) == 0
+    assert client.count(COMPLETED_TXN_COMPONENTS) == 0
+    client.commit(client.open())
+    client.age(2000)
+    store.clean()
+    assert (txn_id,) not in client.rows(TXNS, "TXN_ID")
+
+
+def test_what_a_committed_transaction_left_goes_with_it(client: TxnClient) -> None:
+    """Hive leaves the components of readers, and earlier versions left those of compactions."""
+    committed, aborted = client.open_many(2)
+    client.commit(committed)
+    client.abort(aborted)
+    names = {"TC_DATABASE": "d", "TC_TABLE": "t", "TC_OPERATION_TYPE": "c", "TC_WRITEID": 1}
+    client.change(insert(TXN_COMPONENTS).values([{"TC_TXNID": one, **names} for one in (committed, aborted)]))
+    client.commit(client.open())
+    client.age(2000)
+    client.store.clean()
+    assert client.rows(TXN_COMPONENTS, "TC_TXNID") == [(aborted,)]
+    assert committed not in [txn_id for (txn_id,) in client.rows(TXNS, "TXN_ID")]
 
 
 def test_rebuild_locks_of_dead_transactions_go(client: TxnClient) -> None:

@@ -81,7 +81,12 @@ class CommittingTxn:
     txn_id: int
     txn_type: int
     has_components: bool
+    """Whether it wrote anything."""
+
     has_row_changes: bool
+    has_component_rows: bool
+    """Also of a compaction that it carried out: clients of Hive 3 do so in transactions of no particular type."""
+
     has_locks: bool
     has_shared_write_locks: bool
     has_history: bool
@@ -143,8 +148,11 @@ def mark_committed(
 
 
 _FACTS = 6
-"""Lowest bits of the number that marking answers, in the order of `CommittingTxn`; then one that is always set, then
-the type."""
+"""Lowest bits of the number that marking answers: two for its components (`_COMPACTING` …), then those of what else
+there is, in the order of `CommittingTxn`; then one that is always set, then the type."""
+
+_COMPACTING, _WRITING, _CHANGING_ROWS = 1, 2, 3
+"""The most that the components of a transaction tell; 0: there are none."""
 
 _IS_TOLD = 1 << _FACTS
 
@@ -217,17 +225,19 @@ def _telling_on_mysql(use_write_ids: bool) -> DirectQuery:
 def _committing_txn(txn_id: int, facts: int) -> CommittingTxn:
     if not facts & _IS_TOLD:
         raise RuntimeError(f"the database has not told what {txn_name(txn_id)} holds: it cannot be committed")
-    has = [bool(facts >> bit & 1) for bit in range(_FACTS)]
-    return CommittingTxn(txn_id, facts >> (_FACTS + 1), *has)
+    told, has = facts & 0b11, [bool(facts >> bit & 1) for bit in range(2, _FACTS)]
+    return CommittingTxn(
+        txn_id, facts >> (_FACTS + 1), told >= _WRITING, told >= _CHANGING_ROWS, told >= _COMPACTING, *has
+    )
 
 
 def _facts_number(txn_id: ColumnElement[int], use_levels: bool, use_write_ids: bool) -> ColumnElement[int]:
     own = C.TC_TXNID == txn_id
     locks = HIVE_LOCKS.c.HL_TXNID == txn_id
-    # A look at each table: with the higher bit comes the lower one.
-    writes = select(func.max(case((C.TC_OPERATION_TYPE.in_(ROW_CHANGES), 0b11), else_=0b01))).where(
-        own, C.TC_OPERATION_TYPE != COMPACT
-    )
+    # A look at each table.
+    operation = C.TC_OPERATION_TYPE
+    told = case((operation.in_(ROW_CHANGES), _CHANGING_ROWS), (operation == COMPACT, _COMPACTING), else_=_WRITING)
+    writes = select(func.max(told)).where(own)
     held = select(func.max(case((HIVE_LOCKS.c.HL_LOCK_TYPE == SHARED_WRITE, 0b1100), else_=0b0100))).where(locks)
     txn_type = func.coalesce(T.TXN_TYPE, literal(int(TxnType.DEFAULT)))
     number: ColumnElement[int] = txn_type * (2 * _IS_TOLD) + _IS_TOLD
@@ -368,7 +378,7 @@ def clean_up(
     # A soft delete takes away whole tables and partitions: Hive does not look which rows it changed.
     has_changed = txn.joins_write_set and txn.has_row_changes
     completion = _COMPLETIONS[has_changed] if completes_components else None
-    targets = (txn.has_components or txn.is_compaction, txn.has_locks, txn.has_history, txn.has_write_id_history)
+    targets = (txn.has_component_rows, txn.has_locks, txn.has_history, txn.has_write_id_history)
     parameters = {"txn_id": txn.txn_id}
     if is_postgresql(connection):
         statement = _moving_on_postgresql(targets, completion)
@@ -408,7 +418,7 @@ def _cleanings(txns: Sequence[CommittingTxn]) -> list[tuple[int, dict[str, list[
     """Which statements of `_CLEAN_ALL` are to be executed, with their values."""
     completed = [txn.txn_id for txn in txns if txn.completes_components]
     targets = (
-        [txn.txn_id for txn in txns if txn.has_components],
+        [txn.txn_id for txn in txns if txn.has_component_rows],
         [txn.txn_id for txn in txns if txn.has_locks],
         [txn.txn_id for txn in txns if txn.has_history],
         [txn.txn_id for txn in txns if txn.has_write_id_history],

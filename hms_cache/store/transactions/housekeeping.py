@@ -125,24 +125,21 @@ def _clean_txns(connection: Connection, context: TxnContext) -> int:
     if low_boundary is None:
         return 0
     components = TXN_COMPONENTS.c.TC_TXNID
-    ids = list(
-        connection.execute(
-            select(T.TXN_ID)
-            .where(
-                T.TXN_STATE.in_([TXN_ABORTED, TXN_COMMITTED]),
-                T.TXN_ID < low_boundary,
-                ~select(components).where(components == T.TXN_ID).exists(),
-            )
-            .order_by(T.TXN_ID)
-            .limit(_BATCH_SIZE)
-        ).scalars()
-    )
-    for batch in batches(ids, 1000):
+    has_components = select(components).where(components == T.TXN_ID).exists()
+    # Those of a committed one are left over: Hive leaves them when a reader commits.
+    is_over = or_(T.TXN_STATE == TXN_COMMITTED, and_(T.TXN_STATE == TXN_ABORTED, ~has_components))
+    rows = connection.execute(
+        select(T.TXN_ID, T.TXN_STATE).where(is_over, T.TXN_ID < low_boundary).order_by(T.TXN_ID).limit(_BATCH_SIZE)
+    ).all()
+    for batch in batches(rows, 1000):
+        ids = [row.TXN_ID for row in batch]
         for txn_id in context.histories:
             # There may be more than one step deletes; a foreign key would hold the row.
-            connection.execute(delete(txn_id.table).where(txn_id.in_(batch)))
-        connection.execute(delete(TXNS).where(T.TXN_ID.in_(batch)))
-    return len(ids)
+            connection.execute(delete(txn_id.table).where(txn_id.in_(ids)))
+        committed = [row.TXN_ID for row in batch if row.TXN_STATE == TXN_COMMITTED]
+        connection.execute(delete(TXN_COMPONENTS).where(components.in_(committed)))
+        connection.execute(delete(TXNS).where(T.TXN_ID.in_(ids)))
+    return len(rows)
 
 
 def _clean_histories(connection: Connection, context: TxnContext) -> None:
