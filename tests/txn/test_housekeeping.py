@@ -294,6 +294,37 @@ def test_write_ids_stay_for_who_was_opened_before_the_setting_was_changed(client
     assert client.count(TXN_TO_WRITE_ID) == 0
 
 
+def test_write_ids_stay_for_who_was_opened_before_the_setting_was_switched_on(client: TxnClient) -> None:
+    """Nobody has noted what it saw, and with the setting on commits note no writes but changes of rows."""
+    database = client.database
+    not_kept, kept = (
+        TxnStore(
+            database,
+            MessageBuilder(),
+            Settings(transactions=TransactionSettings(min_history_level=level)),
+            clock=ManualClock(),
+        )
+        for level in ("off", "on")
+    )
+    before, after = TxnClient(not_kept, database), TxnClient(kept, database)
+    writer, write_id = before.write()
+    reader = before.open()
+    snapshot = before.snapshot(reader)
+    after.commit(writer)
+    client.age(2000)
+    for _ in range(2):
+        kept.clean()
+    assert not after.valid("d.t", snapshot=snapshot)[0].is_valid(write_id)
+    later, _ = after.write()
+    after.commit(reader)
+    after.commit(later)
+    after.commit(after.open())
+    client.age(2000)
+    for _ in range(2):
+        kept.clean()
+    assert client.count(TXN_TO_WRITE_ID) == 0
+
+
 @pytest.mark.parametrize("is_combined", [False, True])
 @pytest.mark.parametrize("txn_type", [TxnType.DEFAULT, TxnType.COMPACTION, TxnType.REPL_CREATED, TxnType.READ_ONLY])
 def test_a_commit_leaves_no_component_whatever_it_is_of(client: TxnClient, txn_type: int, is_combined: bool) -> None:

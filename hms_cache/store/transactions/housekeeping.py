@@ -153,6 +153,8 @@ def _clean_histories(connection: Connection, context: TxnContext) -> None:
 
 
 def _clean_write_ids(connection: Connection, context: TxnContext) -> int:
+    if context.use_min_history_level and _is_any_open_without_history(connection):
+        return 0
     is_invalid = T.TXN_STATE.in_([TXN_ABORTED, TXN_OPEN])
     marks = [
         select(func.max(T.TXN_ID) + 1).scalar_subquery(),
@@ -165,6 +167,17 @@ def _clean_write_ids(connection: Connection, context: TxnContext) -> int:
     found = [value for value in connection.execute(select(*marks)).one() if value is not None]
     found.append(min_open_txn_water_mark(connection, context))
     return _delete_oldest_write_ids(connection, min(found))
+
+
+def _is_any_open_without_history(connection: Connection) -> bool:
+    """Whether a transaction is open that was opened by a server, of Hive's or ours, with `min_history_level` off.
+
+    Nobody has noted which ones it saw open. The write sets of these would tell, but with the setting on commits note
+    row changes only. So no write id is forgotten before it is over.
+    """
+    noted = MIN_HISTORY_LEVEL.c.MHL_TXNID
+    is_noted = select(noted).where(noted == T.TXN_ID).exists()
+    return connection.execute(select(T.TXN_ID).where(T.TXN_STATE == TXN_OPEN, ~is_noted).limit(1)).first() is not None
 
 
 def _delete_oldest_write_ids(connection: Connection, mark: int) -> int:
