@@ -91,6 +91,8 @@ class CommittingTxn:
     has_shared_write_locks: bool
     has_history: bool
     has_write_id_history: bool
+    has_many_components: bool
+    """More than a statement may compare with all that others have changed: it multiplies both."""
 
     @property
     def is_compaction(self) -> bool:
@@ -147,7 +149,7 @@ def mark_committed(
     return None if row is None else _committing_txn(txn_id, int(row[0]))
 
 
-_FACTS = 6
+_FACTS = 7
 """Lowest bits of the number that marking answers: two for its components (`_COMPACTING` …), then those of what else
 there is, in the order of `CommittingTxn`; then one that is always set, then the type."""
 
@@ -155,6 +157,8 @@ _COMPACTING, _WRITING, _CHANGING_ROWS = 1, 2, 3
 """The most that the components of a transaction tell; 0: there are none."""
 
 _IS_TOLD = 1 << _FACTS
+
+_FEW_COMPONENTS: Final = 4
 
 
 def mark_all_committed(connection: Connection, context: TxnContext, txn_ids: Collection[int]) -> list[CommittingTxn]:
@@ -237,7 +241,7 @@ def _facts_number(txn_id: ColumnElement[int], use_levels: bool, use_write_ids: b
     # A look at each table.
     operation = C.TC_OPERATION_TYPE
     told = case((operation.in_(ROW_CHANGES), _CHANGING_ROWS), (operation == COMPACT, _COMPACTING), else_=_WRITING)
-    writes = select(func.max(told)).where(own)
+    writes = select(func.max(told) + case((func.count() > _FEW_COMPONENTS, 1 << 6), else_=0)).where(own)
     held = select(func.max(case((HIVE_LOCKS.c.HL_LOCK_TYPE == SHARED_WRITE, 0b1100), else_=0b0100))).where(locks)
     txn_type = func.coalesce(T.TXN_TYPE, literal(int(TxnType.DEFAULT)))
     number: ColumnElement[int] = txn_type * (2 * _IS_TOLD) + _IS_TOLD
@@ -295,6 +299,11 @@ def _escaped_again(partition: ColumnElement[str]) -> ColumnElement[str]:
     As `partition_escaped_again`: in an escaped name nothing but the sign of escapes can be escaped.
     """
     return func.replace(partition, "%", "%25")
+
+
+def escaped_again(partition: str | None) -> str | None:
+    """The same of a text."""
+    return None if partition is None else partition.replace("%", "%25")
 
 
 def is_same_partition(one: ColumnElement[str], other: ColumnElement[str]) -> ColumnElement[bool]:

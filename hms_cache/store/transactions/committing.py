@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, or_, select, update
 
 from hms_cache.clock import stored_s
 from hms_cache.store.engine.direct_statements import Statement, takes_direct_statements
@@ -32,7 +32,7 @@ from hms_cache.store.schema import (
 )
 from hms_cache.store.transactions.abort_reasons import ABORTED_BY_WRITE_CONFLICT
 from hms_cache.store.transactions.aborting import abort_open_txns
-from hms_cache.store.transactions.codes import COMPACTION_TYPES, TXN_COMMITTED
+from hms_cache.store.transactions.codes import COMPACTION_TYPES, ROW_CHANGES, TXN_COMMITTED
 from hms_cache.store.transactions.commit_statements import (
     CommittingTxn,
     MarkingOfAll,
@@ -41,6 +41,7 @@ from hms_cache.store.transactions.commit_statements import (
     clean_up_all,
     cleaning_up_all,
     conflicts_with,
+    escaped_again,
     lock_all_and_complete,
     mark_all_committed,
     mark_committed,
@@ -252,9 +253,12 @@ def _add_write_set(connection: Connection, context: TxnContext, txn: CommittingT
     # do not know the flag, which counts as set; their shared locks tell.
     is_exclusive = request.exclWriteEnabled and not txn.has_shared_write_locks
     checked = txn.has_row_changes and not is_exclusive
-    if add_write_set(connection, txn, only_row_changes=context.use_min_history_level, unless_conflict=checked):
+    compares = checked and not txn.has_many_components
+    if checked and not compares and (conflict := _conflict_of_many(connection, txn.txn_id)) is not None:
+        raise WriteConflict(txn.txn_id, conflict)
+    if add_write_set(connection, txn, only_row_changes=context.use_min_history_level, unless_conflict=compares):
         return
-    conflict = _conflict_of(connection, txn.txn_id) if checked else None
+    conflict = _conflict_of(connection, txn.txn_id) if compares else None
     if conflict is not None:
         raise WriteConflict(txn.txn_id, conflict)
 
@@ -270,16 +274,56 @@ def _conflict_of(connection: Connection, txn_id: int) -> TxnAbortedException | N
             C.TC_DATABASE,
             C.TC_TABLE,
             C.TC_PARTITION,
-            select(func.max(T.TXN_ID)).scalar_subquery().label("COMMIT_ID"),
         ).limit(1),
         {"txn_id": txn_id},
     ).first()
-    if row is None:
-        return None
-    where = "/".join(name for name in (row.TC_DATABASE, row.TC_TABLE, row.TC_PARTITION) if name is not None)
+    return None if row is None else _conflict_error(connection, txn_id, *row)
+
+
+def _conflict_of_many(connection: Connection, txn_id: int) -> TxnAbortedException | None:
+    """As `_conflict_of`, compared in memory: databases compare each of its components with each write of others, for
+    seconds where both are many, and nobody opens a transaction meanwhile."""
+    are_changes = (C.TC_TXNID == txn_id, C.TC_OPERATION_TYPE.in_(ROW_CHANGES), C.TC_TABLE.is_not(None))
+    own: dict[tuple[str, str, str | None], str] = {}
+    for database, table, partition, operation in connection.execute(
+        select(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION, C.TC_OPERATION_TYPE).where(*are_changes)
+    ):
+        own.setdefault((database, table, partition), operation)
+    spelled = {(database, table, escaped_again(one)): (database, table, one) for database, table, one in own}
+    spelled |= {one: one for one in own}
+    are_unseen = [S.WS_COMMIT_ID >= txn_id, S.WS_TXNID != txn_id, S.WS_OPERATION_TYPE.in_(ROW_CHANGES)]
+    tables = sorted({(database, table) for database, table, _ in own})
+    if len(tables) <= _TABLES_IN_A_STATEMENT:
+        are_unseen.append(or_(*((S.WS_DATABASE == database) & (S.WS_TABLE == table) for database, table in tables)))
+    for other, commit_id, others_operation, database, table, partition in connection.execute(
+        select(S.WS_TXNID, S.WS_COMMIT_ID, S.WS_OPERATION_TYPE, S.WS_DATABASE, S.WS_TABLE, S.WS_PARTITION).where(
+            *are_unseen
+        )
+    ):
+        again = (database, table, escaped_again(partition))
+        found = spelled.get((database, table, partition)) or (again if again in own else None)
+        if found is not None:
+            return _conflict_error(connection, txn_id, other, commit_id, others_operation, own[found], *found)
+    return None
+
+
+_TABLES_IN_A_STATEMENT = 100
+"""For more, what all have written is looked at."""
+
+
+def _conflict_error(
+    connection: Connection,
+    txn_id: int,
+    other: int,
+    others_commit_id: int,
+    others_operation: str,
+    operation: str,
+    *names: str | None,
+) -> TxnAbortedException:
+    highest = connection.execute(select(func.max(T.TXN_ID))).scalar_one()
     return TxnAbortedException(
-        f"Aborting [{txn_name(txn_id)},{row.COMMIT_ID}] due to a write conflict on {where} committed by "
-        f"[{txn_name(row.WS_TXNID)},{row.WS_COMMIT_ID}] {row.TC_OPERATION_TYPE}/{row.WS_OPERATION_TYPE}"
+        f"Aborting [{txn_name(txn_id)},{highest}] due to a write conflict on {'/'.join(filter(None, names))} committed "
+        f"by [{txn_name(other)},{others_commit_id}] {operation}/{others_operation}"
     )
 
 
