@@ -263,8 +263,7 @@ def _clean_completed_components(connection: Connection, context: TxnContext) -> 
     has_write_id = DONE.CTC_WRITEID.is_not(None)
     left = _BATCH_SIZE
     for number, are_meant in ((DONE.CTC_WRITEID, has_write_id), (DONE.CTC_TXNID, ~has_write_id)):
-        groups = _written_often(connection, number, are_meant, common)
-        for some in batches(groups, _GROUPS_AT_ONCE):
+        for some in batches(_written_often(connection, number, are_meant, common), _GROUPS_AT_ONCE):
             if left > 0:
                 left -= delete_some(connection, COMPLETED_TXN_COMPONENTS, _surplus(connection, number, some), left)
     return _BATCH_SIZE - left
@@ -273,13 +272,8 @@ def _clean_completed_components(connection: Connection, context: TxnContext) -> 
 _GROUPS_LOOKED_AT = 100_000
 """Tables and partitions with many completed writes; most of them may keep what they have."""
 
-_GROUPS_THINNED = 1_000
-"""Of these, in one step."""
-
-_TABLES_COUNTED_AT_ONCE = 50
-
 _GROUPS_AT_ONCE = 50
-"""In one statement: SQLite ends at 500 SELECTs in one."""
+"""Tables or partitions in one statement: SQLite ends at 500 SELECTs in one."""
 
 
 class _Written(NamedTuple):
@@ -296,38 +290,27 @@ class _Written(NamedTuple):
 def _written_often(
     connection: Connection, number: Column[Any], are_meant: ColumnElement[bool], common: int
 ) -> list[_Written]:
-    """`number` tells writes apart, and which is newer. `common`: how many are kept of most tables.
-
-    Rows are counted first, which takes much less than to tell which of them are of one write, and names that the
-    database takes for the same.
-    """
+    """`number` tells writes apart, and which is newer. `common`: how many are kept of most tables."""
     place = (DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
-    crowded = connection.execute(
-        select(*place).where(are_meant).group_by(*place).having(func.count() > LEAST_KEPT + 1).limit(_GROUPS_LOOKED_AT)
-    )
-    # Hive notes writers' locks on whole databases, too.
-    tables = sorted({(database, table) for database, table, _ in crowded}, key=lambda one: (one[0], one[1] or ""))
-    own = own_delta_thresholds(connection, [one for one in tables if one[1] is not None])
     changed = case((DONE.CTC_UPDATE_DELETE == "Y", number))
+    rows = connection.execute(
+        select(*place, func.max(number), func.max(changed), writes := func.count(number.distinct()))
+        .where(are_meant)
+        .group_by(*place, ExactText(DONE.CTC_PARTITION))
+        .having(writes > LEAST_KEPT + 1)
+        .limit(_GROUPS_LOOKED_AT)
+    ).all()
+    # Hive notes writers' locks on whole databases, too.
+    own = own_delta_thresholds(connection, {(row[0], row[1]) for row in rows if row[1] is not None})
     found: list[_Written] = []
-    for some in batches(tables, _TABLES_COUNTED_AT_ONCE):
-        are_named = or_(*(and_(DONE.CTC_DATABASE == database, DONE.CTC_TABLE == table) for database, table in some))
-        rows = connection.execute(
-            select(*place, func.max(number), func.max(changed), writes := func.count(number.distinct()))
-            .where(are_meant, are_named)
-            .group_by(*place, ExactText(DONE.CTC_PARTITION))
-            .having(writes > LEAST_KEPT + 1)
-        )
-        for database, table, partition, newest, newest_change, count in rows:
-            threshold = own.get((database, table))
-            kept = common if threshold is None else writes_kept(threshold)
-            if count > kept + 1:
-                of_table = (DONE.CTC_DATABASE == database, DONE.CTC_TABLE == table)
-                are_its = and_(*of_table, same_text(DONE.CTC_PARTITION, partition), are_meant)
-                found.append(_Written(are_its, kept, newest, newest_change))
-        if len(found) >= _GROUPS_THINNED:
-            break
-    return found[:_GROUPS_THINNED]
+    for database, table, partition, newest, newest_change, count in rows:
+        threshold = own.get((database, table))
+        kept = common if threshold is None else writes_kept(threshold)
+        if count > kept + 1:
+            of_table = (DONE.CTC_DATABASE == database, DONE.CTC_TABLE == table)
+            are_its = and_(*of_table, same_text(DONE.CTC_PARTITION, partition), are_meant)
+            found.append(_Written(are_its, kept, newest, newest_change))
+    return found
 
 
 def _surplus(connection: Connection, number: Column[Any], written: Sequence[_Written]) -> ColumnElement[bool]:
