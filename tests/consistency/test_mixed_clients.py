@@ -61,7 +61,7 @@ def mixed(
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("mode", ["check", "lease"])
+@pytest.mark.parametrize("mode", [pytest.param("check", marks=pytest.mark.long), "lease"])
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_each_sees_elsewhere_what_it_wrote(mode: str, database_url: str, initialize: None, tmp_path: Path) -> None:
     with mixed(tmp_path, database_url, mode, SEED, {}, clients=3) as run:

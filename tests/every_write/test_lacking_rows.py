@@ -6,7 +6,7 @@ Hive's schema allow them, and tools that copy catalogs leave them so.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -76,8 +76,17 @@ _TEXTS = {"part_name": "p=1", "partName": "p=1", "filter": "p = '1'", "partition
 ALWAYS = ("partitions without descriptor", "no locations")
 """Those that are tried in each run."""
 
+OFTEN = ("no descriptors", "no columns", "no parameters", "null parameters", "no types")
+"""Those of the short soak."""
 
-@pytest.fixture(params=[pytest.param(one, marks=() if one in ALWAYS else pytest.mark.soak) for one in LACKS])
+
+def _marks(lack: str) -> Sequence[pytest.MarkDecorator]:
+    if lack in ALWAYS:
+        return ()
+    return (pytest.mark.soak,) if lack in OFTEN else (pytest.mark.soak, pytest.mark.long)
+
+
+@pytest.fixture(params=[pytest.param(one, marks=_marks(one)) for one in LACKS])
 def world(request: pytest.FixtureRequest, sqlite_database: Database, tmp_path: Path) -> Iterator[World]:
     url = sqlite_database.url.render_as_string(hide_password=False)
     with closing(World(url, tmp_path, MessageFormat.JSON, files="manage")) as made:
