@@ -72,8 +72,8 @@ FIXES = (
         "connection_of_checks_is_never_replaced",
         "The connection that position checks use is kept for ever, whatever its address leads to by now.",
         "hms_cache/server/position_sources.py",
-        "            self._recycling = self._loop.call_later(self._recycle_s, self._retire, connection)\n",
-        "            pass\n",
+        "        self._recycling = self._loop.call_later(self._recycle_s, self._retire, connection)\n",
+        "",
         ("tests/server/test_position_sources.py",),
     ),
     Fix(

@@ -56,7 +56,7 @@ def not_nulls(count: int) -> tuple[str, Any]:
 def foreign_keys(count: int) -> tuple[str, Any]:
     last = f"a{COLUMNS - 1}"
     given = [
-        t.SQLForeignKey("d", "t", last, "d", "t", last, 1, 0, 0, f"f{n}", "key", True, False, False, catName="hive")
+        t.SQLForeignKey("d", "t", last, "d", "t", "a0", 1, 0, 0, f"f{n}", "key", True, False, False, catName="hive")
         for n in range(count)
     ]
     return "add_foreign_key", t.AddForeignKeyRequest(given)
