@@ -104,6 +104,14 @@ class FileAccess:
         location = self._parsed(text)
         return None if location is None else self.allow(location)
 
+    def vacant(self, texts: Iterable[str | None]) -> list[AllowedLocation | None]:
+        """Of locations outside of what is allowed those at which nothing is yet: that much may be said of them. None
+        for others. Their file systems are asked together. Raises MetaException."""
+        parsed = [self._parsed(text) for text in texts]
+        wanted = list(dict.fromkeys(each for each in parsed if each is not None))
+        found = dict(zip(wanted, self._warehouse.claim_all(wanted), strict=True))
+        return [None if each is None else found[each] for each in parsed]
+
     def _parsed(self, text: str | None) -> Location | None:
         try:
             return self._warehouse.location(text) if text else None

@@ -283,7 +283,8 @@ def _update_basic_statistics(
     File systems are asked about all partitions together. At another location other files lie, unless the partition
     has taken its own along (`keeps_files`): they are counted, and nothing is claimed of them unless a task has counted.
     Hive keeps figures and claims there, and answers `count(*)` from them. Of a directory that this server may not list
-    no figures of another one stay. What transactional partitions claim is judged by write ids.
+    no figures of another one stay; one at which nothing is yet has no files. What transactional partitions claim is
+    judged by write ids.
     """
     if environment_context.keeps_partition_statistics or is_view(table):
         return
@@ -305,6 +306,9 @@ def _update_basic_statistics(
             counted.append(new)
     files.judge_texts(new.sd.location for new in counted)
     places = {id(new): place for new in counted if (place := files.allow_text(new.sd.location)) is not None}
+    outside = [new for new in counted if id(new) in moved and id(new) not in places]
+    vacant = zip(outside, files.vacant(new.sd.location for new in outside), strict=True)
+    places |= {id(new): place for new, place in vacant if place is not None}
     found = dict(zip(places, context.warehouse.directory_statistics_all(list(places.values())), strict=True))
     for new in counted:
         update_directory_statistics(new.parameters, found.get(id(new)), environment_context)

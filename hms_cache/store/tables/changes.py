@@ -301,7 +301,8 @@ def _update_basic_statistics(
     """Looks at the directory of an unpartitioned table again, as Hive does on every alter that does not forbid it.
 
     Of a directory that this server may not list, nothing is claimed unless a task has counted, and another one's
-    figures are gone: else a table that is moved to files of others would answer `count(*)` for those it had before.
+    figures are gone, unless nothing is there yet: else a table that is moved to files of others would answer `count(*)`
+    for those it had before.
 
     The parameter DO_NOT_UPDATE_STATS is taken away where Hive would look, and stays where the context has forbidden it
     already: Iceberg and Trino send both (`MetaStoreServerUtils.requireCalStats`, `updateTableStatsSlow`, 4.0.1).
@@ -313,7 +314,10 @@ def _update_basic_statistics(
     if context.warehouse.manages_files and not new.sd.location:
         raise MetaException(f"The new table {new.dbName}.{new.tableName} has no location")
     found = None
-    place = FileAccess(context, connection).allow_text(new.sd.location)
+    files = FileAccess(context, connection)
+    place = files.allow_text(new.sd.location)
+    if place is None and _is_elsewhere(context, old, new):
+        [place] = files.vacant([new.sd.location])
     if place is not None and not environment_context.counts_no_files:
         found = context.warehouse.directory_statistics(place)
     update_directory_statistics(new.parameters, found, environment_context)

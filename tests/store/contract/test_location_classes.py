@@ -43,6 +43,7 @@ ROWS = {"numRows": "7"}
 FIGURES = {"numFiles": "4", "numFilesErasureCoded": "0", "totalSize": "99"}
 COUNTED = {"numFiles": "1", "numFilesErasureCoded": "0", "totalSize": "5"}
 """What `Places.fill` makes."""
+NONE = {"numFiles": "0", "numFilesErasureCoded": "0", "totalSize": "0"}
 OF_A_TASK = EnvironmentOptions(statistics_from="TASK")
 
 
@@ -249,6 +250,28 @@ class TestTables:
             connection.execute(update(DBS).where(DBS.c.NAME == DATABASE).values(DB_LOCATION_URI=location))
 
         run_write(places.under_test.database, move)
+
+
+@pytest.mark.parametrize("kind", REGISTERED)
+@pytest.mark.parametrize("exists", [False, True], ids=["absent", "empty"])
+def test_a_place_at_which_nothing_is_yet_has_no_files(places: Places, kind: str, exists: bool) -> None:
+    """As far as this server may look whether that is so: Hive looks everywhere, and says so after SET LOCATION."""
+    t = places.under_test
+    path = places.path(kind)
+    if exists and path is not None:
+        path.mkdir(parents=True)
+    # A link of others leads to who knows where, and what is on another host nobody has asked about.
+    expected = NONE if kind in (*TOUCHED, "outside") else {}
+    moved = t.create_table("t", parameters={"EXTERNAL": "TRUE", **CLAIM, **FIGURES}, tableType="EXTERNAL_TABLE")
+    moved.sd.location = places.location(kind)
+    t.alter("t", moved)
+    assert statistics(t.get("t").parameters) == expected
+    t.create_table("p", keys=[("k", "string")], **EXTERNAL)
+    t.add_partitions("p", ("1",))
+    [partition] = t.partitions("p")
+    partition.sd.location = places.location(kind)
+    t.store.writes.partitions.alter_partitions(TableName(CATALOG, DATABASE, "p"), [partition])
+    assert statistics(t.partitions("p")[0].parameters) == expected
 
 
 @pytest.mark.parametrize("kind", CLASSES)
