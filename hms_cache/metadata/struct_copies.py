@@ -13,7 +13,7 @@ _UNCHANGEABLE: Final = frozenset((str, int, bool, float, bytes, type(None)))
 def copied(value: T) -> T:
     """As `copy.deepcopy`, for a generated struct and what its fields hold, in a sixth of the time.
 
-    A list or struct that is there twice is there twice in the copy, too.
+    Where a value holds the same list or struct in two places, the copy holds two equal ones.
     """
     return _copied(value)  # type: ignore[no-any-return]
 
