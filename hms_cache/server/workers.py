@@ -10,6 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 from hms_cache.computing import turns
@@ -25,6 +26,19 @@ CALL_THREADS = "hms-call"
 MOST_REPLACEMENTS = 2
 """Times its threads a pool may start in place of those that stuck calls hold: a bound, since what holds a call for ever
 (a file system that does not answer) may hold the next one, too."""
+
+
+SMALL_GROUP = 8
+"""Members that are worth waiting for: more share the cost of a database transaction well enough."""
+
+LINGER_S = 0.0005
+"""The longest wait for them. A client on the same network has read its reply and sent its next call by then."""
+
+LINGER_SHARE = 0.3
+"""Of what the calls before took: a wait for nothing makes nobody much later."""
+
+MOST_SKIPPED = 64
+"""Chances that a group lets pass after waits for nothing, at most: it notices soon that clients keep in step again."""
 
 
 @frozen
@@ -62,12 +76,50 @@ class _Waiting(NamedTuple):
     """Whether its reply will take much memory, and its thread for long."""
 
 
+@dataclass(slots=True)
+class InStep:
+    """How calls of a group follow each other. Clients that each wait for their reply come back together, a moment after
+    it; one that came meanwhile would go alone just before them, then they without it, each time at the cost of a
+    database transaction of its own. So it waits for them a moment, as PostgreSQL's `commit_delay` lets commits do.
+    """
+
+    expected: int = 0
+    """So many will have come if all come back."""
+    until_s: float = 0.0
+    """By then, on `time.monotonic()`."""
+    misses: int = 0
+    """Waits for nothing since the last that was worth it."""
+    skipped: int = 0
+    """Chances to wait that passed since the last wait."""
+    begun_s: float = 0.0
+
+    def ended(self, done: int, gathered: int, now_s: float) -> None:
+        """So many have been carried out since `begun_s`, and so many have come meanwhile."""
+        self.expected = done + gathered
+        self.until_s = now_s + min(LINGER_S, LINGER_SHARE * (now_s - self.begun_s))
+
+    def wait_s(self, gathered: int, now_s: float) -> float:
+        """Seconds to wait for the others where so many have come; 0 or less: none."""
+        if not gathered < self.expected <= SMALL_GROUP or now_s >= self.until_s:
+            return 0.0
+        if self.skipped < min(2**self.misses - 1, MOST_SKIPPED):
+            self.skipped += 1
+            return 0.0
+        self.skipped = 0
+        return self.until_s - now_s
+
+    def waited(self, gathered: int) -> None:
+        """So many are there at the end of a wait."""
+        self.misses = 0 if gathered >= self.expected else self.misses + 1
+
+
 class WorkerPool:
     """`threads` daemon threads that run submitted work in order of arrival; at most `most_waiting` wait for them.
 
     Calls of a group wait for no thread of their own: while one thread carries some out, those that come gather, and
-    are carried out together when it is done. The first of a group runs at once and alone, so nothing waits for others
-    to come, and groups take turns with each other and with single calls in the order in which they began to wait.
+    are carried out together when it is done. Of a group that nobody is using the first runs at once and alone; where
+    the calls before had others with them, the next ones wait a moment for those to come back (`InStep`). Groups take
+    turns with each other and with single calls in the order in which they began to wait.
 
     ``_lock`` guards all state. A call that is given up is cut off from its database connection, which ends most of
     them; another thread takes its place meanwhile, and whichever is one too many at the end stops.
@@ -114,6 +166,9 @@ class WorkerPool:
         """Calls that wait, of each group that has any or is being carried out."""
         self._carried_out: dict[Group, int] = {}
         """The identifier of the thread that does."""
+        self._in_step: dict[Group, InStep] = {}
+        self._lingering: dict[Group, threading.Lock] = {}
+        """What wakes the thread that waits for more calls of the group."""
         self._idle: list[threading.Lock] = []
         """What wakes each thread that has nothing to do, when it is released. The last to go idle is the first to be
         woken: its stack, its connection and the database's thread behind that are still in the processor's caches."""
@@ -158,6 +213,10 @@ class WorkerPool:
                 self._waiting.append(one)
             elif (gathering := self._gathering.get(group)) is not None:
                 gathering.append(one)
+                awaited = self._lingering.get(group)
+                if awaited is not None and len(gathering) >= self._in_step[group].expected:
+                    del self._lingering[group]
+                    awaited.release()
                 return True
             else:
                 self._gathering[group] = deque((one,))
@@ -313,13 +372,14 @@ class WorkerPool:
 
     def _end(self, done: list[_Waiting], group: Group | None) -> bool:
         """Under the lock: what this thread has done is taken out. False: it is to end, another has taken its place."""
-        me = threading.get_ident()
+        me, count = threading.get_ident(), len(done)
         for one in done:
             self._running.pop(one.token, None)
             self._stuck.discard(one.token)
             self._large_ended(one.token)
         done.clear()  # the requests of calls, not to be kept while this waits
         if group is not None and self._carried_out.get(group) == me:
+            self._in_step[group].ended(count, len(self._gathering[group]), time.monotonic())
             self._carried_out_no_more(group, takers=1)
         if me in self._stuck_threads:
             self._stuck_threads.discard(me)
@@ -360,10 +420,11 @@ class WorkerPool:
                     taken, group = [first], None
                     break
                 group, gathering = first, self._gathering[first]
+                self._carried_out[group] = threading.get_ident()
+                self._linger(group, bell)
                 taken = [gathering.popleft() for _ in range(min(len(gathering), group.most))]
-                if taken:
-                    self._carried_out[group] = threading.get_ident()
-                else:  # all were given up
+                if not taken:  # all were given up
+                    del self._carried_out[group]
                     del self._gathering[group]
             me, now_s = threading.get_ident(), time.monotonic()
             for one in taken:
@@ -374,6 +435,23 @@ class WorkerPool:
             for one in taken:
                 self._observe_wait(self.name, now_s - one.since_s)
         return taken, group
+
+    def _linger(self, group: Group, bell: threading.Lock) -> None:
+        """Under the lock, which it gives back while it waits: for calls of the group that are about to come."""
+        in_step = self._in_step.setdefault(group, InStep())
+        gathering = self._gathering[group]
+        wait_s = 0.0 if self._waiting and not self._idle else in_step.wait_s(len(gathering), time.monotonic())
+        if wait_s > 0:
+            self._lingering[group] = bell
+            self._lock.release()
+            try:
+                woken = bell.acquire(timeout=wait_s)
+            finally:
+                self._lock.acquire()
+            if self._lingering.pop(group, None) is None and not woken:
+                bell.acquire()  # the last of them came just after
+            in_step.waited(len(gathering))
+        in_step.begun_s = time.monotonic()
 
     def _run(self) -> None:
         if self._on_thread_start is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
@@ -9,7 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from hms_cache.server.workers import Group, WorkerPool
+from hms_cache.server import workers
+from hms_cache.server.workers import LINGER_S, LINGER_SHARE, MOST_SKIPPED, Group, WorkerPool
 from tests.servers import PATIENCE_S
 
 
@@ -175,3 +177,110 @@ def test_a_call_that_was_given_up_is_not_run_again() -> None:
         with pytest.raises(ValueError, match="-4"):
             futures[3].result(PATIENCE_S)
     assert not futures[1].done()
+
+
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A wait for others ends when they have come; by its time, a test would have failed."""
+    monkeypatch.setattr(workers, "LINGER_S", PATIENCE_S)
+    monkeypatch.setattr(workers, "LINGER_SHARE", float("inf"))
+
+
+@pytest.mark.usefixtures("patient")
+def test_those_that_come_back_together_are_carried_out_together() -> None:
+    with running() as pool:
+        calls = Calls(pool)
+        in_step(calls, 3)
+        calls.sizes.clear()
+        for start in range(10, 40, 3):  # each time one by one, as their clients have read their replies
+            assert results([calls.submit(number) for number in range(start, start + 3)])
+    assert calls.sizes == [3] * 10
+
+
+@pytest.mark.usefixtures("patient")
+def test_one_that_came_meanwhile_waits_for_those_that_are_told() -> None:
+    with running() as pool:
+        calls = Calls(pool)
+        futures = calls.gather(0, [1, 2, 3])
+        calls.let(1)
+        assert results([futures[0]]) == [0]
+        assert calls.sizes == [1], "the three wait for the first to come back"
+        futures.append(calls.submit(4))
+        assert calls.entered.acquire(timeout=PATIENCE_S)
+        late = calls.submit(5)
+        calls.let()
+        assert results([*futures, late, *(calls.submit(number) for number in (6, 7, 8, 9))]) == [
+            2 * number for number in range(10)
+        ]
+    assert calls.sizes == [1, 4, 5]
+
+
+def test_one_whose_companions_stay_away_goes_alone() -> None:
+    with running() as pool:
+        calls = Calls(pool)
+        futures = calls.gather(0, [1, 2])
+        calls.let()
+        results(futures)
+        calls.sizes.clear()
+        assert [results([calls.submit(number)]) for number in (3, 4, 5)] == [[6], [8], [10]]
+    assert calls.sizes == [1, 1, 1]
+
+
+@pytest.mark.usefixtures("patient")
+def test_a_call_that_is_withdrawn_while_it_waits_for_others_is_not_begun() -> None:
+    with running() as pool:
+        calls = Calls(pool)
+        in_step(calls, 2)
+        first = calls.submit(1)
+        assert pool.withdraw(1), "it waits"
+        assert results([calls.submit(2), calls.submit(3)]) == [4, 6]
+        assert not first.done()
+
+
+def in_step(calls: Calls, count: int) -> None:
+    """So many calls have been carried out together, and none waits."""
+    futures = calls.gather(0, range(1, count))
+    calls.let(1)
+    assert results(futures[:1]) == [0]
+    futures.append(calls.submit(count))  # the others wait for it
+    assert calls.entered.acquire(timeout=PATIENCE_S)
+    calls.let()
+    results(futures)
+    assert calls.sizes == [1, count]
+    calls.sizes.clear()
+
+
+def after(done: int, gathered: int, took_s: float = 1.0) -> workers.InStep:
+    """Of a group of which so many calls were carried out until second 10 of a clock, while so many came."""
+    in_step = workers.InStep(begun_s=10.0 - took_s)
+    in_step.ended(done, gathered, 10.0)
+    return in_step
+
+
+@pytest.mark.parametrize(("done", "gathered", "come"), [(1, 0, 1), (2, 0, 2), (3, 1, 4), (8, 1, 1), (0, 0, 1)])
+def test_nobody_waits_who_has_nobody_to_wait_for(done: int, gathered: int, come: int) -> None:
+    assert after(done, gathered).wait_s(come, 10.0) == 0
+
+
+def test_a_wait_is_short_and_a_share_of_what_was_done() -> None:
+    assert after(3, 1).wait_s(1, 10.0) == pytest.approx(LINGER_S)
+    assert after(3, 1, took_s=LINGER_S).wait_s(1, 10.0) == pytest.approx(LINGER_SHARE * LINGER_S)
+    assert after(3, 1).wait_s(1, 10.0 + LINGER_S / 2) == pytest.approx(LINGER_S / 2), "from when they were told"
+    assert after(3, 1).wait_s(1, 10.0 + LINGER_S) == 0, "they would be there"
+
+
+def test_waits_for_nothing_grow_rare_until_one_is_worth_it() -> None:
+    in_step = workers.InStep()
+    waited = []
+    for number in range(1_000):
+        in_step.ended(3, 0, 10.0)
+        if in_step.wait_s(1, 10.0) > 0:
+            waited.append(number)
+            in_step.waited(1)
+    between = [later - earlier for earlier, later in itertools.pairwise(waited)]
+    assert between[:7] == [2, 4, 8, 16, 32, 64, MOST_SKIPPED + 1]
+    assert set(between[7:]) == {MOST_SKIPPED + 1}
+    in_step.skipped = MOST_SKIPPED
+    assert in_step.wait_s(1, 10.0) > 0
+    in_step.waited(3)
+    assert in_step.wait_s(1, 10.0) > 0, "the next time at once"
