@@ -8,7 +8,7 @@ tables, every such directory counts as shared.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, or_, select
@@ -19,7 +19,7 @@ from hms_cache.store.engine.bulk_writes import in_ids
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.rows.table_rows import TableRow
-from hms_cache.store.schema import CTLGS, DBS, SDS, TBLS
+from hms_cache.store.schema import CTLGS, DBS, PARTITIONS, SDS, TBLS
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, Table
 
@@ -102,6 +102,22 @@ def _texts(place: Location) -> set[str]:
 
 def _like(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def partitions_inside(
+    connection: Connection, tables: Sequence[int], places: Iterable[Location]
+) -> Iterator[Location]:
+    """Those of the directories in which partitions of these tables (TBL_ID) lie. The database looks through the tables'
+    partitions, once for each directory."""
+    for place in places if tables else ():
+        statement = (
+            select(PARTITIONS.c.PART_ID)
+            .join(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID)
+            .where(in_ids(PARTITIONS.c.TBL_ID), _touches(SDS.c.LOCATION, place, with_ancestors=False))
+            .limit(1)
+        )
+        if connection.execute(statement, {"ids": list(tables)}).first() is not None:
+            yield place
 
 
 def own_places(

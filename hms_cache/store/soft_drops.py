@@ -87,7 +87,7 @@ def forget_drops_inside(
             location = context.warehouse.location(text)
         except MetaException:
             return False
-        return any(location == place or location.is_inside(place) for place in places)
+        return any(place.holds(location) for place in places)
 
     entries = dropped_tables(connection, name.database, table)
     forget_entries(connection, [entry_id for entry_id, text in entries.items() if is_inside(text)])

@@ -117,3 +117,27 @@ def test_too_many_partitions_are_left_out_and_that_is_said(warehouse: Path, monk
     monkeypatch.setattr(directories, "_MAX_PARTITIONS", 1)
     (problem,) = found(warehouse)
     assert "partitions: there are more than 1" in problem
+
+
+@pytest.mark.parametrize(("most", "is_judged"), [(2, True), (0, False)])
+def test_a_directory_of_a_partition_elsewhere_is_somebodys_however_many_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, is_judged: bool
+) -> None:
+    """Who is told that no row names it may delete it."""
+    service = Service(configured(tmp_path))
+    uri = service.start()
+    root = tmp_path / "warehouse" / "shop.db"
+    with connected(int(uri.rpartition(":")[2])) as metastore:
+        metastore.create_database(Database(name="shop"))
+        metastore.create_table(table("shop", "parted", "day"))
+        for day in ("1", "2", "3"):
+            metastore.add_partition(Partition([day], "shop", "parted", sd=descriptor(), parameters={}))
+        elsewhere = descriptor()
+        elsewhere.location = f"file:{root}/beside/deep"
+        metastore.add_partition(Partition(["4"], "shop", "parted", sd=elsewhere, parameters={}))
+    service.stop()
+    (root / "nobodys").mkdir()
+    monkeypatch.setattr(directories, "_MAX_PARTITIONS", most)
+    *orphans, unfinished = found(tmp_path)
+    assert ["1 directory" in problem and "nobodys" in problem for problem in orphans] == [True] * is_judged
+    assert "not all directories were compared" in unfinished

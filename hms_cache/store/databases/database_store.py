@@ -37,11 +37,10 @@ from hms_cache.store.rows.database_rows import (
     without_marks,
 )
 from hms_cache.store.rows.storage_descriptor_writes import write_parameters
-from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import DATABASE_PARAMS, DB_PRIVS, DBS, FUNCS, I_SCHEMA, PACKAGES, STORED_PROCS, TBLS
 from hms_cache.store.shared_places import SHARED, places_in_use
 from hms_cache.store.soft_drops import forget_drops_inside
-from hms_cache.store.tables.drops import drop_tables_of_database, locations_of_tables
+from hms_cache.store.tables.drops import drop_tables_of_database
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -294,8 +293,15 @@ def delete_database(
         # Judged while the database is there: where it lies may be allowed only because it lies there.
         directories = _directories(context, files, database)
     drop_functions_of_database(context, transaction, str(database.catalogName), str(database.name), database_id)
-    kept, going = drop_tables_of_database(
-        context, transaction, files, database, database_id, delete_data=delete_data, soft_txn_id=soft_txn_id
+    stays, going = drop_tables_of_database(
+        context,
+        transaction,
+        files,
+        database,
+        database_id,
+        delete_data=delete_data,
+        soft_txn_id=soft_txn_id,
+        directories=[each.location for each in directories],
     )
     features = features_of(connection)
     for table in (DATABASE_PARAMS, DB_PRIVS, STORED_PROCS, PACKAGES):
@@ -308,7 +314,7 @@ def delete_database(
     transaction.append_event(context.messages.build_drop_database(database))
     if directories:
         spared = context.warehouse.managed_database_location(database) if keeps_managed_directory else None
-        going += _plan_deletions(context, transaction, database, directories, kept, spared)
+        going += _plan_deletions(context, transaction, database, directories, stays, spared)
     if delete_data:
         forget_drops_inside(
             context, connection, DatabaseName(str(database.catalogName), str(database.name)), None, going
@@ -344,27 +350,21 @@ def _plan_deletions(
     transaction: WriteTransaction,
     database: Database,
     directories: list[AllowedLocation],
-    kept: list[TableRow],
+    stays: list[Location],
     spared: Location | None,
 ) -> list[Location]:
-    """The database's directories go unless files that must stay lie in them: data of external tables, other objects.
+    """The database's directories go unless files that must stay lie in them: data of external tables (`stays`), other
+    objects.
 
     A directory that is `spared`, or lies around that, goes only if nothing is in it. Returns those that go with all in
     them.
     """
     changes = context.warehouse.changes(transaction)
-    stays = locations_of_tables(context, kept)
-    wanted = [
-        each
-        for each in directories
-        if not any(other == each.location or other.is_inside(each.location) for other in stays)
-    ]
+    wanted = [each for each in directories if not any(map(each.location.holds, stays))]
     shared = places_in_use(context, transaction.connection, [each.location for each in wanted])
     tell_files_stay(f"database {database.catalogName}.{database.name} is dropped", sorted(shared, key=str), SHARED)
     going = [each for each in wanted if each.location not in shared]
-    empty = [
-        each for each in going if spared is not None and (spared == each.location or spared.is_inside(each.location))
-    ]
+    empty = [each for each in going if spared is not None and each.location.holds(spared)]
     whole = [each for each in going if each not in empty]
     changes.delete_directories_after_commit(whole, skip_trash=False)
     changes.remove_empty_directories_after_commit(empty)

@@ -7,13 +7,14 @@ Looks, and never changes anything. Bounded as listings are: `warehouse.listing_m
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from sqlalchemy import Connection, func, select
 
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.dialects import CharacterCount
 from hms_cache.store.file_access import declared_locations
 from hms_cache.store.schema import CTLGS, DBS, PARTITION_KEYS, PARTITIONS, SDS, TBLS
 from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse
@@ -22,7 +23,7 @@ from hms_cache.store.warehouse.move_records import RECORD_PREFIX
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 #: Locations held in memory, some 300 bytes each with the directories above them. With more partitions than this only
-#: those of databases and tables are compared.
+#: those are compared that lie outside of their tables' directories, and with more of these none.
 _MAX_PARTITIONS = 200_000
 
 #: Directories that are named; the rest are counted.
@@ -55,7 +56,7 @@ class _Budget:
 
 @dataclass(slots=True)
 class _Known:
-    """What the database says lies where."""
+    """What the database says lies where, each directory in its first spelling."""
 
     databases: set[Location] = field(default_factory=set)
     tables: dict[Location, int] = field(default_factory=dict)
@@ -63,16 +64,22 @@ class _Known:
 
     partitions: set[Location] = field(default_factory=set)
     has_partitions: bool = True
-    """False: there are too many to be compared."""
+    """False: there are too many to be compared, but for those outside of their tables' directories."""
+
+    has_others: bool = True
+    """False: of these there are too many, too."""
 
     above: set[Location] = field(default_factory=set)
     """Directories that one of these lies in."""
 
     declared: tuple[Location, ...] = ()
+    of_tables: set[Location] = field(default_factory=set)
+    of_partitions: set[Location] = field(default_factory=set)
+    """As they are stored."""
 
     def objects(self) -> Iterator[Location]:
-        yield from sorted(self.tables, key=str)
-        yield from sorted(self.partitions, key=str)
+        yield from sorted(self.of_tables, key=str)
+        yield from sorted(self.of_partitions, key=str)
 
 
 def check_directories(findings: Findings, warehouse: Warehouse, database: Database) -> None:
@@ -81,7 +88,10 @@ def check_directories(findings: Findings, warehouse: Warehouse, database: Databa
         return
     with database.loading() as connection:
         known = _read(connection, warehouse)
-    unfinished = [] if known.has_partitions else [f"partitions: there are more than {_MAX_PARTITIONS:,}"]
+    unfinished = []
+    if not known.has_partitions:
+        but = " (those outside of their tables' directories were)" if known.has_others else ""
+        unfinished.append(f"partitions: there are more than {_MAX_PARTITIONS:,}{but}")
     for what, look in (("directories without a row", _tell_orphans), ("rows without a directory", _tell_missing)):
         if not look(findings, warehouse, known):
             unfinished.append(what)
@@ -104,8 +114,8 @@ def _read(connection: Connection, warehouse: Warehouse) -> _Known:
 
     catalogs = connection.execute(select(CTLGS.c.LOCATION_URI)).scalars()
     databases = connection.execute(select(DBS.c.DB_LOCATION_URI)).scalars()
-    known.databases.update(found for text in (*catalogs, *databases) if (found := parsed(text)) is not None)
-    known.databases.update(known.declared)
+    found = (*map(parsed, (*catalogs, *databases)), *known.declared)
+    known.databases.update(location.spellings[0] for location in found if location is not None)
     levels = (
         select(func.count())
         .select_from(PARTITION_KEYS)
@@ -115,22 +125,39 @@ def _read(connection: Connection, warehouse: Warehouse) -> _Known:
     tables = select(SDS.c.LOCATION, levels).select_from(TBLS.join(SDS, SDS.c.SD_ID == TBLS.c.SD_ID))
     for text, depth in connection.execute(tables):
         if (location := parsed(text)) is not None:
-            known.tables[location] = max(depth, known.tables.get(location, 0))
-    partitions = (
-        select(SDS.c.LOCATION)
-        .select_from(PARTITIONS.join(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID))
-        .limit(_MAX_PARTITIONS + 1)
-    )
-    texts = connection.execute(partitions).scalars().all()
-    known.has_partitions = len(texts) <= _MAX_PARTITIONS
-    if known.has_partitions:
-        known.partitions.update(found for text in texts if (found := parsed(text)) is not None)
+            known.of_tables.add(location)
+            same = location.spellings[0]
+            known.tables[same] = max(depth, known.tables.get(same, 0))
+    texts = _locations_of_partitions(connection)
+    if len(texts) > _MAX_PARTITIONS:
+        known.has_partitions = False
+        texts = _locations_of_partitions(connection, only_elsewhere=True)
+        known.has_others = len(texts) <= _MAX_PARTITIONS
+    for text in texts if known.has_others else ():
+        if (location := parsed(text)) is not None:
+            known.of_partitions.add(location)
+            known.partitions.add(location.spellings[0])
     for location in (*known.databases, *known.tables, *known.partitions):
         for directory in location.ancestors:
             if directory in known.above:
                 break
             known.above.add(directory)
     return known
+
+
+def _locations_of_partitions(connection: Connection, *, only_elsewhere: bool = False) -> Sequence[str | None]:
+    """At most one more than are compared. `only_elsewhere`: of those that, as they are written, do not lie below the
+    directories of their tables."""
+    statement = select(SDS.c.LOCATION).select_from(PARTITIONS.join(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID))
+    if only_elsewhere:
+        of_table = SDS.alias()
+        below = of_table.c.LOCATION.concat("/")
+        statement = (
+            statement.join(TBLS, TBLS.c.TBL_ID == PARTITIONS.c.TBL_ID)
+            .join(of_table, of_table.c.SD_ID == TBLS.c.SD_ID)
+            .where(func.substr(SDS.c.LOCATION, 1, CharacterCount(below)) != below)
+        )
+    return connection.execute(statement.limit(_MAX_PARTITIONS + 1)).scalars().all()
 
 
 def _tell_orphans(findings: Findings, warehouse: Warehouse, known: _Known) -> bool:
@@ -163,13 +190,13 @@ def _orphans_below(
     warehouse: Warehouse, known: _Known, root: AllowedLocation, budget: _Budget
 ) -> Iterator[AllowedLocation]:
     # With each directory: how many levels of partitions may be below it, None outside of tables.
-    waiting: list[tuple[AllowedLocation, int | None]] = [(root, known.tables.get(root.location))]
+    waiting: list[tuple[AllowedLocation, int | None]] = [(root, known.tables.get(root.location.spellings[0]))]
     while waiting:
         directory, levels = waiting.pop()
         for name in sorted(warehouse.names(directory)):
             budget.take()
             child = directory.child(name)
-            location = child.location
+            location = child.location.spellings[0]
             if name.startswith((DELETED_PREFIX, RECORD_PREFIX)):
                 yield child
             elif is_hidden(name):
@@ -183,10 +210,15 @@ def _orphans_below(
                 waiting.append((child, None if levels is None else max(levels - 1, 0)))
             elif location in known.partitions:
                 continue
-            elif (levels is None or (levels > 0 and "=" in name and known.has_partitions)) and warehouse.is_directory(
-                child
-            ):
+            elif _is_nobodys(known, name, levels) and warehouse.is_directory(child):
                 yield child
+
+
+def _is_nobodys(known: _Known, name: str, levels: int | None) -> bool:
+    """Whether all is known that could lie in a directory of this name, which no row names."""
+    if levels is None:
+        return known.has_others
+    return levels > 0 and "=" in name and known.has_partitions
 
 
 def _described(warehouse: Warehouse, place: AllowedLocation) -> str:

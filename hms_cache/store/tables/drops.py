@@ -39,7 +39,7 @@ from hms_cache.store.schema import (
     TBL_PRIVS,
     TBLS,
 )
-from hms_cache.store.shared_places import SHARED, own_places, places_in_use
+from hms_cache.store.shared_places import SHARED, own_places, partitions_inside, places_in_use
 from hms_cache.store.soft_drops import SOFT_DELETE, dropping_txn_id, forget_drops_inside, queue_dropped_table
 from hms_cache.store.transactions.name_changes import ObjectName, drop_from_transaction_tables
 from hms_cache.store.warehouse import AllowedLocation, Location
@@ -120,13 +120,15 @@ def drop_tables_of_database(
     *,
     delete_data: bool,
     soft_txn_id: int = 0,
-) -> tuple[list[TableRow], list[Location]]:
+    directories: Sequence[Location] = (),
+) -> tuple[list[Location], list[Location]]:
     """Drops all tables of a database, materialized views first, an event each; plans the deletion of their data.
 
     `soft_txn_id`: the transaction under which tables that ask for it (`soft_delete`) are dropped softly, 0 for none.
-    Returns the tables whose data stays (external without purge, dropped softly), and the directories that go; one that
-    such data lies in stays too. What was dropped softly before stays queued with `delete_data`. Raises UsedByViews when
-    a materialized view of another database uses one.
+    Returns where data stays (of tables that are external without purge, or dropped softly; those of the database's
+    `directories` in which partitions of such tables lie), and the directories that go; one that such a table lies in
+    stays too. What was dropped softly before stays queued with `delete_data`. Raises UsedByViews when a materialized
+    view of another database uses one.
     """
     connection = transaction.connection
     rows = connection.execute(
@@ -143,28 +145,33 @@ def drop_tables_of_database(
     )
     views = sorted(name for name, kind in rows if kind == MATERIALIZED_VIEW)
     others = sorted(name for name, kind in rows if kind != MATERIALIZED_VIEW)
-    kept: list[TableRow] = []
+    stays: list[Location] = []
     owned: list[tuple[Table, Sequence[Location]]] = []
     for names in (views, others):
         for some in batches(names, _TABLES_AT_ONCE):
             found = read_tables(connection, str(database.catalogName), str(database.name), some)
             _require_unused(connection, found)
-            elsewhere = _partitions_elsewhere(context, connection, found) if delete_data else {}
+            soft = {
+                row.table_id
+                for row in found
+                if soft_txn_id > 0 and is_transactional(row.table) and is_parameter_true(row.table, SOFT_DELETE)
+            }
+            elsewhere: dict[int, list[Location]] = {}
+            if delete_data:
+                elsewhere = _partitions_elsewhere(context, connection, found)
+                kept = [row for row in found if not is_data_owned(row.table) or row.table_id in soft]
+                stays += locations_of_tables(context, kept)
+                with_partitions = [row.table_id for row in kept if row.table.partitionKeys]
+                stays += partitions_inside(connection, with_partitions, directories)
             delete_tables(connection, found)
             for row in found:
                 transaction.append_event(context.messages.build_drop_table(row.table))
-                is_soft = soft_txn_id > 0 and is_transactional(row.table) and is_parameter_true(row.table, SOFT_DELETE)
-                if is_soft:
+                if row.table_id in soft:
                     queue_dropped_table(context, transaction, row, soft_txn_id)
-                if not delete_data:
-                    continue
-                if is_data_owned(row.table) and not is_soft:
+                elif delete_data and is_data_owned(row.table):
                     owned.append((row.table, elsewhere.get(row.table_id, ())))
-                else:
-                    kept.append(row)
-    stays = locations_of_tables(context, kept)
     files.judge_texts(table.sd.location for table, _ in owned if table.sd is not None)
-    return kept, _plan_deletions(context, transaction, files, owned, skip_trash=False, stays=stays)
+    return stays, _plan_deletions(context, transaction, files, owned, skip_trash=False, stays=stays)
 
 
 def delete_tables(connection: Connection, tables: Sequence[TableRow]) -> None:
@@ -319,7 +326,7 @@ def _wanted_deletions(
     for location in dict.fromkeys((*partitions, own)):
         if location != own and (location.is_root or own.spelled_as(location).is_inside(location)):
             continue
-        if any(other == location or other.is_inside(location) for other in stays):
+        if any(location.holds(other) for other in stays):
             continue
         allowed = files.allow_deletion(location)
         if allowed is None:

@@ -23,6 +23,9 @@ _SCHEME = re.compile(r"\A([A-Za-z][A-Za-z0-9+.\-]*):")
 _SCHEMES_OF_ONE_STORE = (("s3a", "s3", "s3n"), ("abfss", "abfs", "wasbs", "wasb"), ("gs", "gcs"))
 """Those of Hadoop's drivers for one store: what one of them writes the others read, under the same path."""
 
+_DEFAULT_PORTS = {"hdfs": ":8020", "webhdfs": ":9870", "swebhdfs": ":9871"}
+"""Of Hadoop 3: an authority without a port means this one."""
+
 _AZURE_HOSTS = (".dfs.", ".blob.")
 """What a storage account is called as Data Lake and as Blob Storage: `name.dfs.core.windows.net`."""
 
@@ -88,10 +91,13 @@ class Location:
 
     @property
     def spellings(self) -> list[Location]:
-        """All that name this directory, itself among them: the schemes of an object store, and an authority in lower
-        case. The first is the same for all of them."""
+        """All that name this directory, itself among them: the schemes of an object store, an authority in lower case,
+        and with or without its usual port. The first is the same for all of them."""
         schemes = next((each for each in _SCHEMES_OF_ONE_STORE if self.scheme in each), (self.scheme,))
         authorities = [self.authority.lower(), self.authority]
+        port = _DEFAULT_PORTS.get(self.scheme)
+        if port is not None and self.authority:
+            authorities = [each.removesuffix(port) + end for each in authorities for end in ("", port)]
         if schemes[0] == "abfss":
             one, other = _AZURE_HOSTS
             authorities = [

@@ -16,6 +16,7 @@ from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.environment import Writer, environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.installation.directories import check_directories
 from hms_cache.store.warehouse import AllowedLocation, remote_files
 from hms_cache.store.warehouse.object_moves import ObjectMove
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -291,6 +292,37 @@ class TestOtherSchemes:
             TableName(CATALOG, DATABASE, "t"), ByNames(("k=0",)), delete_data=True
         )
         assert lake.keys() == ["t/", "t/k=1/", "t/k=1/a"]
+
+
+    def test_data_of_external_tables_stays(self, catalog: StoreUnderTest, lake: Lake) -> None:
+        """In the directory of a database, or of a table of it, that is dropped."""
+        external: dict[str, Any] = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
+        catalog.create_table("t")
+        catalog.create_table("u")
+        catalog.create_table("e", location=f"{other(lake, lake.root)}/e", **external)
+        catalog.create_table("f", location=f"{other(lake, lake.root)}/t/f", **external)
+        lake.put("t/a", "u/a", "e/a", "t/f/a")
+        catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, DATABASE), delete_data=True, cascade=True)
+        assert {key for key in lake.keys() if not key.endswith("/")} == {"t/a", "e/a", "t/f/a"}
+        catalog.create_database()
+
+    def test_a_check_takes_no_directory_of_a_table_for_nobodys(self, catalog: StoreUnderTest, lake: Lake) -> None:
+        catalog.create_table("t", location=f"{other(lake, lake.root)}/t")
+        catalog.create_table("k", keys=KEYS)
+        catalog.add_partitions("k", ("1",), location=f"{other(lake, lake.root)}/p")
+        lake.put("t/a", "p/a", "nobodys/a")
+        findings = _Findings()
+        check_directories(findings, catalog.context.warehouse, catalog.database)
+        [problem] = findings.problems
+        assert "no row names 1 directory" in problem and f"{lake.root}/nobodys" in problem
+
+
+class _Findings:
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def warning(self, problem: str, remedy: str) -> None:
+        self.problems.append(problem)
 
 
 def other(lake: Lake, location: str) -> str:

@@ -120,6 +120,8 @@ def test_partitions_are_not_read(catalog: StoreUnderTest) -> None:
         ("hdfs://namenode/", "hdfs://namenode/a"),
         ("hdfs://namenode/a", "hdfs://namenode/"),
         ("hdfs://namenode/a", "hdfs://NameNode/a/b"),
+        ("hdfs://namenode/a/t", "hdfs://NameNode:8020/a"),
+        ("hdfs://namenode:8020/a/t", "hdfs://namenode/a"),
         ("s3://bucket/a/t", "s3a://bucket/a"),
         ("s3n://bucket/a", "s3a://bucket/a/t"),
         ("s3a://bucket/a_b%c/t", "s3://bucket/a_b%c"),
@@ -251,6 +253,28 @@ def test_tables_of_two_databases_at_one_place(catalog: StoreUnderTest, tmp_path:
     assert (t.directory / "same" / "u" / "v").exists(), "another database lies there"
     t.store.writes.tables.drop_table(TableName(CATALOG, "y", "t"), delete_data=True)
     assert not (t.directory / "same" / "t").exists()
+
+
+@pytest.mark.parametrize("place", ["part", "sub/deep/part", ""])
+def test_partitions_of_external_tables_keep_the_directory_of_their_database(
+    catalog: StoreUnderTest, tmp_path: Path, place: str
+) -> None:
+    """Their table lies elsewhere. What the database owns goes all the same."""
+    t = catalog
+    external = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
+    t.create_table("e", keys=[("k", "string")], location=f"file:{tmp_path}/elsewhere", **external)
+    t.create_table("u", keys=[("k", "string")], location=f"file:{tmp_path}/elsewhere2", **external)
+    t.create_table("owned")
+    database = t.directory / "d.db"
+    t.add_partitions("e", ("1",))
+    t.add_partitions("e", ("2",), location=f"file:{database / place}")
+    (database / place).mkdir(parents=True, exist_ok=True)
+    for directory in (database / place, database / "owned"):
+        (directory / "data").write_text("1")
+    t.store.writes.databases.drop_database(DatabaseName(CATALOG, DATABASE), delete_data=True, cascade=True)
+    assert (database / place / "data").exists()
+    assert not (database / "owned").exists()
+    t.create_database()
 
 
 def test_a_table_around_another_database(catalog: StoreUnderTest) -> None:
