@@ -89,8 +89,17 @@ class PlanFile:
             yield batch
             self._done.add(number)
             if self._path is not None:
-                with self._path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"done": number}) + "\n")
+                self._append(self._path, json.dumps({"done": number}) + "\n")
+
+    @staticmethod
+    def _append(path: Path, line: str) -> None:
+        try:
+            # Not made anew: another run that carried out the same plan has ended, and removed it.
+            descriptor = os.open(path, os.O_WRONLY | os.O_APPEND)
+        except FileNotFoundError:
+            return
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(line)
 
     def finish(self) -> None:
         """Everything is done: the next run plans anew."""

@@ -21,6 +21,7 @@ from hms_cache.jobs.repair.plan_file import Batch
 from hms_cache.jobs.sources.metastore_reader import CAPABILITIES
 from hms_cache.jobs.sources.scope import shown_name
 from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import GetTableRequest, MetaException, NoSuchObjectException, Table
 
@@ -51,7 +52,6 @@ class RepairWriter:
         self._known = known
         self._directories = directories
         self._pool = pool
-        self._tables: dict[tuple[str, str, str], Table | None] = {}
         self.outcome = Outcome()
 
     def write(self, batch: Batch) -> None:
@@ -75,9 +75,10 @@ class RepairWriter:
         elif batch.action == DROP:
             still, unknown = missing(self._where_now(table, batch.changes), self._directories, self._pool, root)
         else:
-            gone, unknown = missing(batch.changes, self._directories, self._pool, root)
+            of_table = [change for change in batch.changes if _is_named_by(table, root, change)]
+            gone, unknown = missing(of_table, self._directories, self._pool, root)
             left = {*gone, *(change for change, _ in unknown)}
-            still = [change for change in batch.changes if change not in left]
+            still = [change for change in of_table if change not in left]
         self.outcome.failures += [(name, change.name, reason) for change, reason in unknown]
         self.outcome.unchanged += len(batch.changes) - len(still) - len(unknown)
         if still:
@@ -112,20 +113,16 @@ class RepairWriter:
         return [change for change in changes if change.name in expired]
 
     def _table(self, batch: Batch) -> Table | None:
-        """None: it was dropped, or is one by now that the job leaves alone."""
-        key = (batch.catalog, batch.database, batch.table)
-        if key not in self._tables:
-            request = GetTableRequest(
-                dbName=batch.database, tblName=batch.table, capabilities=CAPABILITIES, catName=batch.catalog
-            )
-            try:
-                table = self._client.call("get_table_req", request).table
-                has_place = table.sd is not None and bool(table.sd.location)
-                is_taken = table.partitionKeys and has_place and refusal(table) is None
-                self._tables[key] = table if is_taken else None
-            except NoSuchObjectException:
-                self._tables[key] = None
-        return self._tables[key]
+        """As it is now. None: it was dropped, or is one by now that the job leaves alone."""
+        request = GetTableRequest(
+            dbName=batch.database, tblName=batch.table, capabilities=CAPABILITIES, catName=batch.catalog
+        )
+        try:
+            table: Table = self._client.call("get_table_req", request).table
+        except NoSuchObjectException:
+            return None
+        has_place = table.sd is not None and bool(table.sd.location)
+        return table if table.partitionKeys and has_place and refusal(table) is None else None
 
     def _call(self, table: Table, name: str, action: str, changes: Sequence[Change]) -> None:
         """A batch that is refused is halved until what is refused stands alone.
@@ -161,6 +158,16 @@ class RepairWriter:
             return add_partitions(self._client, table, new)
         names = [change.name for change in changes]
         return drop_partitions(self._client, table, names, deletes_data=action == EXPIRE)
+
+
+def _is_named_by(table: Table, root: Location, change: Change) -> bool:
+    """Whether a directory is still one of a partition of the table, which may be another one of its name by now, lie
+    elsewhere, or have other keys."""
+    keys = [key.name.lower() for key in table.partitionKeys]
+    named = [unescape_path_name(part.partition("=")[0]) for part in change.name.split("/")]
+    place = Location.parse(change.location)
+    depth = place.path.count("/") - root.path.rstrip("/").count("/")
+    return named == keys and place.is_inside(root) and depth == len(keys)
 
 
 def _root(table: Table) -> Location:

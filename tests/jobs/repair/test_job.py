@@ -25,6 +25,8 @@ from hms_cache.errors import ConfigurationError
 from hms_cache.jobs.frame import Progress
 from hms_cache.jobs.repair.definition import JOB
 from hms_cache.jobs.repair.known import PartitionsOfMetastore
+from hms_cache.jobs.repair.plan_file import Batch
+from hms_cache.jobs.repair.writing import RepairWriter
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Catalog,
     CreateCatalogRequest,
@@ -366,6 +368,45 @@ def test_a_plan_that_was_left_is_looked_at_again(lake: Lake) -> None:
     assert set(lake.known()) == {"1/a", "4/d"}
     assert not Path(state).exists()
     assert lake.run(state=state)["summary"]["added"] == 1
+
+
+@pytest.mark.parametrize("change", ["place", "keys", "same"])
+def test_a_plan_for_a_table_that_was_made_anew(lake: Lake, change: str) -> None:
+    """Directories of the one of before are no partitions of the one that has its name now."""
+    lake.table()
+    lake.make("day=1/region=a", "day=2/region=b")
+    state = str(lake.root / "plan.json")
+    with pytest.raises(KeyboardInterrupt):
+        lake.run(state=state, progress=Killed())
+    table = lake.client.call("get_table", "default", "t")
+    lake.client.call("drop_table", "default", "t", False)
+    if change == "place":
+        table.sd.location = f"file:{lake.directory('elsewhere')}"
+    if change == "keys":
+        table.partitionKeys = [FieldSchema("month", "int", None), FieldSchema("region", "string", None)]
+    lake.client.call("create_table", table)
+    resumed = lake.run(state=state)["summary"]
+    count = 2 if change == "same" else 0
+    assert (resumed["added"], resumed["left as they were"], resumed["failures"]) == (count, 2 - count, 0)
+    assert len(lake.known()) == count
+
+
+def test_a_table_that_another_engine_takes_over_in_the_middle(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each batch is of the table as it is then."""
+    lake.table()
+    lake.make(*(f"day={day}/region=a" for day in range(4)))
+    write = RepairWriter.write
+
+    def altering(self: RepairWriter, batch: Batch) -> None:
+        write(self, batch)
+        if len(lake.known()) == 2:
+            table = lake.client.call("get_table", "default", "t")
+            table.parameters["table_type"] = "ICEBERG"
+            lake.client.call("alter_table", "default", "t", table)
+
+    monkeypatch.setattr(RepairWriter, "write", altering)
+    found = lake.run(batch_partitions=1)["summary"]
+    assert (found["added"], found["left as they were"]) == (2, 2)
 
 
 @pytest.mark.soak

@@ -51,6 +51,21 @@ def test_a_line_that_was_cut_off_is_not_done(tmp_path: Path) -> None:
     assert list(third.remaining()) == BATCHES[1:]
 
 
+def test_a_plan_that_another_run_has_ended_stays_ended(tmp_path: Path) -> None:
+    """Two carry it out: what the slower one notes is no plan, which every later run would stumble at."""
+    path = tmp_path / "plan.json"
+    PlanFile(path, OPTIONS).plan(BATCHES)
+    fast, slow = PlanFile(path, OPTIONS), PlanFile(path, OPTIONS)
+    assert fast.load() and slow.load()
+    remaining = slow.remaining()
+    next(remaining)
+    assert list(fast.remaining()) == BATCHES
+    fast.finish()
+    assert list(remaining) == BATCHES[1:]
+    assert not path.exists()
+    slow.finish()
+
+
 def test_a_plan_for_other_options_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     PlanFile(path, OPTIONS).plan(BATCHES)
