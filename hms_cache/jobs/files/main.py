@@ -206,10 +206,9 @@ def _repair(
     if len(planned) > limit:
         notes.append(("", f"more than {limit} partitions to add and drop (--limit): nothing was changed"))
     elif not run.dry_run:
-        structs = {_name(table): table for table, _ in tables}
         with run.progress.step("Repairing"), MetastoreClient(run.options["metastore"]) as client:
             for owner, repairs in sorted(by_table.items()):
-                outcome = repair_table(client, structs[owner], repairs, run.options["batch_partitions"])
+                outcome = repair_table(client, owner, repairs, run.options["batch_partitions"])
                 done.added, done.dropped = done.added + outcome.added, done.dropped + outcome.dropped
                 done.unchanged += outcome.unchanged
                 notes += [(shown_name(owner), failure) for failure in outcome.failures]

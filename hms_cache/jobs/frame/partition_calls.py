@@ -6,14 +6,48 @@ import copy
 from collections.abc import Sequence
 
 from hms_cache.client import MetastoreClient
+from hms_cache.jobs.frame.own_partitions import refusal
+from hms_cache.jobs.sources.metastore_reader import CAPABILITIES
+from hms_cache.metadata.object_names import TableName
+from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.metadata.partition_names import values_of_name
+from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AddPartitionsRequest,
     DropPartitionsRequest,
+    GetTableRequest,
+    NoSuchObjectException,
     Partition,
     RequestPartsSpec,
     Table,
 )
+
+
+def table_now(client: MetastoreClient, name: TableName) -> Table | None:
+    """A table as it is now. None: it was dropped, or is one by now whose partitions no job adds or drops. Raises
+    TException."""
+    request = GetTableRequest(dbName=name.database, tblName=name.table, capabilities=CAPABILITIES, catName=name.catalog)
+    try:
+        table: Table = client.call("get_table_req", request).table
+    except NoSuchObjectException:
+        return None
+    has_place = table.sd is not None and bool(table.sd.location)
+    return table if table.partitionKeys and has_place and refusal(table) is None else None
+
+
+def root_of(table: Table) -> Location:
+    """The table's directory. Raises MetaException."""
+    return Location.parse(table.sd.location, Location("file", "", "/"))
+
+
+def is_named_by(table: Table, name: str, location: str) -> bool:
+    """Whether a directory that was found before is still one of a partition of this name. The table may be another one
+    of its name by now, lie elsewhere, or have other keys. Raises MetaException."""
+    keys = [key.name.lower() for key in table.partitionKeys]
+    named = [unescape_path_name(part.partition("=")[0]) for part in name.split("/")]
+    place, root = Location.parse(location), root_of(table)
+    depth = place.path.count("/") - root.path.rstrip("/").count("/")
+    return named == keys and place.is_inside(root) and depth == len(keys)
 
 
 def new_partition(table: Table, name: str, location: str) -> Partition:

@@ -11,19 +11,22 @@ from thrift.Thrift import TException
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.files.directories import canonical
-from hms_cache.jobs.frame.own_partitions import refusal
-from hms_cache.jobs.frame.partition_calls import add_partitions, drop_partitions, new_partition
+from hms_cache.jobs.frame.partition_calls import (
+    add_partitions,
+    drop_partitions,
+    is_named_by,
+    new_partition,
+    root_of,
+    table_now,
+)
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.repair.directories import Directories
 from hms_cache.jobs.repair.known import KnownPartitions
 from hms_cache.jobs.repair.plan import ADD, DROP, EXPIRE, Change, missing, retention_s
 from hms_cache.jobs.repair.plan_file import Batch
-from hms_cache.jobs.sources.metastore_reader import CAPABILITIES
 from hms_cache.jobs.sources.scope import shown_name
 from hms_cache.metadata.object_names import TableName
-from hms_cache.metadata.partition_name_codec import unescape_path_name
-from hms_cache.store.warehouse.locations import Location
-from hms_cache.thrift_gen.hive_metastore.ttypes import GetTableRequest, MetaException, NoSuchObjectException, Table
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
 
 _ATTEMPTS = 3
 
@@ -59,23 +62,24 @@ class RepairWriter:
 
         Raises MetastoreUnavailableError; OutcomeUnknownError when the connection breaks three times.
         """
-        table = self._table(batch)
+        table_name = TableName(batch.catalog, batch.database, batch.table)
+        table = table_now(self._client, table_name)
         if table is None:
             self.outcome.unchanged += len(batch.changes)
             return
-        name = shown_name(TableName(batch.catalog, batch.database, batch.table))
+        name = shown_name(table_name)
         unknown: list[tuple[Change, str]] = []
         reason = self._missing_root(table)
         if reason is not None:
             self.outcome.failures += [(name, change.name, reason) for change in batch.changes]
             return
-        root = _root(table)
+        root = root_of(table)
         if batch.action == EXPIRE:
             still = self._still_expired(table, batch.changes)
         elif batch.action == DROP:
             still, unknown = missing(self._where_now(table, batch.changes), self._directories, self._pool, root)
         else:
-            of_table = [change for change in batch.changes if _is_named_by(table, root, change)]
+            of_table = [change for change in batch.changes if is_named_by(table, *change)]
             gone, unknown = missing(of_table, self._directories, self._pool, root)
             left = {*gone, *(change for change, _ in unknown)}
             still = [change for change in of_table if change not in left]
@@ -88,7 +92,7 @@ class RepairWriter:
         """Why nothing is written: the table's own directory is not there now, or nobody knows. A file system that is
         not mounted has no partitions either, and what is dropped with its files would leave them behind."""
         try:
-            if self._directories.exists(_root(table)):
+            if self._directories.exists(root_of(table)):
                 return None
         except (OSError, MetaException) as error:
             return reason_of(error)
@@ -111,18 +115,6 @@ class RepairWriter:
         places = self._known.places(table, [change.name for change in changes])
         expired = {place.name for place in places if 0 < place.created_s < created_before_s}
         return [change for change in changes if change.name in expired]
-
-    def _table(self, batch: Batch) -> Table | None:
-        """As it is now. None: it was dropped, or is one by now that the job leaves alone."""
-        request = GetTableRequest(
-            dbName=batch.database, tblName=batch.table, capabilities=CAPABILITIES, catName=batch.catalog
-        )
-        try:
-            table: Table = self._client.call("get_table_req", request).table
-        except NoSuchObjectException:
-            return None
-        has_place = table.sd is not None and bool(table.sd.location)
-        return table if table.partitionKeys and has_place and refusal(table) is None else None
 
     def _call(self, table: Table, name: str, action: str, changes: Sequence[Change]) -> None:
         """A batch that is refused is halved until what is refused stands alone.
@@ -158,17 +150,3 @@ class RepairWriter:
             return add_partitions(self._client, table, new)
         names = [change.name for change in changes]
         return drop_partitions(self._client, table, names, deletes_data=action == EXPIRE)
-
-
-def _is_named_by(table: Table, root: Location, change: Change) -> bool:
-    """Whether a directory is still one of a partition of the table, which may be another one of its name by now, lie
-    elsewhere, or have other keys."""
-    keys = [key.name.lower() for key in table.partitionKeys]
-    named = [unescape_path_name(part.partition("=")[0]) for part in change.name.split("/")]
-    place = Location.parse(change.location)
-    depth = place.path.count("/") - root.path.rstrip("/").count("/")
-    return named == keys and place.is_inside(root) and depth == len(keys)
-
-
-def _root(table: Table) -> Location:
-    return Location.parse(table.sd.location, Location("file", "", "/"))
