@@ -3,12 +3,13 @@
 A table is altered only if it is still the one that was read a moment before: the request names its time of alteration,
 and a server of this project, or of Hive 4, refuses it otherwise (`expected_parameter_key`). The protocol has no such
 condition for partitions: what is altered between their reading and their writing, some milliseconds, is overwritten,
-as by ANALYZE of Hive. See docs/decisions/0011-statistics-by-files.md.
+as by ANALYZE of Hive. Files are looked at once more afterwards (`writing`).
+See docs/decisions/0011-statistics-by-files.md.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.sources.metastore_reader import CAPABILITIES, in_catalog
@@ -53,7 +54,9 @@ class Unit:
 
     name: str | None
     rows: int
-    location: str
+    location: str | None
+    """None: wherever it lies now."""
+
     figures: Figures
     columns: Sequence[ColumnStatisticsObj]
     sample: str | None = None
@@ -103,6 +106,23 @@ def is_withdrawn(unit: Unit, parameters: Mapping[str, str]) -> bool:
     return mark is None or mark.figures != unit.figures
 
 
+def disclaimed(columns: Collection[str], unit: Unit, parameters: Mapping[str, str]) -> dict[str, str]:
+    """The parameters without a mark, so that the next run reads it, and without what is claimed of these columns. If
+    the mark was that of its files, beside the number of rows that it was written with, nothing is claimed any more;
+    what another writer has counted stays."""
+    changed = dict(parameters)
+    mark = Mark.read(changed.pop(RECORDED, None))
+    if mark is not None and mark.figures == unit.figures and parameters.get("numRows") == str(mark.rows):
+        set_basic_statistics_accurate(changed, False)
+    remove_columns_from_accuracy(changed, columns)
+    return changed
+
+
+def is_disclaimed(columns: Collection[str], unit: Unit, parameters: Mapping[str, str]) -> bool:
+    """Whether there is nothing to be taken back."""
+    return disclaimed(columns, unit, parameters) == parameters
+
+
 def record_partitions(
     client: MetastoreClient,
     read: Table,
@@ -127,7 +147,7 @@ def record_partitions(
         altered = []
         for name, unit in by_name.items():
             partition = partitions.get(name)
-            if partition is None or partition.sd is None or (partition.sd.location or "") != unit.location:
+            if partition is None or partition.sd is None or unit.location not in (None, partition.sd.location or ""):
                 failures[name] = GONE
             elif attempt == 1 or not is_done(unit, partition.parameters or {}):
                 partition.parameters = change(unit, partition.parameters or {})
@@ -157,11 +177,13 @@ def record_table(
     is_done: Callable[[Mapping[str, str]], bool],
     write_id: int | None = None,
     valid_write_ids: str | None = None,
+    *,
+    is_any: bool = False,
 ) -> str | None:
     """Changes the parameters of a table that is still as it was `read`; or why not. Raises what the metastore says.
 
     `is_done`: whether parameters are those that `change` makes, for an attempt whose outcome is not known. `write_id`,
-    `valid_write_ids`: of the writer of a transactional table.
+    `valid_write_ids`: of the writer of a transactional table. `is_any`: the table may be another one of its name.
     """
     asked = GetTableRequest(
         dbName=read.dbName,
@@ -177,7 +199,7 @@ def record_table(
         parameters = table.parameters or {}
         if attempt > 1 and is_done(parameters):
             return None
-        if _identity(table) != _identity(read):
+        if not is_any and _identity(table) != _identity(read):
             return CHANGED
         table.parameters = change(parameters)
         properties = dict(_KEEP_STATISTICS)

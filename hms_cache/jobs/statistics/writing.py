@@ -20,14 +20,17 @@ from hms_cache.client import MetastoreClient, OutcomeUnknownError
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.sources.fields import BOOLEAN, INTEGER, LONG, STRING, fields, required
 from hms_cache.jobs.statistics.acid import Snapshot
-from hms_cache.jobs.statistics.columns import StatisticsColumn
+from hms_cache.jobs.statistics.columns import StatisticsColumn, statistics_columns
 from hms_cache.jobs.statistics.data_files import FigureLister, Figures, UnitFiles, reading_of
 from hms_cache.jobs.statistics.parameters import not_answerable, spark_statistics
 from hms_cache.jobs.statistics.recording import (
+    CHANGED,
     Failures,
     Unit,
     counted,
+    disclaimed,
     is_counted,
+    is_disclaimed,
     is_planned_by,
     planned_by,
     record_partitions,
@@ -312,33 +315,83 @@ class _Calls:
     def _write(self, rows: list[dict[str, Any]]) -> _Answer:
         with self._connections.one(self._target.metastore) as (client, lister):
             unchanged, outcomes = _unchanged(rows, lister, self._target.snapshot, self._target.partitions)
+            if len(unchanged) < len(rows) and self._is_one_of_several:
+                # What an earlier reading has written of them.
+                others = {one["partition"] for one in outcomes if one["failure"] == FILES_CHANGED}
+                self._disclaim(client, [row for row in rows if row["name"] in others])
             if not unchanged:
                 return outcomes, []
             unchanged = [_of_all_files(row) for row in unchanged]
             statistics = [
                 self._target.statistics(row["name"], statistics_of_row(row, self._columns)) for row in unchanged
             ]
-            more, done = self._send(client, unchanged, statistics)
-            return outcomes + more, done
+            failures, done = self._send(client, unchanged, statistics)
+            late = self._overtaken(client, lister, [row for row, _ in done])
+            done = [(row, one) for row, one in done if row["name"] not in late]
+            told = _outcome(written=len(done), rows=sum(row["rows"] for row, _ in done))
+            more = [_outcome(partition=name, failure=reason) for name, reason in (failures | late).items()]
+            return [*outcomes, told, *more], done
+
+    @property
+    def _is_one_of_several(self) -> bool:
+        """Whether there are more columns than of this reading."""
+        return len(statistics_columns(self._table)) > len(self._columns)
 
     def _send(
         self, client: MetastoreClient, rows: Sequence[dict[str, Any]], statistics: Sequence[ColumnStatistics]
-    ) -> _Answer:
+    ) -> tuple[Failures, list[_Written]]:
         """A batch that the metastore refuses is halved until what it refuses stands alone."""
+        is_written = False
         try:
             self._target.write(client, statistics)
+            is_written = True
             failures = self._record(client, rows, statistics)
         except TException as error:
             if len(rows) == 1:
-                return [_outcome(partition=rows[0]["name"], failure=reason_of(error))], []
+                told = self._disclaim(client, rows) if is_written else None
+                return {rows[0]["name"]: "; ".join(filter(None, (reason_of(error), told)))}, []
             half = len(rows) // 2
-            first, done = self._send(client, rows[:half], statistics[:half])
-            second, more = self._send(client, rows[half:], statistics[half:])
-            return first + second, done + more
-        kept = [(row, one) for row, one in zip(rows, statistics, strict=True) if row["name"] not in failures]
-        outcomes = [_outcome(partition=name, failure=reason) for name, reason in failures.items()]
-        told = _outcome(written=len(kept), rows=sum(row["rows"] for row, _ in kept))
-        return [told, *outcomes], kept
+            failures, done = self._send(client, rows[:half], statistics[:half])
+            others, more = self._send(client, rows[half:], statistics[half:])
+            return failures | others, done + more
+        # Written of another partition or table of the name, or of one that was altered.
+        told = self._disclaim(client, [row for row in rows if row["name"] in failures])
+        failures = {name: "; ".join(filter(None, (reason, told))) for name, reason in failures.items()}
+        return failures, [(row, one) for row, one in zip(rows, statistics, strict=True) if row["name"] not in failures]
+
+    def _overtaken(self, client: MetastoreClient, lister: FigureLister, rows: list[dict[str, Any]]) -> Failures:
+        """Those of which others have written files since they were listed, before they were recorded: nothing is
+        claimed of them. Who writes files later tells the metastore later, too."""
+        if self._target.snapshot is not None or not rows:
+            return {}
+        _, outcomes = _unchanged(rows, lister, None, self._target.partitions)
+        # Where a listing fails nobody knows; the one before it was as it should be.
+        late = {one["partition"]: FILES_CHANGED for one in outcomes if one["failure"] == FILES_CHANGED}
+        told = self._disclaim(client, [row for row in rows if row["name"] in late])
+        return {name: "; ".join(filter(None, (reason, told))) for name, reason in late.items()}
+
+    def _disclaim(self, client: MetastoreClient, rows: Sequence[dict[str, Any]]) -> str | None:
+        """Takes back what is claimed of units whose statistics were written and are not those of their files; why it
+        could not be."""
+        if not rows:
+            return None
+        target, table = self._target, self._table
+        columns = frozenset(column.name for column in statistics_columns(table))
+        change, is_done = partial(disclaimed, columns), partial(is_disclaimed, columns)
+        units = [Unit(row["name"], row["rows"], None, _figures_of(row), ()) for row in rows]
+        whose = (target.write_id, target.valid_write_ids)
+        try:
+            if units[0].name is not None:
+                record_partitions(client, table, units, *whose, change, is_done)
+                return None
+            [unit] = units
+            for _ in range(_ATTEMPTS):
+                reason = record_table(client, table, partial(change, unit), partial(is_done, unit), *whose, is_any=True)
+                if reason != CHANGED:
+                    return None
+        except TException as error:
+            reason = reason_of(error)
+        return f"what is claimed of it could not be taken back: {reason}"
 
     def _record(
         self, client: MetastoreClient, rows: Sequence[dict[str, Any]], statistics: Sequence[ColumnStatistics]
@@ -348,10 +401,10 @@ class _Calls:
         target, table = self._target, self._table
         units, reading = [], reading_of(table)
         for row, one in zip(rows, statistics, strict=True):
-            figures = Figures.read(row["files"])
-            assert figures is not None
             sample = None if row["sample_bytes"] is None else f"{row['sample_bytes']}:{row['all_bytes']}"
-            units.append(Unit(row["name"], row["rows"], row["location"], figures, one.statsObj, sample, reading))
+            units.append(
+                Unit(row["name"], row["rows"], row["location"], _figures_of(row), one.statsObj, sample, reading)
+            )
         if {one.colName for one in statistics[0].statsObj} != set(target.last_pass):
             return self._take_back(client, [unit for unit in units if not_answerable(unit.columns)])
         if units[0].name is not None:
@@ -376,6 +429,12 @@ class _Calls:
         [unit] = units
         reason = record_table(client, table, partial(planned_by, unit), partial(is_planned_by, unit), *whose)
         return {} if reason is None else {None: reason}
+
+
+def _figures_of(row: dict[str, Any]) -> Figures:
+    figures = Figures.read(row["files"])
+    assert figures is not None
+    return figures
 
 
 def _of_all_files(row: dict[str, Any]) -> dict[str, Any]:
