@@ -87,7 +87,10 @@ def _store(scheme: str, authority: str) -> str:
     return str(Location(scheme, authority, "/").spellings[0]).removesuffix("/")
 
 
-AWAY = "neither it nor the directory above its table's, or its own, is there: the file system may not be mounted"
+AWAY = (
+    "neither it nor the directory above its table's, or its own, is there, or a symbolic link leads to what is not: the"
+    " file system may not be mounted"
+)
 
 
 def anchor(location: Location, root: Location) -> Location | None:
@@ -96,6 +99,14 @@ def anchor(location: Location, root: Location) -> Location | None:
     if location.scheme not in OF_DIRECTORIES:
         return None
     return (root if location.is_inside(root) else location).parent
+
+
+def leads_nowhere(location: Location) -> bool:
+    """Whether a symbolic link on the way to a place of this machine leads to what is not there: nobody has deleted what
+    is behind it, as far as can be seen."""
+    if location.scheme != "file" or location.authority:
+        return False
+    return any(os.path.islink(each.path) and not os.path.exists(each.path) for each in (location, *location.ancestors))
 
 
 class DirectoryLister:
@@ -150,7 +161,7 @@ class DirectoryLister:
         try:
             here = Location.parse(location)
             above = anchor(here, Location.parse(root) if root else here)
-            return above is not None and not self._exists(here) and not self._exists(above)
+            return above is not None and not self._exists(here) and (leads_nowhere(here) or not self._exists(above))
         except (OSError, MetaException):
             return True
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hms_cache.config.quantities import parse_duration_s
-from hms_cache.jobs.files.directories import AWAY, anchor, canonical, place_of
+from hms_cache.jobs.files.directories import AWAY, anchor, canonical, leads_nowhere, place_of
 from hms_cache.jobs.frame.reasons import reason_of
 from hms_cache.jobs.repair.directories import NO_ROOT, Directories, LeafDirectory, PartitionTree
 from hms_cache.jobs.repair.known import KnownPartitions, Place
@@ -225,7 +225,7 @@ def missing(
             if directories.exists(location):
                 return change, True, ""
             above = anchor(location, root)
-            is_away = above is not None and not directories.exists(above)
+            is_away = above is not None and (leads_nowhere(location) or not directories.exists(above))
             return change, False, AWAY if is_away else ""
         except (OSError, MetaException) as error:
             return change, False, reason_of(error)

@@ -136,3 +136,5 @@ def test_a_file_system_that_is_not_mounted(tmp_path: Path) -> None:
     assert found(root / "a=1" / "b=1", root) == found(root, root) == found(elsewhere, root) == nothing
     root.mkdir()
     assert found(root / "a=1" / "b=1", root) == found(root, root) == nothing
+    (root / "a=2").symlink_to(tmp_path / "not_mounted", target_is_directory=True)
+    assert found(root / "a=2" / "b=1", root) == (None, AWAY)
