@@ -104,9 +104,7 @@ def _like(text: str) -> str:
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
 
 
-def partitions_inside(
-    connection: Connection, tables: Sequence[int], places: Iterable[Location]
-) -> Iterator[Location]:
+def partitions_inside(connection: Connection, tables: Sequence[int], places: Iterable[Location]) -> Iterator[Location]:
     """Those of the directories in which partitions of these tables (TBL_ID) lie. The database looks through the tables'
     partitions, once for each directory."""
     for place in places if tables else ():

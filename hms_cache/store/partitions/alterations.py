@@ -38,6 +38,7 @@ from hms_cache.store.partitions.additions import (
 )
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import partitions_by_name, select_for_write
+from hms_cache.store.partitions.shared_directories import partitions_named_there
 from hms_cache.store.replication_sources import check_place_stays
 from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.parameters import (
@@ -474,7 +475,7 @@ def _move(
     With `copying_write_id` it is copied, and what is in the old one is hidden from readers that see this write id.
 
     A partition of an external table keeps its place, and so does one whose directory may not be moved: outside of what
-    is allowed, or in use by another object.
+    is allowed, or in use by another object or partition.
     """
     table = row.table
     if new.sd is None or old.sd is None:
@@ -499,6 +500,7 @@ def _move(
         new.sd.location = str(goal)
         return
     place, new_place = files.allow(source), files.allow(goal)
+    naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
     if (
         place is None
         or new_place is None
@@ -506,6 +508,7 @@ def _move(
         or source == root
         or root.is_inside(source)
         or partition_places_in_use(context, transaction.connection, row, [source])
+        or partitions_named_there(context, transaction.connection, row, root, [(naming.name(old.values), source)])
     ):
         new.sd.location = old.sd.location
         return

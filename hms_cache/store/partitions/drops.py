@@ -6,6 +6,7 @@ Facts: `HMSHandler.drop_partitions_req`, `drop_partition_common` (Hive 4.0.1).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from hms_cache.metadata.names import qualified
 from hms_cache.store.contract.environment import EnvironmentOptions
@@ -24,13 +25,14 @@ from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import SelectedPartitions, select_by_each, select_for_write
+from hms_cache.store.partitions.shared_directories import partitions_named_there
 from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import SHARED, partition_places_in_use
 from hms_cache.store.soft_drops import dropping_txn_id, hide_older_files, places_that_may_go, queue_dropped_partitions
 from hms_cache.store.transactions.name_changes import drop_partitions_from_transaction_tables
-from hms_cache.store.warehouse import AllowedLocation
+from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException, Partition
 
 
@@ -84,18 +86,38 @@ def _drop_softly(
 ) -> None:
     """Queues the directories for cleaning, and hides what is in them from a partition made anew in their place."""
     txn_id = dropping_txn_id(row.table, options, delete_data=False)
+    places = _places_of_no_other(context, transaction, row, rows)
     if txn_id > 0:
-        places = list(zip(rows.names, rows.locations, strict=True))
         queue_dropped_partitions(context, transaction, row, places, txn_id, options)
     write_id = options.write_id
     if write_id > 0 and context.warehouse.manages_files:
         changes = context.warehouse.changes(transaction)
         files = FileAccess(context, transaction.connection)
-        texts = [text for text in rows.locations if text]
+        texts = [text for _, text in places]
         may_go = places_that_may_go(context, transaction, row, texts, of_partitions=True)
         for text in texts:
             if text in may_go and (place := files.allow_text(text)) is not None:
                 hide_older_files(changes, place, write_id, "dropped")
+
+
+def _places_of_no_other(
+    context: StoreContext, transaction: WriteTransaction, row: TableRow, rows: PartitionRows
+) -> list[tuple[str, str]]:
+    """Names and locations of the partitions, without those at the directory of another one that stays."""
+    places = [(name, text) for name, text in zip(rows.names, rows.locations, strict=True) if text]
+    warehouse = context.warehouse
+    if not warehouse.manages_files or row.table.sd is None or not row.table.sd.location:
+        return places
+    parsed: dict[str, Location] = {}
+    for _, text in places:
+        with suppress(MetaException):
+            parsed[text] = warehouse.location(text)
+    named = [(name, parsed[text]) for name, text in places if text in parsed]
+    root = warehouse.location(row.table.sd.location)
+    shared = partitions_named_there(context, transaction.connection, row, root, named)
+    what = f"partitions of {qualified(row.table.catName, row.table.dbName, row.table.tableName)} are dropped softly"
+    tell_files_stay(what, sorted(shared, key=str), SHARED)
+    return [(name, text) for name, text in places if parsed.get(text) not in shared]
 
 
 def _selected_by_any(
@@ -142,8 +164,9 @@ def plan_data_deletion(
 ) -> None:
     """Has the partitions' directories deleted after the commit, and directories above that this leaves empty.
 
-    Never the table's own directory or one that holds it, whatever a partition says its location is; outside of it never
-    what another object uses; nowhere outside of what is allowed.
+    Never the table's own directory or one that holds it, whatever a partition says its location is; never that in which
+    another partition lies where its name puts it; outside of the table's directory never what another object uses;
+    nowhere outside of what is allowed.
     """
     warehouse, table = context.warehouse, row.table
     if not warehouse.manages_files:
@@ -152,12 +175,14 @@ def plan_data_deletion(
     files = FileAccess(context, transaction.connection)
     root = None if table.sd is None or not table.sd.location else warehouse.location(table.sd.location)
     depth = len(table.partitionKeys or ())
-    named = (_place_of(text, parameters) for text, parameters in zip(rows.locations, rows.parameters, strict=True))
-    places = [place for place in named if place]
+    texts = map(_place_of, rows.locations, rows.parameters)
+    named = [(name, place) for name, place in zip(rows.names, texts, strict=True) if place]
     above: set[AllowedLocation] = set()
     outside: list[str] = []
     wanted: list[AllowedLocation] = []
-    for place, allowed in zip(places, files.allow_texts_by_names(places), strict=True):
+    by_name: list[tuple[str, Location]] = []
+    judged = files.allow_texts_by_names([place for _, place in named])
+    for (name, place), allowed in zip(named, judged, strict=True):
         if allowed is None:
             outside.append(place)
             continue
@@ -165,6 +190,7 @@ def plan_data_deletion(
         if not allowed.is_below_root or (root is not None and location.holds(root)):
             continue
         wanted.append(allowed)
+        by_name.append((name, location))
         parent = allowed.parent
         for _ in range(depth - 1):
             if root is None or parent is None or not parent.location.is_inside(root):
@@ -172,6 +198,7 @@ def plan_data_deletion(
             above.add(parent)
             parent = parent.parent
     shared = partition_places_in_use(context, transaction.connection, row, [each.location for each in wanted])
+    shared |= partitions_named_there(context, transaction.connection, row, root, by_name)
     changes.delete_directories_after_commit(
         [each for each in wanted if each.location not in shared], skip_trash=skip_trash
     )

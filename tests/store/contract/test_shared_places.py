@@ -14,7 +14,7 @@ from sqlalchemy import Connection, event, text
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.environment import environment_options
-from hms_cache.store.contract.partitions import AllPartitions
+from hms_cache.store.contract.partitions import AllPartitions, ByNames
 from hms_cache.store.schema import COMPACTION_QUEUE, DBS, SDS
 from hms_cache.store.shared_places import own_places, places_in_use
 from hms_cache.store.warehouse import Location
@@ -181,6 +181,81 @@ def test_a_table_at_the_root_deletes_nothing_of_others(catalog: StoreUnderTest, 
     else:
         t.drop("top")
     assert data.exists()
+
+
+class TestOtherPartitions:
+    """Of one table: one that lies in the directory of another, in that of several, and in one that is nobody's."""
+
+    @pytest.fixture
+    def t(self, catalog: StoreUnderTest) -> StoreUnderTest:
+        catalog.create_table("t", keys=[("k", "string"), ("l", "string")])
+        catalog.add_partitions("t", ("1", "a"), ("1", "b"), ("7", "c"))
+        for values, place in ((("2", "x"), "k=1/l=a"), (("3", "x"), "k=1"), (("4", "x"), "k=9/l=z")):
+            catalog.add_partitions("t", values, location=f"file:{self.root(catalog) / place}")
+        for place in ("k=1/l=a", "k=1/l=b", "k=7/l=c", "k=9/l=z"):
+            (self.root(catalog) / place / "data").write_text("1")
+        return catalog
+
+    @staticmethod
+    def root(t: StoreUnderTest) -> Path:
+        return t.directory / "d.db" / "t"
+
+    def data(self, t: StoreUnderTest) -> set[str]:
+        return {str(path.parent.relative_to(self.root(t))) for path in self.root(t).rglob("data")}
+
+    def drop(self, t: StoreUnderTest, *names: str, **more: Any) -> None:
+        t.store.writes.partitions.drop_partitions(
+            TableName(CATALOG, DATABASE, "t"), ByNames(names), **{"delete_data": True, **more}
+        )
+
+    def test_drop(self, t: StoreUnderTest, caplog: pytest.LogCaptureFixture) -> None:
+        with caplog.at_level(logging.WARNING):
+            self.drop(t, "k=2/l=x", "k=3/l=x", "k=4/l=x", "k=7/l=c")
+        assert self.data(t) == {"k=1/l=a", "k=1/l=b"}
+        assert "other objects lie there" in caplog.text
+        self.drop(t, "k=1/l=a", "k=1/l=b")
+        assert self.data(t) == set()
+
+    def test_drop_of_all_that_lie_there(self, t: StoreUnderTest) -> None:
+        self.drop(t, "k=1/l=a", "k=1/l=b", "k=2/l=x", "k=3/l=x")
+        assert self.data(t) == {"k=7/l=c", "k=9/l=z"}
+
+    def test_one_that_lies_elsewhere_itself(self, t: StoreUnderTest) -> None:
+        """Its name alone takes no directory."""
+        moved = next(each for each in t.partitions("t") if each.values == ["1", "a"])
+        moved.sd.location = f"file:{t.directory}/elsewhere"
+        t.store.writes.partitions.alter_partitions(TableName(CATALOG, DATABASE, "t"), [moved])
+        self.drop(t, "k=2/l=x")
+        assert self.data(t) == {"k=1/l=b", "k=7/l=c", "k=9/l=z"}
+
+    def test_rename(self, t: StoreUnderTest) -> None:
+        for old, new in (("2", "5"), ("4", "6")):
+            found = next(each for each in t.partitions("t") if each.values == [old, "x"])
+            found.values = [new, "x"]
+            t.store.writes.partitions.rename_partition(TableName(CATALOG, DATABASE, "t"), [old, "x"], found)
+        assert self.data(t) == {"k=1/l=a", "k=1/l=b", "k=7/l=c", "k=6/l=x"}
+        places = {each.values[0]: each.sd.location.rpartition("/t/")[2] for each in t.partitions("t")}
+        assert (places["5"], places["6"]) == ("k=1/l=a", "k=6/l=x")
+
+    @pytest.mark.parametrize("name", ["k=2/l=x", "k=3/l=x"])
+    def test_truncate(self, t: StoreUnderTest, name: str) -> None:
+        def truncate(*names: str) -> None:
+            t.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), names)
+
+        with pytest.raises(ttypes.MetaException, match=r"another one lies in .*k=1"):
+            truncate(name)
+        assert self.data(t) == {"k=1/l=a", "k=1/l=b", "k=7/l=c", "k=9/l=z"}
+        truncate(name, "k=1/l=a", "k=1/l=b", "k=4/l=x")
+        assert self.data(t) == {"k=7/l=c"}
+
+    def test_a_directory_that_is_named_as_no_partition_asks_nothing(self, t: StoreUnderTest) -> None:
+        t.add_partitions("t", ("8", "x"), location=f"file:{self.root(t)}/2024/01")
+        counted = []
+        for name in ("k=7/l=c", "k=8/l=x"):
+            with t.counting() as found:
+                self.drop(t, name)
+            counted += found
+        assert counted[0] == counted[1]
 
 
 @contextmanager

@@ -1,0 +1,99 @@
+"""Directories of partitions in which another partition of their table lies, too.
+
+To know all of these, every partition would have to be read. But a directory that is named as a partition tells which
+one to look up: most that lie in each other's directories do so by their names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from sqlalchemy import Connection, select
+
+from hms_cache.batches import batches
+from hms_cache.metadata.partition_name_codec import unescape_path_name
+from hms_cache.metadata.partition_names import escape_path_name
+from hms_cache.store.contract.partitions import ByNames, ByPartialValues
+from hms_cache.store.engine.bulk_writes import IDS_IN_A_STATEMENT, in_ids
+from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.partitions.additions import partitioned
+from hms_cache.store.partitions.selection import select_for_write
+from hms_cache.store.rows.table_rows import TableRow
+from hms_cache.store.schema import PARTITIONS, SDS
+from hms_cache.store.warehouse import Location
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
+
+
+def partitions_named_there(
+    context: StoreContext,
+    connection: Connection,
+    row: TableRow,
+    root: Location | None,
+    places: Iterable[tuple[str, Location]],
+) -> set[Location]:
+    """Those of the directories of some partitions of a table, each with its partition's name, in which another one
+    lies where its name puts it, as the files there are as much that one's.
+
+    Nothing is asked for directories that are not named as partitions of the table, or are named as their own. `root`:
+    the table's directory.
+    """
+    if root is None:
+        return set()
+    of_table = list(places)
+    own = {name for name, _ in of_table}
+    keys = [f"{escape_path_name(key.name.lower())}=" for key in row.table.partitionKeys or ()]
+    by_name: dict[str, set[Location]] = {}
+    found: set[Location] = set()
+    for name, place in of_table:
+        parts = _names_in(keys, root, place)
+        if not parts or "/".join(parts) == name:
+            continue
+        if len(parts) == len(keys):
+            by_name.setdefault("/".join(parts), set()).add(place)
+            continue
+        values = [unescape_path_name(part.partition("=")[2]) for part in parts]
+        around = ByPartialValues((*values, *("" for _ in range(len(keys) - len(parts)))))
+        selected = select_for_write(connection, partitioned(row), around, context)
+        others = _without(selected.part_ids or (), selected.names or (), own)
+        if any(_lies_in(text, place) for _, text in _locations(connection, others)):
+            found.add(place)
+    wanted = tuple(sorted(by_name.keys() - own))
+    if wanted:
+        selected = select_for_write(connection, partitioned(row), ByNames(wanted), context)
+        others = _without(selected.part_ids or (), selected.names or (), own)
+        for name, text in _locations(connection, others):
+            found.update(place for place in by_name.get(name, ()) if _lies_in(text, place))
+    return found
+
+
+def _names_in(keys: Sequence[str], root: Location, place: Location) -> list[str]:
+    """The names of a directory below the table's, as many as there are keys; none where it is not named as
+    partitions are."""
+    same = place.spelled_as(root)
+    if not same.is_inside(root):
+        return []
+    parts = same.path[len(root.path.rstrip("/")) + 1 :].split("/")
+    is_named = all(part.startswith(key) and part != key for part, key in zip(parts, keys, strict=False))
+    return parts[: len(keys)] if is_named else []
+
+
+def _without(ids: Iterable[int], names: Iterable[str], own: Collection[str]) -> dict[int, str]:
+    return {part_id: name for part_id, name in zip(ids, names, strict=True) if name not in own}
+
+
+def _locations(connection: Connection, partitions: dict[int, str]) -> Iterator[tuple[str, str | None]]:
+    statement = (
+        select(PARTITIONS.c.PART_ID, SDS.c.LOCATION)
+        .join(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID)
+        .where(in_ids(PARTITIONS.c.PART_ID))
+    )
+    for ids in batches(list(partitions), IDS_IN_A_STATEMENT):
+        for part_id, text in connection.execute(statement, {"ids": list(ids)}).all():
+            yield partitions[part_id], text
+
+
+def _lies_in(text: str | None, place: Location) -> bool:
+    try:
+        return place.holds(Location.parse(text or ""))
+    except MetaException:
+        return False
