@@ -33,6 +33,9 @@ _TABLES_AT_ONCE = 5_000
 
 _NAMES_AT_ONCE = 500
 
+_WITH_KEYS = ("s3a", "s3", "s3n")
+"""Schemes in whose locations the keys of an account may stand: which, nobody knows."""
+
 _DESCRIPTORS = select(TBLS.c.SD_ID).where(TBLS.c.SD_ID.is_not(None)).order_by(TBLS.c.TBL_ID)
 
 
@@ -87,11 +90,15 @@ def _used(places: Sequence[Location], texts: Iterable[str | None], *, with_ances
 
 
 def _touches(column: ColumnElement[str], place: Location, *, with_ancestors: bool) -> ColumnElement[bool]:
-    at, below = set[str](), set[str]()
+    at, patterns = set[str](), set[str]()
     for same in place.spellings:
-        at |= _texts(same).union(*map(_texts, same.ancestors if with_ancestors else ()))
-        below.update(f"{_like(text.rstrip('/'))}/%" for text in _texts(same))
-    return or_(column.in_(sorted(at)), *(column.like(text, escape=LIKE_ESCAPE) for text in sorted(below)))
+        own = _texts(same)
+        at |= own.union(*map(_texts, same.ancestors if with_ancestors else ()))
+        below = {f"{_like(text.rstrip('/'))}/%" for text in own}
+        patterns |= below
+        if same.scheme in _WITH_KEYS and "@" not in same.authority:
+            patterns.update(text.replace("://", "://%@", 1) for text in (*below, *map(_like, own)))
+    return or_(column.in_(sorted(at)), *(column.like(text, escape=LIKE_ESCAPE) for text in sorted(patterns)))
 
 
 def _texts(place: Location) -> set[str]:

@@ -92,12 +92,16 @@ class Location:
     @property
     def spellings(self) -> list[Location]:
         """All that name this directory, itself among them: the schemes of an object store, an authority in lower case,
-        and with or without its usual port. The first is the same for all of them."""
+        with or without its usual port, and a bucket without the keys of an account (`s3a://key:secret@bucket`, as
+        before Hadoop 3.2). The first is the same for all of them."""
         schemes = next((each for each in _SCHEMES_OF_ONE_STORE if self.scheme in each), (self.scheme,))
         authorities = [self.authority.lower(), self.authority]
         port = _DEFAULT_PORTS.get(self.scheme)
         if port is not None and self.authority:
             authorities = [each.removesuffix(port) + end for each in authorities for end in ("", port)]
+        if schemes[0] == "s3a" and "@" in self.authority:
+            bucket = self.authority.rpartition("@")[2]
+            authorities = [bucket.lower(), bucket, *authorities]
         if schemes[0] == "abfss":
             one, other = _AZURE_HOSTS
             authorities = [

@@ -111,14 +111,19 @@ def remove_empty_directory(file_system: Any, path: str) -> None:
 
 
 def move(file_system: Any, source: str, destination: str) -> None:
-    """Moves a directory with all in it. Raises FileExistsError for a destination that is there."""
-    store = key_store_of(file_system)
-    if store is not None:
-        copy(file_system, source, destination)
-        _raise_first(_KeyDeletion(store).delete_below(source))
-        return
+    """Moves a file, or a directory with all in it; of a store of objects, all that was in it when it was listed. Raises
+    FileExistsError for a destination that is there."""
     if file_system.exists(destination):
         raise FileExistsError(destination)
+    store = key_store_of(file_system)
+    if store is not None:
+        moved = _copy_keys(store, source, destination)
+        if "" not in moved and file_system.isfile(source):
+            store.copy(source, destination, [StoredObject("", "", 0, is_marker=False)])
+            moved.append("")
+        # What others have written there meanwhile is of a table that was made anew.
+        delete_objects(file_system, source, sorted(moved, key=len, reverse=True))
+        return
     file_system.makedirs(posixpath.dirname(destination), exist_ok=True)
     if not has_magic(source) and not has_magic(destination):
         file_system.mv(source, destination, recursive=True)
@@ -149,11 +154,15 @@ def _copy_file(file_system: Any, name: str, source: str, destination: str) -> No
     file_system.cp_file(name, goal)
 
 
-def _copy_keys(store: KeyStore, source: str, destination: str) -> None:
-    """Copies all objects: until all are, the source is whole. Copies of a failed one go."""
+def _copy_keys(store: KeyStore, source: str, destination: str) -> list[str]:
+    """Copies all objects: until all are, the source is whole. Copies of a failed one go. What their keys have after
+    that of the directory."""
+    copied: list[str] = []
     try:
         for objects in store.below(source):
             copy_objects(store.file_system, source, destination, objects)
+            copied += (each.suffix for each in objects)
+        return copied
     except BaseException:
         with suppress(Exception):
             _KeyDeletion(store).delete_below(destination)

@@ -251,6 +251,50 @@ def rename_t_to_u(catalog: StoreUnderTest) -> None:
     catalog.alter("t", new)
 
 
+class TestTrash:
+    """What is deleted is to be had again for a while."""
+
+    @pytest.fixture
+    def warehouse_settings(self, lake: Lake) -> WarehouseSettings:
+        return WarehouseSettings(
+            directory=f"{lake.url}/w",
+            options={lake.scheme: lake.options},
+            trash_interval_min=60,
+            trash_directory=f"{lake.url}/trash",
+        )
+
+    @staticmethod
+    def files(lake: Lake) -> set[str]:
+        found = lake.keys()
+        return {key.replace("trash/Current/w/d.db/", "trash:") for key in found if not key.endswith("/")}
+
+    def test_files_and_directories(self, catalog: StoreUnderTest, lake: Lake) -> None:
+        catalog.create_table("t")
+        lake.put("t/a", "t/deep/b", "t/_keep")
+        catalog.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"))
+        assert self.files(lake) == {"t/_keep", "trash:t/a", "trash:t/deep/b"}
+        catalog.create_table("u")
+        lake.put("u/a", "u/deep/b")
+        catalog.drop("u")
+        assert self.files(lake) == {"t/_keep", "trash:t/a", "trash:t/deep/b", "trash:u/a", "trash:u/deep/b"}
+
+    def test_what_is_written_meanwhile_stays(
+        self, catalog: StoreUnderTest, lake: Lake, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Who makes the table anew writes into the same directory."""
+        catalog.create_table("t")
+        lake.put("t/a")
+        copy_objects = remote_files.copy_objects
+
+        def copying(*arguments: Any) -> None:
+            copy_objects(*arguments)
+            lake.put("t/new")
+
+        monkeypatch.setattr(remote_files, "copy_objects", copying)
+        catalog.drop("t")
+        assert self.files(lake) == {"trash:t/a", "t/new"}
+
+
 class TestOtherSchemes:
     """One bucket under two names, both of them allowed."""
 
@@ -293,7 +337,6 @@ class TestOtherSchemes:
         )
         assert lake.keys() == ["t/", "t/k=1/", "t/k=1/a"]
 
-
     def test_data_of_external_tables_stays(self, catalog: StoreUnderTest, lake: Lake) -> None:
         """In the directory of a database, or of a table of it, that is dropped."""
         external: dict[str, Any] = {"tableType": "EXTERNAL_TABLE", "parameters": {"EXTERNAL": "TRUE"}}
@@ -303,7 +346,8 @@ class TestOtherSchemes:
         catalog.create_table("f", location=f"{other(lake, lake.root)}/t/f", **external)
         lake.put("t/a", "u/a", "e/a", "t/f/a")
         catalog.store.writes.databases.drop_database(DatabaseName(CATALOG, DATABASE), delete_data=True, cascade=True)
-        assert {key for key in lake.keys() if not key.endswith("/")} == {"t/a", "e/a", "t/f/a"}
+        found = lake.keys()
+        assert {key for key in found if not key.endswith("/")} == {"t/a", "e/a", "t/f/a"}
         catalog.create_database()
 
     def test_a_check_takes_no_directory_of_a_table_for_nobodys(self, catalog: StoreUnderTest, lake: Lake) -> None:

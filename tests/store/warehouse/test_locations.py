@@ -86,6 +86,8 @@ def test_inside(inner: str, outer: str, expected: bool) -> None:
     [
         ("s3a://b/x", "s3://b/y", "s3://b/x"),
         ("s3://B/x", "s3n://b/y", "s3n://b/x"),
+        ("s3n://key:secret@b/x", "s3a://b/y", "s3a://b/x"),
+        ("s3n://key:secret@b/x", "s3a://c/y", "s3n://key:secret@b/x"),
         ("gs://b/x", "gcs://b/y", "gcs://b/x"),
         (
             "abfs://c@a.dfs.core.windows.net/x",
