@@ -59,7 +59,8 @@ _FIGURES = [
 LISTED = StructType([*PLACES.fields, StructField("exists", BooleanType(), False), *_FIGURES])
 """The same with what is there."""
 
-ROOTS = StructType([*_OWNER, *required(STRING, "location", "place"), *required(ArrayType(STRING, False), "keys")])
+_KEYS = required(ArrayType(STRING, False), "keys", "types")
+ROOTS = StructType([*_OWNER, *required(STRING, "location", "place"), *_KEYS])
 """Partitioned tables: their directories, and their partition keys."""
 
 FOUND = StructType(
@@ -181,14 +182,12 @@ def directories_below(roots: DataFrame, slices: int, options: ListingOptions) ->
                 yield {field.name: row.get(field.name) for field in FOUND}
                 continue
             written = len(row["root"].rstrip("/"))
-            for one in lister.tree(row["location"], row["root"], row["keys"]):
+            for one in lister.tree(row["location"], row["root"], row["keys"], row["types"]):
                 figures = {} if one.files is None else asdict(one.files)
                 place = {"place": row["root_place"] + one.found.location[written:]}
                 yield owner | figures | asdict(one.found) | place
 
-    between = StructType(
-        [*FOUND.fields, *required(STRING, "root", "root_place"), *required(ArrayType(STRING, False), "keys")]
-    )
+    between = StructType([*FOUND.fields, *required(STRING, "root", "root_place"), *_KEYS])
     return _mapped(_mapped(roots, prefixes, between).repartition(slices), trees, FOUND)
 
 

@@ -152,8 +152,9 @@ def _frames(run: JobRun, tables: _Tables, failures: Iterable[dict[str, Any]]) ->
             row = listing.place_row(name, None, table.sd.location, table, table.parameters)
             plain.append(tuple(row[column] for column in listing.PLACES.names))
             continue
-        location, keys = canonical(table.sd.location), [key.name for key in table.partitionKeys]
-        roots.append((*name, location, place_of(location), keys))
+        location = canonical(table.sd.location)
+        keys, types = [key.name for key in table.partitionKeys], [key.type for key in table.partitionKeys]
+        roots.append((*name, location, place_of(location), keys, types))
         slices += [(*name, some) for some in batches(names, PARTITIONS_OF_A_SLICE)]
     directories = len(plain) + sum(len(some[-1]) for some in slices)
     parts = min(run.options["slices"], directories // DIRECTORIES_OF_A_PART + 1)
@@ -189,8 +190,16 @@ def _repair(
     left_alone = run.spark.createDataFrame([tuple(table) for table in refused], StructType(_TABLES.fields[:3]))
     touched = rows.join(left_alone, list(TABLE_COLUMNS), "left_semi").select(*TABLE_COLUMNS).distinct().collect()
     rows = rows.join(left_alone, list(TABLE_COLUMNS), "left_anti")
+    # Two directories of one partition, as `A=1` and `a=1`, are a choice that nobody else can make.
+    full_name = [*TABLE_COLUMNS, "partition"]
+    twice = rows.where(rows["kind"] == UNREGISTERED).groupBy(*full_name).count().where("count > 1").select(*full_name)
+    rows = rows.join(twice, full_name, "left_anti")
     rows = rows.orderBy(*TABLE_COLUMNS, "partition").limit(limit + 1)
-    notes = [(shown_name(name), f"left alone: {refused[name]}") for name in sorted(TableName(*row) for row in touched)]
+    notes = [(shown_name(one), f"left alone: {refused[one]}") for one in sorted(TableName(*row) for row in touched)]
+    notes += [
+        (shown_name(TableName(*row[:-1])), f"{row[-1]}: there are several directories, and none is added")
+        for row in twice.orderBy(*full_name).limit(run.options["shown"]).collect()
+    ]
     for row in rows.collect():
         owner = TableName(*(row[name] for name in TABLE_COLUMNS))
         action = "add" if row["kind"] == UNREGISTERED else "drop"

@@ -23,8 +23,8 @@ from hms_cache.jobs.files.directories import (
     FoundDirectory,
     is_hidden,
 )
+from hms_cache.jobs.frame.key_values import value_reader
 from hms_cache.jobs.frame.reasons import reason_of
-from hms_cache.metadata.partition_name_codec import unescape_path_name
 from hms_cache.metadata.partition_names import make_partition_name
 from hms_cache.store.warehouse import remote_files
 from hms_cache.store.warehouse.file_systems import driver_errors
@@ -73,13 +73,15 @@ class TreeLister(DirectoryLister):
             if not is_hidden(name):
                 yield FoundDirectory(PARTITION, str(root.child(name)))
 
-    def tree(self, prefix: str, location: str, keys: Sequence[str]) -> Iterator[ListedDirectory]:
+    def tree(
+        self, prefix: str, location: str, keys: Sequence[str], types: Sequence[str] = ()
+    ) -> Iterator[ListedDirectory]:
         """Directories of partitions at and below `prefix`, of the table at `location`, with their files; and others
-        that are nobody's. Never raises."""
+        that are nobody's. `types` of the keys, all texts by default. Never raises."""
         root = Location.parse(location)
         start = len(root.path.rstrip("/")) + 1
         above = str(root).rstrip("/")
-        seen = _Tree(tuple(keys))
+        seen = _Tree(tuple(keys), tuple(types))
         try:
             for path, info in self.below(Location.parse(prefix)):
                 if isinstance(info, Exception):
@@ -103,8 +105,9 @@ class TreeLister(DirectoryLister):
 class _Tree:
     """Entries below a table's directory, sorted into partitions and what is none."""
 
-    def __init__(self, keys: tuple[str, ...]) -> None:
+    def __init__(self, keys: tuple[str, ...], types: tuple[str, ...] = ()) -> None:
         self._keys = tuple(key.lower() for key in keys)
+        self._readers = [value_reader(kind) for kind in types or ("string",) * len(keys)]
         self.partitions: dict[str, tuple[str, list[tuple[int, Mapping[str, Any]]]]] = {}
         """By directory: the partition's name, and its files with their depths."""
 
@@ -134,13 +137,16 @@ class _Tree:
             self._orphans.add("/".join(directories[: len(values) + 1]))
 
     def _values(self, directories: Sequence[str]) -> list[str]:
-        """Of the first directories, as far as they are named by the keys."""
+        """Of the first directories, as far as they are named by the keys, and by values of their types."""
         values: list[str] = []
-        for key, directory in zip(self._keys, directories, strict=False):
+        for key, read, directory in zip(self._keys, self._readers, directories, strict=False):
             name, equals, value = directory.partition("=")
             if not equals or name.lower() != key:
                 break
-            values.append(unescape_path_name(value))
+            try:
+                values.append(read(value))
+            except ValueError:
+                break
         return values
 
     def known(self) -> Iterator[tuple[str, tuple[str, list[tuple[int, Mapping[str, Any]]]]]]:

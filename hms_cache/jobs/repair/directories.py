@@ -14,9 +14,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from hms_cache.jobs.frame.key_values import value_reader
 from hms_cache.jobs.frame.rate_limit import RateLimit
 from hms_cache.jobs.frame.reasons import reason_of
-from hms_cache.jobs.repair.values import value_reader
 from hms_cache.metadata.partition_names import escape_path_name
 from hms_cache.store.warehouse import remote_files
 from hms_cache.store.warehouse.file_systems import FileSystems, driver_errors

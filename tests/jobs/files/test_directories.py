@@ -134,6 +134,23 @@ def test_directories_below_a_table(tmp_path: Path) -> None:
     assert kinds(f"{root}/nothing", ["a"]) == {("no root", f"{root}/nothing", None)}
 
 
+def test_values_are_read_by_the_types_of_their_keys(tmp_path: Path) -> None:
+    """As the repair of partitions reads them: other text than that is no partition's, and makes queries fail."""
+    root = f"file:{tmp_path}"
+    for name in ("a=007/b=007", "a=8/b=x", "a=x/b=1", "a=__HIVE_DEFAULT_PARTITION__/b=1"):
+        write(tmp_path / name / "f")
+    found = set()
+    for prefix in TreeLister().prefixes(root, ["a", "b"]):
+        for one in TreeLister().tree(prefix.location, root, ["a", "b"], ["int", "string"]):
+            found.add((one.found.kind, one.found.location.removeprefix(f"{root}/"), one.found.partition))
+    assert found == {
+        ("partition", "a=007/b=007", "a=7/b=007"),
+        ("partition", "a=8/b=x", "a=8/b=x"),
+        ("orphan", "a=x", None),
+        ("partition", "a=__HIVE_DEFAULT_PARTITION__/b=1", "a=__HIVE_DEFAULT_PARTITION__/b=1"),
+    }
+
+
 def kinds(root: str, keys: list[str]) -> set[tuple[str, str, str | None]]:
     return {(one.found.kind, one.found.location, one.found.partition) for one in listed(root, keys)}
 

@@ -226,6 +226,25 @@ def test_what_a_repair_leaves_alone(make_scene: Callable[..., Scene], tmp_path: 
     assert scene.names() == names
 
 
+@pytest.mark.soak
+def test_directories_of_values_that_are_spelled_otherwise(make_scene: Callable[..., Scene]) -> None:
+    """Two of one partition are not added, nor is what is no value of its key; what is left is named as it counts."""
+    scene = make_scene("sqlite", 20)
+    tree = scene.tree
+    scene.check_repair()
+    before = scene.names()
+    for name in ("a=07/b=q", "a=007/b=q", "A=8/b=z", "a=x/b=1"):
+        tree.write(name)
+    found = scene.run(repair="all")
+    assert scene.names() == before | {"a=8/b=z"}
+    assert scene.client.call("get_partition_by_name", "default", "sales", "a=8/b=z").sd.location == tree.location(
+        "A=8/b=z"
+    )
+    [note] = [text for _, text in found["tables"]["Notes"] if "several directories" in text]
+    assert note.startswith("a=7/b=q")
+    assert "a=x" in found_by(scene.run(), tree)["orphan"]
+
+
 def kept(spark: SparkSession, output: str, file_format: str = "parquet") -> dict[str, Any]:
     """What is in the tables of an output: of each run the changes, and the directories as they are known now."""
     results = Results(spark, output, file_format)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.jobs.repair.values import java_float_text, value_reader
+from hms_cache.jobs.frame.key_values import java_float_text, value_reader
 from hms_cache.metadata.partition_names import escape_path_name
 
 #: What Java 8 to 21 answer alike.
