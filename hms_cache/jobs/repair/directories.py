@@ -115,6 +115,8 @@ class LeafDirectory:
     partitions: list[str] = field(default_factory=list)
     directories: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    name: str = ""
+    """What names of partitions in it begin with; empty for the table's own."""
 
 
 class PartitionTree:
@@ -139,7 +141,7 @@ class PartitionTree:
                     yield leaf
                     continue
                 if leaf.problems:
-                    yield LeafDirectory(leaf.location, problems=leaf.problems)
+                    yield LeafDirectory(leaf.location, problems=leaf.problems, name=leaf.name)
                 below += zip(map(leaf.location.child, leaf.directories), leaf.partitions, strict=True)
             level = below
 
@@ -155,7 +157,7 @@ class PartitionTree:
             yield future.result()
 
     def _read(self, location: Location, above: str, depth: int) -> LeafDirectory:
-        leaf = LeafDirectory(location)
+        leaf = LeafDirectory(location, name=above)
         try:
             entries = self._directories.entries(location)
         except FileNotFoundError as error:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.jobs.files.directories import AWAY, anchor, canonical, leads_nowhere, place_of
 from hms_cache.jobs.frame.reasons import reason_of
-from hms_cache.jobs.repair.directories import NO_ROOT, Directories, LeafDirectory, PartitionTree
+from hms_cache.jobs.repair.directories import NO_ROOT, UNREADABLE, Directories, LeafDirectory, PartitionTree
 from hms_cache.jobs.repair.known import KnownPartitions, Place
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
@@ -115,8 +115,9 @@ def plan_table(
         candidates, absent = comparison.candidates, comparison.absent
         if where_read is None and (kept_s is not None or (scope.adds and candidates)):
             where_read = ask_where()
-        if scope.drops and absent:
-            places = catalog.submit(lambda: list(known.places(table, absent))).result()
+        looked_for = _without_unread(plan, absent, comparison.unread) if scope.drops else set()
+        if looked_for:
+            places = catalog.submit(lambda: list(known.places(table, looked_for))).result()
             _plan_drops(plan, places, directories, pool)
         elsewhere = {place.name: place for place in where_read.result()} if where_read is not None else {}
     if kept_s is not None:
@@ -130,7 +131,8 @@ def plan_table(
 
 class _Comparison:
     """Directories beside names. `candidates`: locations by names that no partition has; `twice`: other directories of
-    such a name; `absent`: names without a directory so far."""
+    such a name; `absent`: names without a directory so far; `unread`: by what names in them begin with, locations of
+    directories that could not be listed."""
 
     def __init__(self, plan: TablePlan) -> None:
         self._plan = plan
@@ -138,6 +140,7 @@ class _Comparison:
         self.candidates: dict[str, str] = {}
         self.twice: dict[str, str] = {}
         self.absent: set[str] = set()
+        self.unread: dict[str, str] = {}
 
     def compare(self, names: Collection[str], leaves: Iterable[LeafDirectory]) -> None:
         """Some directories more; `names` are the same in each call."""
@@ -146,6 +149,8 @@ class _Comparison:
             plan.known, self.absent, self._has_names = len(names), set(names), True
         for leaf in leaves:
             plan.notes += [(problem.kind, problem.location, problem.reason) for problem in leaf.problems]
+            if any(problem.kind == UNREADABLE for problem in leaf.problems):
+                self.unread[leaf.name] = str(leaf.location)
             plan.found += len(leaf.partitions)
             here = self.absent.intersection(leaf.partitions)
             self.absent -= here
@@ -160,6 +165,29 @@ class _Comparison:
                 if name in self.candidates:
                     self.twice[location] = name
                 self.candidates.setdefault(name, location)
+
+
+def _without_unread(plan: TablePlan, absent: Collection[str], unread: Mapping[str, str]) -> set[str]:
+    """The names without those that belong into a directory that could not be listed. To ask for each of them, of which
+    there may be a million, would ask a store again and again that has just refused, or asked for patience."""
+    if not unread:
+        return set(absent)
+    looked_for: set[str] = set()
+    counts = dict.fromkeys(unread, 0)
+    for name in absent:
+        parts = name.split("/")
+        beginnings = ("/".join(parts[:count]) for count in range(len(parts)))
+        within = next((beginning for beginning in beginnings if beginning in unread), None)
+        if within is None:
+            looked_for.add(name)
+        else:
+            counts[within] += 1
+    plan.notes += [
+        (UNDECIDED, unread[within], f"{count} partitions that belong here are not looked for")
+        for within, count in counts.items()
+        if count
+    ]
+    return looked_for
 
 
 def _retention(plan: TablePlan) -> float | None:

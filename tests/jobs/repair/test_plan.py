@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from hms_cache.jobs.frame.own_partitions import refusal
-from hms_cache.jobs.repair.directories import Directories, Entries
+from hms_cache.jobs.repair.directories import UNREADABLE, Directories, Entries
 from hms_cache.jobs.repair.known import Place
-from hms_cache.jobs.repair.plan import ADD, CLAIMED, DROP, Change, Scope, plan_table
+from hms_cache.jobs.repair.plan import ADD, CLAIMED, DROP, UNDECIDED, Change, Scope, plan_table
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, StorageDescriptor, Table
 
@@ -110,3 +110,38 @@ def test_a_table_at_the_top_of_its_file_system(of_table: str) -> None:
         plan = plan_table(table(of_table), known, Tree("day=1", "day=3", "day=4"), pool, Scope())
     assert plan.changes[ADD] == [Change("day=4", f"{top}/day=4")]
     assert [note[:2] for note in plan.notes] == [(CLAIMED, f"{top}/day=3")]
+
+
+class PartlyRefusing(Directories):
+    """Directories of two levels, of which some are refused; who is asked about single ones there fails the test."""
+
+    def __init__(self, refused: str, tree: dict[str, list[str]]) -> None:
+        super().__init__()
+        self._refused = refused
+        self._tree = tree
+
+    def entries(self, location: Location) -> Entries:
+        if str(location) == self._refused:
+            raise PermissionError("403")
+        return Entries(self._tree.get(str(location), []), [])
+
+    def exists(self, location: Location) -> bool:
+        if str(location).startswith(f"{self._refused}/"):
+            pytest.fail(f"{location} is asked for")
+        return location.name in self._tree.get(str(location.parent), [])
+
+
+@pytest.mark.parametrize("refused", ["s3a://b/t", "s3a://b/t/DAY=1"])
+def test_where_a_listing_is_refused_no_partition_is_asked_for(refused: str) -> None:
+    """There may be a million of them; none is dropped, and the rest of the table is looked at."""
+    tree = {"s3a://b/t": ["DAY=1", "day=2"], "s3a://b/t/day=2": ["hour=1"]}
+    places = {f"day={day}/hour={hour}": f"s3a://b/t/day={day}/hour={hour}" for day in (1, 2) for hour in (1, 2)}
+    of = table()
+    of.partitionKeys = [FieldSchema("day", "string"), FieldSchema("hour", "string")]
+    with ThreadPoolExecutor(1) as pool:
+        plan = plan_table(of, Known(places), PartlyRefusing(refused, tree), pool, Scope())
+    is_all = refused == "s3a://b/t"
+    assert plan.changes[DROP] == ([] if is_all else [Change("day=2/hour=2", "s3a://b/t/day=2/hour=2")])
+    count = 4 if is_all else 2
+    assert [note[:2] for note in plan.notes] == [(UNREADABLE, refused), (UNDECIDED, refused)]
+    assert plan.notes[1][2].startswith(f"{count} partitions")
