@@ -157,8 +157,17 @@ def _merge(spark: SparkSession, files: Files, day: str, stored: Sequence[StoredF
 
 
 def _put_in_place(files: Files, journal: Journal) -> None:
-    """Step 3; again if it was begun."""
+    """Step 3; again if it was begun. Raises OSError, before anything is deleted, if merged files are in neither
+    place."""
     merged = {PurePosixPath(one.path).name for one in files.files(journal.staging)}
+    gone = [name for name in journal.new if name not in merged and not files.exists(journal.target(name))]
+    if gone:
+        if not all(files.exists(path) for path in journal.old):
+            raise OSError(f"{files.root}: {len(gone)} files of {journal.path} are gone, among them {gone[0]}")
+        # Another run on this history has deleted them as the rest of a merge that does not count.
+        files.delete(journal.path)
+        files.delete(journal.staging)
+        return
     for path in journal.old:
         files.delete(path)
     for name in journal.new:
