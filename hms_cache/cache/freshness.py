@@ -42,6 +42,10 @@ class Follower(Protocol):
         """Its status."""
 
     @property
+    def is_stepping(self) -> bool:
+        """Whether some thread reads the log now, or applies what it has read."""
+
+    @property
     def current_at_s(self) -> float:
         """When it asked last for the end of the log and then reached it (monotonic); minus infinity: it has not yet."""
 
@@ -90,6 +94,10 @@ class Lease(Protocol):
 NEVER_ASKS = float("inf")
 """The `max_staleness_s` of readers that want no proof."""
 
+MOST_AWAITED = 10_000
+"""Events that a read waits for: they are applied in half a second. Memory that lacks more was not followed for a while
+(the server was stopped or cut off, or the poller was paused), and lacks them for as long as they take."""
+
 
 class Freshness:
     """Decides for each read whether memory may answer. `_lock` guards the floor and the time of the last proof."""
@@ -109,6 +117,7 @@ class Freshness:
         self.lease: Lease | None = None
         """`cache.exactness = lease`; None: every exact read asks."""
         self.apply_timeout_s = apply_timeout_s
+        self.most_awaited = MOST_AWAITED
         self._cache = cache
         self._check = check
         self._follower = follower
@@ -223,8 +232,8 @@ class Freshness:
         `table`: the read is of this table alone, but not of its constraints. `wants_proof`: as at `max_staleness` 0,
         whatever it is.
 
-        Waits for the shared check and for missing events, `apply_timeout_s` at most. Raises DatabaseUnavailable when
-        the database must be asked and does not answer.
+        Waits for the shared check and for missing events, `apply_timeout_s` at most, and not for a great many
+        (`bring_up_to`). Raises DatabaseUnavailable when the database must be asked and does not answer.
         """
         if not self.may_serve(wants_proof=wants_proof):
             return False
@@ -234,7 +243,7 @@ class Freshness:
             return True
         with turns.waiting():
             if not wants_proof and self.max_staleness_s == NEVER_ASKS and not self._is_required():
-                return self._follower.ensure_applied(self.floor, self.apply_timeout_s)
+                return self.bring_up_to(self.floor)
             return self._ask_and_apply() and self.may_serve(wants_proof=wants_proof)
 
     def ensure_by_asking(self) -> bool:
@@ -256,12 +265,31 @@ class Freshness:
         if self._cache.generation != generation:
             return False
         needed = max(result.position, self.floor)
-        if self._cache.position < needed and not self._follower.ensure_applied(needed, self.apply_timeout_s):
+        if self._cache.position < needed and not self.bring_up_to(needed):
             return False
         self.found_current(result.sent_s, generation)
         if self.lease is not None:
             self.lease.moved()
         return self.may_serve()
+
+    def bring_up_to(self, event_id: int) -> bool:
+        """Whether memory has everything up to an event, or has it within `apply_timeout_s`.
+
+        Nobody waits for more than `most_awaited` events: all threads would, one read after the other, until the last
+        of them is applied, while the database answers at once (P12).
+        """
+        follower = self._follower
+        if self._is_far_from(event_id):
+            if follower.is_stepping:
+                return False
+            # One page of the log, in case only reads have it read (`events.poll_interval_s = 0`).
+            follower.ensure_applied(self._cache.position + 1, self.apply_timeout_s)
+            if self._is_far_from(event_id):
+                return False
+        return follower.ensure_applied(event_id, self.apply_timeout_s)
+
+    def _is_far_from(self, event_id: int) -> bool:
+        return event_id - self._cache.position > self.most_awaited
 
     def holds_lease(self, table: TableName | None = None) -> bool:
         """Whether memory shows every event that is committed at this moment and changes an answer, without a question

@@ -137,6 +137,7 @@ class Follower:
 
     def __init__(self) -> None:
         self.status = PollerStatus.ACTIVE
+        self.is_stepping = False
         self.asked: list[int] = []
         self.reaches = 10**9
         self.current_at_s = -INF

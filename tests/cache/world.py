@@ -86,7 +86,7 @@ class Server:
         self.poller.step()
 
     def _follow(self, sink: Any) -> Poller:
-        self.poller = Poller(self.log, sink, self.clock, header_filter=sink.reason_to_skip)
+        self.poller = Poller(self.log, sink, self.clock, self.settings.events, header_filter=sink.reason_to_skip)
         return self.poller
 
     @property

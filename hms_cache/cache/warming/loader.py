@@ -52,8 +52,9 @@ class Loader:
         shares: LoadShares | None = None,
         may_hold: Callable[[Facet], bool] = lambda facet: True,
     ) -> None:
-        """`apply` brings the position up; `report` is told of what following the log cannot repair. `may_hold`: whether
-        every writer logs changes of this kind; a load of a table reads its database, too, and does not keep it then."""
+        """`apply` brings the position up, however many events are missing; `report` is told of what following the log
+        cannot repair. `may_hold`: whether every writer logs changes of this kind; a load of a table reads its database,
+        too, and does not keep it then."""
         self._cache = cache
         self.name_rests = NameRests(freshness.now_s)
         self._reads = SnapshotReads(
@@ -100,7 +101,7 @@ class Loader:
         try:
             reads = self._reads
             read = reads.read_unhurried if unhurried else reads.read_few if is_few else reads.read
-            kept = self._load(mine, read) if mine else True
+            kept = self._load(mine, read, is_awaited=not unhurried) if mine else True
         finally:
             with self._lock:
                 for one in mine:
@@ -115,16 +116,16 @@ class Loader:
     def load_ahead(self, wanted: Iterable[Wanted], read: Reader | None = None) -> bool:
         """As `load`, for what nobody waits for yet: who asks for some of it meanwhile loads that at once, rather than
         wait for a large or slow load. `read`: how; None: here, from the store."""
-        return self._load(tuple(dict.fromkeys(wanted)), read or self._reads.read)
+        return self._load(tuple(dict.fromkeys(wanted)), read or self._reads.read, is_awaited=False)
 
-    def _load(self, wanted: Sequence[Wanted], read: Reader) -> bool:
+    def _load(self, wanted: Sequence[Wanted], read: Reader, *, is_awaited: bool) -> bool:
         generation = self._cache.generation
         slots = {key: self._cache.begin_load(key, facets) for key, facets in _facets(wanted).items()}
         began_s = self._freshness.now_s()
         try:
             self.loads += 1
             found = _read_twice(read, wanted)
-            if not self.bring_up_to(found.fence):
+            if not self.bring_up_to(found.fence) and (is_awaited or not self._wait_for(found.fence)):
                 # Somebody may have been shown more than is applied: the floor keeps later reads from going back (P3).
                 # A fence in another log means nothing in the one that is followed, which may not come to it for long.
                 if self._is_of_this_history(slots.values(), found):
@@ -178,6 +179,11 @@ class Loader:
         """Applies events until A is at the fence; False when that cannot be done in time."""
         if self._cache.position >= fence:
             return True
+        with turns.waiting():
+            return self._freshness.bring_up_to(fence)
+
+    def _wait_for(self, fence: int) -> bool:
+        """The same, however many events are missing."""
         with turns.waiting():
             return self._apply(fence, self._freshness.apply_timeout_s)
 
