@@ -269,6 +269,37 @@ def test_what_many_ask_at_once_is_read_once(pair: tuple[Server, Server]) -> None
     assert here.cache.loader.loads == loads + 1
 
 
+def test_nobody_waits_for_more_than_he_asks_for(pair: tuple[Server, Server]) -> None:
+    """P12: somebody else loads the table together with others, as a refill does, or a listing of hundreds."""
+    here, _ = pair
+    loader, answers, kept = here.cache.loader, [], []
+    latch = Latch(here)
+    both = [Wanted(TableName(CATALOG, "d", name), Facet.TABLE) for name in "tu"]
+    together = in_threads(1, lambda: loader.load(both), kept)
+    latch.wait()
+    join(in_threads(1, lambda: version_of(here.store), answers))
+    assert (answers, kept) == (["old"], [])
+    latch.open()
+    join(together)
+    assert kept == [True]
+    assert loader._running == {} and not len(here.cache.shared.loads)
+
+
+def test_who_asks_for_more_reads_the_rest(pair: tuple[Server, Server]) -> None:
+    here, _ = pair
+    loader, asked, kept = here.cache.loader, here.loaded(), []
+    latch, loads = Latch(here), loader.loads
+    both = [Wanted(TableName(CATALOG, "d", name), Facet.TABLE) for name in "tu"]
+    first = in_threads(1, lambda: loader.load(both[:1]), kept)
+    latch.wait()
+    second = in_threads(1, lambda: loader.load(both), kept)
+    wait_for_asked(here, asked, 3)
+    latch.open()
+    join(first + second)
+    assert (kept, loader.loads) == ([True, True], loads + 2)
+    assert all(Facet.TABLE in here.cache.shared.tables[one.key].facets for one in both if not isinstance(one.key, str))
+
+
 def test_one_who_comes_after_a_write_is_not_answered_from_a_load_before_it(pair: tuple[Server, Server]) -> None:
     here, _ = pair
     asked, latch, answers = here.loaded(), Latch(here), []

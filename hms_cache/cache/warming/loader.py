@@ -38,6 +38,17 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Database
 _log = logging.getLogger(__name__)
 
 
+class _Running:
+    """A load on its way that others may wait for."""
+
+    __slots__ = ("done", "everything", "wanted")
+
+    def __init__(self, wanted: tuple[Wanted, ...]) -> None:
+        self.wanted = wanted
+        self.everything = frozenset(wanted)
+        self.done = threading.Event()
+
+
 class Loader:
     """Loads into one cache from one store. `_lock` guards `_running`."""
 
@@ -65,7 +76,7 @@ class Loader:
         self._report = report
         self._wait_timeout_s = wait_timeout_s
         self._lock = threading.Lock()
-        self._running: dict[Wanted, threading.Event] = {}
+        self._running: dict[Wanted, list[_Running]] = {}
         self._shared_parts = SharedParts()
         self._may_hold = may_hold
         self.shares = shares or LoadShares()
@@ -78,40 +89,53 @@ class Loader:
     def load(self, wanted: Iterable[Wanted], *, unhurried: bool = False, is_few: bool = False) -> bool:
         """Loads what nobody else is loading, waits for the rest; True when everything loaded here was kept.
 
-        `unhurried`: with a rest after each page of partitions, for loads that nobody has to wait for. `is_few`: the
-        tables are known to have few partitions.
+        Nobody waits for more than he wants (P12): what somebody else loads together with other things is loaded here,
+        too. `unhurried`: with a rest after each page of partitions, for loads that nobody has to wait for. `is_few`:
+        the tables are known to have few partitions.
 
         Raises what the store raises, but NoSuchObjectException: what is absent shows in the lists of names.
         """
-        wanted = tuple(wanted)
+        wanted = tuple(dict.fromkeys(wanted))
         with self._cache.view():
             if any(not one.detail and (one.key, one.facet) in self._cache.too_large for one in wanted):
                 return False
-        mine: list[Wanted] = []
-        others: list[threading.Event] = []
-        done = threading.Event()
-        with self._lock:
-            for one in dict.fromkeys(wanted):
-                running = self._running.get(one)
-                if running is not None:
-                    others.append(running)
-                else:
-                    self._running[one] = done
-                    mine.append(one)
+        mine, others = self._divided(wanted)
         try:
             reads = self._reads
             read = reads.read_unhurried if unhurried else reads.read_few if is_few else reads.read
-            kept = self._load(mine, read, is_awaited=not unhurried) if mine else True
+            kept = self._load(mine.wanted, read, is_awaited=not unhurried) if mine.wanted else True
         finally:
-            with self._lock:
-                for one in mine:
-                    del self._running[one]
-            done.set()
+            self._end(mine)
         if others:
             with turns.waiting():
-                for event in others:
-                    event.wait(self._wait_timeout_s)
+                for other in others:
+                    other.done.wait(self._wait_timeout_s)
         return kept
+
+    def _divided(self, wanted: Sequence[Wanted]) -> tuple[_Running, list[_Running]]:
+        """What to load here, which begins with this, and loads on their way that bring the rest and nothing else."""
+        everything = frozenset(wanted)
+        others: list[_Running] = []
+        mine: list[Wanted] = []
+        with self._lock:
+            for one in wanted:
+                found = next((other for other in self._running.get(one, ()) if other.everything <= everything), None)
+                if found is None:
+                    mine.append(one)
+                elif found not in others:
+                    others.append(found)
+            running = _Running(tuple(mine))
+            for one in mine:
+                self._running.setdefault(one, []).append(running)
+        return running, others
+
+    def _end(self, running: _Running) -> None:
+        with self._lock:
+            for one in running.wanted:
+                self._running[one].remove(running)
+                if not self._running[one]:
+                    del self._running[one]
+        running.done.set()
 
     def load_ahead(self, wanted: Iterable[Wanted], read: Reader | None = None) -> bool:
         """As `load`, for what nobody waits for yet: who asks for some of it meanwhile loads that at once, rather than
