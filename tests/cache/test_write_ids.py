@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 from sqlalchemy import text
 
+from hms_cache.cache.entries import Facet
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reading import HEAL_AFTER_READS, HEAL_INTERVAL_S, ReadModes
 from hms_cache.cache.reads.reasons import Reason
@@ -31,7 +32,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from tests.cache.conftest import MakeServer
-from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, table
+from tests.cache.world import CATALOG, Server, changed_table, create_database, encoded, partition, table
 from tests.databases import count_statements
 from tests.manual_clock import ManualClock
 
@@ -166,6 +167,36 @@ def test_in_trust_mode_a_covered_list_with_the_right_id_needs_no_statement(serve
     with count_statements(here.database) as seen:
         assert read(here, valid)[1] is Reason.HIT
     assert seen.count == 1
+
+
+def test_in_trust_mode_a_single_partition_that_is_not_held_is_loaded(servers: MakeServer) -> None:
+    here, elsewhere = servers(CacheOptions(modes=ReadModes(trust_write_ids=True))), servers()
+    create_database(elsewhere.objects, "d")
+    made = table("d", "t", (("p", "string"),), transactional="true", transactional_properties="insert_only")
+    name = TableName(CATALOG, "d", "t")
+    elsewhere.objects.writes.tables.create_table(made)
+    elsewhere.objects.writes.partitions.add_partitions(name, [partition(made, (value,)) for value in "12"])
+    valid, table_id = list_of(here), int(here.objects.reads.tables.get_table(name).id)
+    version = ReadVersion(valid_write_ids=valid, table_id=table_id)
+    read(here, valid, table_id)
+    assert Facet.PARTITIONS not in here.cache.shared.tables[name].facets
+
+    def partition_of(value: str) -> dict[str, str]:
+        return dict(here.store.reads.partitions.get_partition(name, [value], version=version).parameters)
+
+    here.reasons()
+    for value, expected in ("1", Reason.MISS), ("1", Reason.HIT), ("2", Reason.MISS), ("2", Reason.HIT):
+        partition_of(value)
+        assert here.reasons() == [expected], value
+    # An event names one of a complete set.
+    here.store.reads.partitions.get_partition_names(PartitionQuery(name))
+    changed = partition(made, ("1",), k="new")
+    elsewhere.objects.writes.partitions.alter_partitions(name, [changed])
+    here.poller.step()
+    here.reasons()
+    for expected in (Reason.MISS, Reason.HIT):
+        assert partition_of("1")["k"] == "new"
+        assert here.reasons() == [expected]
 
 
 @pytest.mark.parametrize("none", [f"null:7:{2**63 - 1}::", f"d.t:{2**63 - 1}:{2**63 - 1}::"])

@@ -52,10 +52,8 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         self, table: TableName, values: KeyValues, *, grantee: Grantee | None = None, version: ReadVersion = ANY_VERSION
     ) -> Partition:
         wanted: Values = tuple(values)
-        was_asked = False
 
         def look(cache: SharedCache) -> Partition | Need | Bypass:
-            nonlocal was_asked
             entry = self._reading.table_entry(cache, table, version)
             if not isinstance(entry, Entry):
                 return entry
@@ -81,10 +79,8 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                 if segment.complete and wanted not in segment.missing:
                     # There is none; the store has the text that clients know.
                     return Bypass(Reason.INCOMPLETE)
-            if was_asked:
-                return Bypass(Reason.INCOMPLETE)  # a set that is not complete does not tell what it has looked for
-            was_asked = True
-            return Need((Wanted(table, Facet.PARTITIONS, (wanted,)),))
+            # A set that is not complete does not tell what it has looked for.
+            return Need((Wanted(table, Facet.PARTITIONS, (wanted,)),), once=True)
 
         def ask() -> Partition:
             return self._store.get_partition(table, values, grantee=grantee, version=version)

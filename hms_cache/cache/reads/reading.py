@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from hms_cache.cache.answers import Answer, Reply
@@ -54,10 +55,12 @@ class Need:
     wanted: tuple[Wanted, ...]
     gaps: tuple[NameRange, ...] = ()
     """Of partitions that are wanted as a whole: the ranges of names that the read needs."""
+    once: bool = False
+    """What is missing after its load, too, is not there: memory cannot tell."""
 
     def as_stored(self) -> Need:
         """With the names as they are stored, not as the request spells them."""
-        return Need(tuple(one.as_stored() for one in self.wanted), self.gaps)
+        return replace(self, wanted=tuple(one.as_stored() for one in self.wanted))
 
 
 @frozen
@@ -147,7 +150,7 @@ class Reading:
                 return cast(T, trusted)
         if not self._is_fresh(table if facet is not Facet.CONSTRAINTS else None):
             return self._ask(kind, Reason.BEHIND_EVENTS, ask)
-        reason, is_up_to_date = Reason.HIT, False
+        reason, is_up_to_date, was_loaded = Reason.HIT, False, False
         for _ in range(ROUNDS):
             try:
                 with self._view:
@@ -175,6 +178,9 @@ class Reading:
                 self._observe(kind, reason)
                 call_context.note_moment(moment)
                 return found
+            if found.once and was_loaded:
+                break
+            was_loaded = was_loaded or found.once
             found = found.as_stored()
             if not all(is_valid_name(_catalog_of(one.key), special_characters=False) for one in found.wanted):
                 # No catalog has such a name, but Hive's script for MySQL has one found by it that differs in accents,
