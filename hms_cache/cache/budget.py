@@ -8,7 +8,6 @@ from hms_cache.cache.answers import Answers
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.held_entries import REFILL_KEYS, HeldEntries
 from hms_cache.cache.weights import weight_of
-from hms_cache.metadata.object_names import DatabaseName
 
 ANSWERS_SHARE = 4
 """Encoded answers may take a quarter of the budget on top of what they are made from: a hot table is asked with a few
@@ -22,8 +21,8 @@ FULL_SHARE = 0.9
 """Part of the budget that is filled ahead: the rest is for what is asked meanwhile."""
 
 MOST_MISSING = 1_000
-"""Databases of which nothing is known but that there is nothing in them, as of those that are not there: each that was
-dropped, and each name that a client makes up."""
+"""Databases and catalogs of which nothing is known but that there is nothing in them, as of those that are not there:
+each that was dropped, and each name that a client makes up."""
 
 MISSING_SHARE = 64
 """They may take a sixty-fourth of the budget: tables, which are evicted first, would make way for them."""
@@ -38,8 +37,9 @@ class BudgetedEntries(HeldEntries):
         self.too_large: OrderedDict[tuple[Key, Facet], None] = OrderedDict()
         """Whole facets that a load found larger than the budget: not loaded again before they change; bounded."""
         self.evictions = 0
-        self.seem_missing: OrderedDict[DatabaseName, int] = OrderedDict()
-        """Databases of which only empty lists are held, and their weights; bounded. Some may have changed since."""
+        self.seem_missing: OrderedDict[Key, int] = OrderedDict()
+        """Databases and catalogs of which only empty lists are held, and their weights; bounded. Some may have changed
+        since."""
         self._missing_weight = 0
 
     @property
@@ -56,9 +56,9 @@ class BudgetedEntries(HeldEntries):
             self._remove_facet(entry, facet)
 
     def _bound_missing(self, entry: Entry) -> None:
-        """Of a database something was installed: if it seems not to be there, others that were found so before go."""
+        """Of a database or catalog something was installed: if it seems not to be there, others that were found so
+        before go."""
         key = entry.key
-        assert isinstance(key, DatabaseName)
         self._missing_weight -= self.seem_missing.pop(key, 0)
         if not _seems_missing(entry):
             return
@@ -70,7 +70,7 @@ class BudgetedEntries(HeldEntries):
         ):
             oldest, weight = self.seem_missing.popitem(last=False)
             self._missing_weight -= weight
-            found = self.databases.get(oldest)
+            found = self._entries(oldest).get(oldest)
             if found is not None and _seems_missing(found):
                 for facet in list(found.facets):
                     self._remove_facet(found, facet)
@@ -130,5 +130,5 @@ class BudgetedEntries(HeldEntries):
 
 
 def _seems_missing(entry: Entry) -> bool:
-    """Whether all that is held of a database are lists with nothing in them."""
+    """Whether all that is held of a database or catalog are lists with nothing in them."""
     return not any(entry.facets.values())

@@ -128,7 +128,7 @@ class SharedCache(FollowingEntries):
             self._changed(entry)
             if isinstance(load.key, TableName):
                 self._index(load.key, entry)
-            elif isinstance(load.key, DatabaseName):
+            else:
                 self._bound_missing(entry)
             self._evict(keep=entry)
             if self.weight > self.budget_bytes:

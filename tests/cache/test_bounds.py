@@ -108,16 +108,23 @@ def test_names_that_nobody_has_make_no_table_go(
             here.store.reads.tables.get_table(TableName(CATALOG, name, "t"))
         with pytest.raises(NoSuchObjectException):
             here.store.reads.functions.get_function(FunctionName(CATALOG, name, "f"))
-    assert len(shared.databases) <= 4 + 20
+        assert here.store.reads.databases.get_database_names(f"of_{name}") == []
+        with pytest.raises(NoSuchObjectException):
+            here.store.reads.databases.get_database(DatabaseName(f"in_{name}", "d"))
+    assert len(shared.databases) + len(shared.catalogs) <= 5 + 20
     assert shared.evictions == 0
     assert read(here, *range(12)) == [Reason.HIT] * 12
     here.reads.clear()
     for number in range(3):
         assert here.store.reads.tables.get_table_names(DatabaseName(CATALOG, f"e{number}")) == []
     assert here.reasons() == [Reason.HIT] * 3, "of one that is there it is known"
-    with pytest.raises(NoSuchObjectException):
-        here.store.reads.tables.get_table(TableName(CATALOG, name, "t"))
-    assert here.reasons()[-1] is Reason.HIT, "the last ones are remembered"
+    for _ in range(2):
+        with pytest.raises(NoSuchObjectException):
+            here.store.reads.tables.get_table(TableName(CATALOG, name, "t"))
+    assert here.reasons()[-1] is Reason.HIT, "the last one is remembered"
+    for _ in range(2):
+        assert here.store.reads.databases.get_database_names(f"of_{name}") == []
+    assert here.reasons()[-1] is Reason.HIT
     invariants.check(shared)
 
 
