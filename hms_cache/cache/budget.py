@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 
 from hms_cache.cache.answers import Answers
-from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.entries import STATISTICS, Entry, Facet, Key
 from hms_cache.cache.held_entries import REFILL_KEYS, HeldEntries
 from hms_cache.cache.weights import weight_of
+from hms_cache.metadata.object_names import TableName
 
 ANSWERS_SHARE = 4
 """Encoded answers may take a quarter of the budget on top of what they are made from: a hot table is asked with a few
@@ -28,6 +29,16 @@ MISSING_SHARE = 64
 """They may take a sixty-fourth of the budget: tables, which are evicted first, would make way for them."""
 
 
+STATISTICS_SHARE = 2
+ONE_STATISTICS_SHARE = 8
+"""Statistics may take half of the budget, those of one table, and those of its partitions, an eighth each. Each answer
+is held by what was asked, and a request may name any number of partitions and columns, whether there are such or not: a
+client that goes on naming others would push out all tables."""
+
+MOST_LARGE_QUESTIONS = 64
+"""Remembered of one table, or of its partitions; beyond it they start anew."""
+
+
 class BudgetedEntries(HeldEntries):
     """Entries that take no more memory than they may: the least recently read ones are evicted."""
 
@@ -36,11 +47,17 @@ class BudgetedEntries(HeldEntries):
         self.budget_bytes = budget_bytes
         self.too_large: OrderedDict[tuple[Key, Facet], None] = OrderedDict()
         """Whole facets that a load found larger than the budget: not loaded again before they change; bounded."""
+        self.large_questions: OrderedDict[tuple[Key, Facet], set[int]] = OrderedDict()
+        """Hashes of questions for statistics (`Wanted`) whose answers take more than their share: to load them would
+        cost what the store's answer costs, once more, until they change. Bounded."""
         self.evictions = 0
         self.seem_missing: OrderedDict[Key, int] = OrderedDict()
         """Databases and catalogs of which only empty lists are held, and their weights; bounded. Some may have changed
         since."""
         self._missing_weight = 0
+        self.statistics: OrderedDict[tuple[TableName, Facet], int] = OrderedDict()
+        """What statistics are charged with; those that something was added to last are the last."""
+        self.statistics_weight = 0
 
     @property
     def is_filled_ahead(self) -> bool:
@@ -54,6 +71,35 @@ class BudgetedEntries(HeldEntries):
         self._evict(keep=entry)
         if self.weight > self.budget_bytes:
             self._remove_facet(entry, facet)
+
+    def _charge(self, entry: Entry, facet: Facet, weight: int) -> None:
+        super()._charge(entry, facet, weight)
+        if facet in STATISTICS and isinstance(entry.key, TableName):
+            self.statistics_weight += weight - self.statistics.pop((entry.key, facet), 0)
+            self.statistics[entry.key, facet] = weight
+
+    def _remove_facet(self, entry: Entry, facet: Facet) -> None:
+        if facet in STATISTICS and isinstance(entry.key, TableName):
+            self.statistics_weight -= self.statistics.pop((entry.key, facet), 0)
+        super()._remove_facet(entry, facet)
+
+    def _drop_all(self) -> None:
+        self.statistics.clear()
+        self.statistics_weight = 0
+        self.large_questions.clear()
+        super()._drop_all()
+
+    def _bound_statistics(self, keep: Entry) -> None:
+        """All statistics together take no more than they may: those go that nothing was added to for longest."""
+        most_bytes = self.budget_bytes // STATISTICS_SHARE
+        for _ in range(len(self.statistics)):
+            if self.statistics_weight <= most_bytes:
+                return
+            key, facet = next(iter(self.statistics))
+            if key == keep.key:
+                self.statistics.move_to_end((key, facet))
+            else:
+                self._remove_facet(self.tables[key], facet)
 
     def _bound_missing(self, entry: Entry) -> None:
         """Of a database or catalog something was installed: if it seems not to be there, others that were found so
@@ -75,6 +121,15 @@ class BudgetedEntries(HeldEntries):
                 for facet in list(found.facets):
                     self._remove_facet(found, facet)
 
+    def remember_large_question(self, key: Key, facet: Facet, question: int) -> None:
+        """Under the lock."""
+        of_subject = self.large_questions.setdefault((key, facet), set())
+        if len(of_subject) >= MOST_LARGE_QUESTIONS:
+            of_subject.clear()
+        of_subject.add(question)
+        while len(self.large_questions) > REFILL_KEYS:
+            self.large_questions.popitem(last=False)
+
     def _remember_too_large(self, key: Key, facet: Facet) -> None:
         self.too_large[key, facet] = None
         while len(self.too_large) > REFILL_KEYS:
@@ -82,6 +137,7 @@ class BudgetedEntries(HeldEntries):
 
     def _evict(self, keep: Entry) -> None:
         """Makes room: tables first, least recently used, so that an evicted table falls back to its name and type."""
+        self._bound_statistics(keep)
         self._evict_tables(keep)
         # Names alone pass the budget: those of the databases that were loaded first, and of catalogs, go.
         for entries in (self.databases, self.catalogs):

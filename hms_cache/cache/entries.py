@@ -68,6 +68,7 @@ TABLE_FACETS = frozenset(
         Facet.EXCLUDED,
     }
 )
+STATISTICS = frozenset({Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS})
 DATABASE_FACETS = frozenset({Facet.DATABASE, Facet.TABLE_NAMES, Facet.FUNCTIONS})
 CATALOG_FACETS = frozenset({Facet.DATABASE_NAMES})
 

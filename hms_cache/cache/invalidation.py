@@ -246,6 +246,7 @@ class FollowingEntries(BudgetedEntries):
                 action = Action.DROP
             self._note(event_id, table, facet, action, named or ())
             self.too_large.pop((table, facet), None)
+            self.large_questions.pop((table, facet), None)
             if entry is not None:
                 self._act(entry, facet, action, named or (), columns)
 

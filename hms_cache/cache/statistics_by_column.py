@@ -185,6 +185,20 @@ class StatisticsHeld(dict[Question, Any]):
             self._charge(question, sum(weights.values()))
         return bool(gone)
 
+    def has_room_for(self, question: Question, more: int, most_bytes: int) -> bool:
+        """Whether so many bytes more about a question can be held, once others have gone, those asked first before
+        others; at last what is held of the question itself."""
+        if more > most_bytes:
+            return False
+        for one in [*self]:
+            if self.weight + more <= most_bytes:
+                return True
+            if one != question:
+                self._remove(one)
+        if self.weight + more > most_bytes:
+            self._remove(question)
+        return True
+
     def _make_room(self, question: Question) -> None:
         if question not in self and len(self) >= MOST_STATISTICS_ANSWERS:
             for one in list(self):

@@ -175,6 +175,54 @@ def test_statistics_asked_in_many_ways_stay_within_the_budget(servers: MakeServe
         assert here.cache.shared.weight <= 40_000
 
 
+def test_statistics_that_nobody_has_make_no_table_go(servers: MakeServer) -> None:
+    """Each request names partitions and columns that are not there, of one table after the other (P11)."""
+    plenty = servers()
+    fill(plenty, 12)
+    read(plenty, *range(12))
+    budget = 4 * plenty.cache.shared.weight
+    here = servers(CacheOptions(budget_bytes=budget))
+    shared, statistics = here.cache.shared, here.store.reads.statistics
+    read(here, *range(12))
+    for number in range(300):
+        of, name = TableName(CATALOG, "d", f"t{number % 12}"), f"p={number}".ljust(budget // 100, "x")
+        assert statistics.get_partition_column_statistics(StatisticsQuery(of, ["a"]), [name]) == []
+        assert statistics.get_aggregate_statistics(StatisticsQuery(of, ["a"]), [name]).partsFound == 0
+        assert statistics.get_table_column_statistics(StatisticsQuery(of, [name])).statsObj == []
+        invariants.check(shared)
+    assert shared.evictions == 0
+    assert read(here, *range(12)) == [Reason.HIT] * 12
+    for ask in (
+        lambda: statistics.get_partition_column_statistics(StatisticsQuery(of, ["a"]), [name]),
+        lambda: statistics.get_aggregate_statistics(StatisticsQuery(of, ["a"]), [name]),
+        lambda: statistics.get_table_column_statistics(StatisticsQuery(of, [name])),
+    ):
+        ask()
+    assert here.reasons()[-3:] == [Reason.HIT] * 3, "the last ones are held"
+
+
+def test_an_answer_of_statistics_that_takes_too_much_is_loaded_once(servers: MakeServer) -> None:
+    here = servers(CacheOptions(budget_bytes=200_000))
+    fill(here, 1, partitions=2)
+    names = ["p=0", "p=1", *(f"p={number}".ljust(500, "x") for number in range(100))]
+    read(here, 0)
+    statistics, loads = here.store.reads.statistics, []
+    for _ in range(3):
+        assert statistics.get_partition_column_statistics(StatisticsQuery(T, ["a"]), names) == []
+        loads.append(here.cache.loader.loads)
+    assert here.reasons()[-3:] == [Reason.INCOMPLETE] * 3
+    assert loads == [loads[0]] * 3
+    assert Facet.PARTITION_STATISTICS not in here.cache.shared.tables[T].facets
+    changed = here.objects.reads.partitions.get_partition(T, ["0"])
+    here.objects.writes.partitions.alter_partitions(T, [changed])
+    for _ in range(2):
+        assert statistics.get_partition_column_statistics(StatisticsQuery(T, ["a"]), names) == []
+    assert here.cache.loader.loads == loads[0] + 1, "after a change of one of them it may be another answer"
+    statistics.get_partition_column_statistics(StatisticsQuery(T, ["a"]), names[:2])
+    statistics.get_partition_column_statistics(StatisticsQuery(T, ["a"]), names[:2])
+    assert here.reasons()[-1] is Reason.HIT
+
+
 def test_answers_are_held_once_and_within_their_own_budget(servers: MakeServer) -> None:
     here = servers(CacheOptions(budget_bytes=100_000))
     fill(here, 1)

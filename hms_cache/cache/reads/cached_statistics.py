@@ -29,7 +29,6 @@ from hms_cache.cache.statistics_by_column import (
 )
 from hms_cache.cache.warming.loaded_parts import AGGREGATE
 from hms_cache.cache.warming.snapshot_reads import Wanted
-from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.statistics import StatisticsQuery, StatisticsReads
 from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatistics
 
@@ -53,8 +52,8 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             entry = self._entry(cache, query)
             if not isinstance(entry, Entry):
                 return entry
-            held = _columns_held(entry, table, Facet.TABLE_STATISTICS, (query.engine, (), wanted))
-            if isinstance(held, Need):
+            held = _columns_held(cache, entry, Facet.TABLE_STATISTICS, (query.engine, (), wanted))
+            if isinstance(held, Need | Bypass):
                 return held
             found = statistics_of_table(held, frozen_table(entry), wanted, query.engine)
             return judged_table_statistics(entry, found, version.valid_write_ids)
@@ -74,9 +73,9 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
 
         asked = (query.engine, tuple(partition_names), tuple(query.columns))
 
-        def find(entry: Entry, key: TableName) -> Callable[[], list[ColumnStatistics]] | Need:
-            held = _columns_held(entry, key, Facet.PARTITION_STATISTICS, asked)
-            if isinstance(held, Need):
+        def find(cache: SharedCache, entry: Entry) -> Callable[[], list[ColumnStatistics]] | Need | Bypass:
+            held = _columns_held(cache, entry, Facet.PARTITION_STATISTICS, asked)
+            if isinstance(held, Need | Bypass):
                 return held
             chosen = chosen_columns(held, query.columns)
             return partial(statistics_of_table_partitions, chosen, frozen_table(entry), query.engine)
@@ -89,9 +88,9 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
 
         asked = (query.engine, tuple(partition_names), tuple(query.columns), AGGREGATE)
 
-        def find(entry: Entry, key: TableName) -> Callable[[], AggrStats] | Need:
-            found: AggrStats | Need = _held(entry, key, Facet.PARTITION_STATISTICS, asked)
-            return found if isinstance(found, Need) else lambda: found
+        def find(cache: SharedCache, entry: Entry) -> Callable[[], AggrStats] | Need | Bypass:
+            found: AggrStats | None = entry.facets.get(Facet.PARTITION_STATISTICS, {}).get(asked)
+            return _need(cache, entry, Facet.PARTITION_STATISTICS, asked) if found is None else lambda: found
 
         return self._about_partitions("aggregate_statistics", query, asked[1], find, ask, judged_aggregate)
 
@@ -100,7 +99,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         kind: str,
         query: StatisticsQuery,
         partition_names: Sequence[str],
-        find: Callable[[Entry, TableName], Callable[[], T] | Need],
+        find: Callable[[SharedCache, Entry], Callable[[], T] | Need | Bypass],
         ask: Callable[[], T],
         judged: Callable[[T, frozenset[str]], T],
     ) -> T:
@@ -117,8 +116,8 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             entry = self._entry(cache, query)
             if not isinstance(entry, Entry):
                 return entry
-            found = find(entry, key)
-            if valid_write_ids is None:
+            found = find(cache, entry)
+            if valid_write_ids is None or isinstance(found, Bypass):
                 return found
             selected = partitions_asked_about(entry, key, named)
             if isinstance(found, Need) or isinstance(selected, Need):
@@ -129,17 +128,22 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         return self._reading.answer_made(kind, look, ask, facet=Facet.PARTITION_STATISTICS, table=key, version=version)
 
 
-def _columns_held(entry: Entry, key: TableName, facet: Facet, asked: tuple[Any, ...]) -> ColumnsHeld | Need:
+def _columns_held(
+    cache: SharedCache, entry: Entry, facet: Facet, asked: tuple[Any, ...]
+) -> ColumnsHeld | Need | Bypass:
     """What is held of these columns and perhaps others, or which of them have to be loaded."""
     engine, names, columns = asked
     held: ColumnsHeld | None = entry.facets.get(facet, {}).get((engine, names))
     missing = missing_columns(held, columns)
     if held is None or missing is not None:
-        return Need((Wanted(key, facet, (engine, names, missing or ())),))
+        return _need(cache, entry, facet, (engine, names, missing or ()))
     return held
 
 
-def _held(entry: Entry, key: TableName, facet: Facet, asked: tuple[Any, ...]) -> Any:
-    """The answer to the question, or what has to be loaded for it."""
-    found = entry.facets.get(facet, {}).get(asked)
-    return found if found is not None else Need((Wanted(key, facet, asked),))
+def _need(cache: SharedCache, entry: Entry, facet: Facet, asked: tuple[Any, ...]) -> Need | Bypass:
+    """What has to be loaded for a question, unless the answer is known to take too much."""
+    wanted = Wanted(entry.key, facet, asked)
+    too_large = cache.large_questions.get((entry.key, facet))
+    if too_large and hash(wanted) in too_large:
+        return Bypass(Reason.INCOMPLETE)
+    return Need((wanted,))

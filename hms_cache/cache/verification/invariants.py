@@ -10,7 +10,7 @@ from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from hms_cache.batches import batches
-from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, TABLE_FACETS, Entry, Facet, Key
+from hms_cache.cache.entries import CATALOG_FACETS, DATABASE_FACETS, STATISTICS, TABLE_FACETS, Entry, Facet, Key
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Segment
 from hms_cache.cache.partitions.segment_rows import SegmentRows
@@ -94,7 +94,7 @@ def _account(cache: SharedCache) -> Iterator[str]:
 
 def _subject(cache: SharedCache, key: Key, entry: Entry, *, is_decoded: bool) -> Iterator[str]:
     if isinstance(key, TableName):
-        yield from _facets(key, entry, TABLE_FACETS)
+        yield from _facets(cache, key, entry, TABLE_FACETS)
         yield from _table(cache, key, entry)
         table = entry.facets.get(Facet.TABLE) if is_decoded else None
         if table is not None and entry.encoded_table != encode_struct(table):
@@ -105,10 +105,10 @@ def _subject(cache: SharedCache, key: Key, entry: Entry, *, is_decoded: bool) ->
             if (key in _members(index)) != _is_indexed(getattr(cache.indexes, name), key):
                 yield f"P1: {name} and {key} do not fit"
     elif isinstance(key, DatabaseName):
-        yield from _facets(key, entry, DATABASE_FACETS)
+        yield from _facets(cache, key, entry, DATABASE_FACETS)
         yield from _database(cache, key, entry)
     else:
-        yield from _facets(key, entry, CATALOG_FACETS)
+        yield from _facets(cache, key, entry, CATALOG_FACETS)
     for request in entry.answers:
         answer = cache.answers.find(request)
         if answer is None or not answer.current:
@@ -142,11 +142,15 @@ def _weights(cache: SharedCache) -> Iterator[str]:
     total = sum(entry.weight() for entry in entries)
     if total != cache.weight:
         yield f"P11: entries weigh {total} bytes, the account says {cache.weight}"
+    if sum(cache.statistics.values()) != cache.statistics_weight or any(
+        key not in cache.tables for key, _ in cache.statistics
+    ):
+        yield f"P11: statistics weigh {dict(cache.statistics)}, the account says {cache.statistics_weight}"
     if cache.weight > cache.budget_bytes and len(entries) > 1:
         yield f"P11: {cache.weight} bytes are held with a budget of {cache.budget_bytes}"
 
 
-def _facets(key: Any, entry: Entry, allowed: frozenset[Facet]) -> Iterator[str]:
+def _facets(cache: SharedCache, key: Any, entry: Entry, allowed: frozenset[Facet]) -> Iterator[str]:
     if entry.key != key:
         yield f"the entry of {key} says it is that of {entry.key}"
     if not entry.facets:
@@ -155,6 +159,9 @@ def _facets(key: Any, entry: Entry, allowed: frozenset[Facet]) -> Iterator[str]:
         yield f"{key} has a facet of another kind: {facet}"
     if entry.facets.keys() != entry.weights.keys():
         yield f"P11: {key} has facets {set(entry.facets)} and is charged for {set(entry.weights)}"
+    for facet in STATISTICS & allowed:
+        if cache.statistics.get((key, facet)) != entry.weights.get(facet):
+            yield f"P11: {facet.value} of {key} do not weigh what the account says"
     for facet, value in entry.facets.items():
         if isinstance(value, StatisticsHeld) and value.weight != entry.weights.get(facet):
             yield f"P11: {facet.value} of {key} weigh {value.weight} and are charged with {entry.weights.get(facet)}"

@@ -15,23 +15,26 @@ AGGREGATE = "aggregate"
 """Marks a question for statistics merged over partitions."""
 
 
-def add_part(entry: Entry, item: Loaded, named: Set[Values] = frozenset()) -> int | None:
-    """Puts it into the entry; the new weight of the facet. `named`: partitions of segments that events named since they
-    were read.
+def add_part(entry: Entry, item: Loaded, most_bytes: int, named: Set[Values] = frozenset()) -> int | None:
+    """Puts it into the entry; the new weight of the facet. `most_bytes`: that statistics may take. `named`: partitions
+    of segments that events named since they were read.
 
-    None: it does not fit what is held. Raises UnencodableReply, MetaException; then nothing has changed.
+    None: it does not fit what is held, or takes too much. Raises UnencodableReply, MetaException; then nothing has
+    changed.
     """
     if isinstance(item.value, SomeSegments):
         return _place_segments(entry, item.value, named)
     if isinstance(item.value, SomePartitions):
         return _add_partitions(entry, item.value)
-    engine, names, _, *kind = item.wanted.detail
+    question = item.question
     found = entry.facets.get(item.facet)
     held: StatisticsHeld = found if found is not None else StatisticsHeld()
-    if kind:
-        held.add_aggregate(item.wanted.detail, item.value, item.weight, item.question_weight, item.partitions)
+    if not held.has_room_for(question, item.added_weight, most_bytes):
+        return None
+    if item.is_aggregate:
+        held.add_aggregate(question, item.value, item.weight, item.question_weight, item.partitions)
     else:
-        held.add((engine, names), item.value, item.question_weight, item.partitions)
+        held.add(question, item.value, item.question_weight, item.partitions)
     entry.facets[item.facet] = held
     return held.weight
 

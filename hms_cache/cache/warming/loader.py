@@ -12,7 +12,8 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 
-from hms_cache.cache.entries import Entry, Facet, Key
+from hms_cache.cache.budget import ONE_STATISTICS_SHARE
+from hms_cache.cache.entries import STATISTICS, Entry, Facet, Key
 from hms_cache.cache.freshness import Freshness
 from hms_cache.cache.loads import Load
 from hms_cache.cache.shared_cache import SharedCache
@@ -258,8 +259,11 @@ class Loader:
             entry = cache.entry(slot.key)
             if entry is None or Facet.TABLE not in entry.facets:
                 return False
-            weight = add_part(entry, item, named)
+            most_bytes = cache.budget_bytes // ONE_STATISTICS_SHARE
+            weight = add_part(entry, item, most_bytes, named)
             if weight is None:
+                if item.facet in STATISTICS:
+                    cache.remember_large_question(slot.key, item.facet, hash(item.wanted))
                 return False
             cache.recharge(entry, item.facet, weight)
             return True

@@ -121,6 +121,22 @@ class Loaded:
         """Whether it is put into what the facet holds, rather than in its place."""
         return bool(self.wanted.detail) and self.facet is self.wanted.facet
 
+    @property
+    def is_aggregate(self) -> bool:
+        """Of statistics: whether they are merged over partitions."""
+        return len(self.wanted.detail) > 3
+
+    @property
+    def question(self) -> tuple[Any, ...]:
+        """Of statistics: what they are held by."""
+        return self.wanted.detail if self.is_aggregate else self.wanted.detail[:2]
+
+    @property
+    def added_weight(self) -> int:
+        """Of statistics: bytes that are charged for them, at most."""
+        weight = self.weight if self.is_aggregate else sum(self.value.weights.values())
+        return self.question_weight + int(weight)
+
 
 @frozen
 class SnapshotRead:

@@ -53,7 +53,7 @@ class CacheSettings(Section):
         ge=1024 * 1024,
     )
     """Memory for cached objects, counted as encoded bytes. Above it, the least recently used tables are evicted
-    (P11)."""
+    (P11). Column statistics take half of it at most, those of one table, or of its partitions, an eighth."""
     peers: Literal["none", "hive4", "hive3"] = setting("none")
     """Which other metastores write to the same database, apart from hms-cache servers. Kinds of objects whose changes
     they do not log are not cached."""
