@@ -11,6 +11,12 @@ from hms_cache.clock import elapsed_s
 INTERVAL_S = 10.0
 """A database or a directory that is away for an hour is some hundred lines, however many clients ask meanwhile."""
 
+MOST_TRACED = 100
+"""Kinds of errors whose traces a log has; there are few of them."""
+
+LONGEST_TOLD = 500
+"""Of an error's text on a line: it may be what a client sent."""
+
 
 class LimitedLog:
     """Writes to a logger. Thread-safe. Lines of one text, as it is before its arguments are filled in, are of one kind;
@@ -22,6 +28,7 @@ class LimitedLog:
         self._lock = threading.Lock()
         self._of_kind: dict[str, tuple[float, int]] = {}
         """When the next line may be written, and how many were left out since the last one."""
+        self._traced: set[tuple[str, type[BaseException]]] = set()
 
     def warning(self, text: str, *arguments: object, exc_info: BaseException | None = None) -> None:
         """As of a logger. A line with a trace is never left out: whoever gives one knows that it is the first."""
@@ -30,6 +37,16 @@ class LimitedLog:
     def error(self, text: str, *arguments: object, exc_info: BaseException | None = None) -> None:
         """As `warning`."""
         self._write(logging.ERROR, text, arguments, exc_info)
+
+    def fault(self, text: str, error: BaseException, *arguments: object) -> None:
+        """As `error`, with what failed at the end; the first of each type of error has its trace."""
+        kind = text, type(error)
+        with self._lock:
+            is_first = kind not in self._traced and len(self._traced) < MOST_TRACED
+            if is_first:
+                self._traced.add(kind)
+        told = f"{type(error).__name__}: {error}"[:LONGEST_TOLD]
+        self._write(logging.ERROR, f"{text}: %s", (*arguments, told), error if is_first else None)
 
     def _write(self, level: int, text: str, arguments: tuple[object, ...], trace: BaseException | None) -> None:
         now_s = self._now_s()

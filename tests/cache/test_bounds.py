@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,14 @@ from sqlalchemy import update
 from hms_cache.cache import budget as budgets
 from hms_cache.cache.answers import Answer
 from hms_cache.cache.entries import Facet
+from hms_cache.cache.reads import reading
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.cache.warming.refill import RECENT_S
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.call_context import call_context
+from hms_cache.limited_log import LimitedLog
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import PartitionQuery
@@ -374,6 +377,44 @@ def test_what_no_answer_can_be_made_of_is_read_from_the_database(
     assert here.reasons() == [Reason.HIT, Reason.BROKEN]
     assert encoded(lambda: MADE[what](here.store)) == encoded(lambda: MADE[what](here.objects))
     assert here.reasons() == [Reason.MISS], "it was dropped"
+
+
+def test_what_fails_again_and_again_does_not_fill_the_log(
+    servers: MakeServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    here = servers()
+    fill(here, 1)
+
+    def fail(*_: object, **__: object) -> Any:
+        raise RuntimeError("a defect of the cache")
+
+    monkeypatch.setattr(reading, "_log", LimitedLog(logging.getLogger(reading.__name__)))
+    monkeypatch.setattr(here.cache.loader, "load", fail)
+    for _ in range(20):
+        read(here, 0)
+    lines = [one for one in caplog.records if one.levelno >= logging.WARNING]
+    assert [(one.getMessage(), bool(one.exc_info)) for one in lines] == [
+        ("a load failed: RuntimeError: a defect of the cache", True)
+    ]
+
+
+def test_statistics_of_a_table_that_was_dropped_a_moment_ago_are_no_fault(
+    servers: MakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    here, elsewhere = servers(), servers()
+    fill(here, 1)
+    read(here, 0)
+    load = here.cache.loader.load
+
+    def overtaken(*given: Any, **how: Any) -> bool:
+        elsewhere.objects.writes.tables.drop_table(T, delete_data=False)
+        here.cache.loader.load = load  # type: ignore[method-assign]
+        return load(*given, **how)
+
+    here.cache.loader.load = overtaken  # type: ignore[method-assign]
+    with pytest.raises(NoSuchObjectException):
+        here.store.reads.statistics.get_table_column_statistics(StatisticsQuery(T, ["a"]))
+    assert [one.getMessage() for one in caplog.records if one.levelno >= logging.WARNING] == []
 
 
 @pytest.mark.parametrize("part", ["freshness.ensure", "loader.load", "shared.touch", "shared.install"])

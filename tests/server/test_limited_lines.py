@@ -10,7 +10,7 @@ import pytest
 
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authentication.plain import PlainMechanism
-from hms_cache.limited_log import INTERVAL_S, LimitedLog
+from hms_cache.limited_log import INTERVAL_S, LONGEST_TOLD, MOST_TRACED, LimitedLog
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.server.faults import MAX_LOGGED_TEXT
 from hms_cache.server.layer import LOGGED_AGAIN_S, MAX_LOGGED_ADDRESSES, Handshakes
@@ -47,6 +47,25 @@ def test_a_trace_is_never_left_out(caplog: pytest.LogCaptureFixture) -> None:
         "it failed: another one (1 more of such since the last line)",
     ]
     assert caplog.records[1].exc_info is not None
+
+
+def test_a_fault_has_its_trace_once(caplog: pytest.LogCaptureFixture) -> None:
+    clock = ManualClock()
+    log = LimitedLog(logging.getLogger("hms_cache.test"), clock.monotonic_s)
+    for error in (ValueError("of one kind"), ValueError("of the same"), KeyError("of another")):
+        log.fault("%s could not be read", error, "it")
+    clock.advance(INTERVAL_S)
+    log.fault("%s could not be read", ValueError("x" * 2 * LONGEST_TOLD), "it")
+    told = "it could not be read: ValueError: "
+    assert [(one.getMessage()[: len(told) + 11], bool(one.exc_info)) for one in caplog.records] == [
+        (f"{told}of one kind", True),
+        ("it could not be read: KeyError: 'of another' ", True),
+        (f"{told}{'x' * 11}", False),
+    ]
+    assert len(caplog.records[-1].getMessage()) < LONGEST_TOLD + 100
+    for number in range(2 * MOST_TRACED):
+        log.fault(f"thing {number} failed", ValueError())
+    assert sum(bool(one.exc_info) for one in caplog.records) == MOST_TRACED
 
 
 @pytest.mark.parametrize("kind", ["inline", "thread", "packets"])

@@ -21,6 +21,7 @@ from hms_cache.call_context import call_context
 from hms_cache.clock import Clock
 from hms_cache.errors import DatabaseUnavailableError
 from hms_cache.expressions import FilterLimits
+from hms_cache.limited_log import LimitedLog
 from hms_cache.metadata.name_ranges import NameRange
 from hms_cache.metadata.names import is_valid_name
 from hms_cache.metadata.object_names import DatabaseName, TableName
@@ -30,7 +31,8 @@ from hms_cache.txn.id_lists import IdListFormatError
 from hms_cache.txn.valid_write_ids import ValidWriteIdList, parsed_write_ids
 from hms_cache.values import frozen
 
-_log = logging.getLogger(__name__)
+_log = LimitedLog(logging.getLogger(__name__))
+"""A client may know how to repeat what fails."""
 
 T = TypeVar("T")
 
@@ -235,8 +237,8 @@ class Reading:
             return self.freshness.ensure(table, wants_proof=call_context.serves_a_write)
         except DatabaseUnavailableError:
             raise
-        except Exception:
-            _log.exception("whether memory is recent could not be found out")
+        except Exception as error:
+            _log.fault("whether memory is recent could not be found out", error)
             return False
 
     def _is_up_to_date(self) -> bool:
@@ -245,8 +247,8 @@ class Reading:
             return self.freshness.ensure_by_asking()
         except DatabaseUnavailableError:
             raise
-        except Exception:
-            _log.exception("whether memory is up to date could not be found out")
+        except Exception as error:
+            _log.fault("whether memory is up to date could not be found out", error)
             return False
 
     def _ask_for_broken(self, kind: str, subject: Key | None, ask: Callable[[], T], error: Exception) -> T:
@@ -262,14 +264,14 @@ class Reading:
         return answer
 
     def _drop_broken(self, subject: Key | None, error: Exception) -> None:
-        _log.error("what is held of %s cannot be read and is dropped", subject, exc_info=error)
+        _log.fault("what is held of %s cannot be read and is dropped", error, subject)
         try:
             if subject is not None:
                 self.cache.forget(subject)
             else:
                 self.cache.forget_all()
-        except Exception:
-            _log.exception("it could not be dropped")
+        except Exception as problem:
+            _log.fault("it could not be dropped", problem)
 
     def _note_source(self, kind: str, subject: Key | None, facet: Facet, *, may_trust: bool) -> None:
         entry = self.cache.entry(subject) if subject is not None else None
@@ -311,8 +313,8 @@ class Reading:
                     table = entry.key if isinstance(entry.key, TableName) and not source.follows_other_tables else None
                     answer = Answer(method, source.kind, render, size_bytes, entry, table, is_trusted=source.is_trusted)
                     self.cache.answers.add(key, answer)
-        except Exception:
-            _log.exception("a reply could not be kept")  # P9: it is right all the same
+        except Exception as error:
+            _log.fault("a reply could not be kept", error)  # P9: it is right all the same
 
     def wants_large_answer(self, key: bytes) -> bool:
         """Whether to keep the large reply of the call that this thread just answered; see `Answers.wants_large`."""
@@ -368,8 +370,8 @@ class Reading:
             return self.background.way_of(table, need.wanted, need.gaps)
         except DatabaseUnavailableError:
             raise
-        except Exception:
-            _log.exception("how large a table is could not be found out")
+        except Exception as error:
+            _log.fault("how large a table is could not be found out", error)
             return Way.PASS_THROUGH
 
     def _rests(self, wanted: Wanted) -> bool:
@@ -388,9 +390,9 @@ class Reading:
                 return self.loader.load(wanted, is_few=is_few)
         except (DatabaseUnavailableError, LoadLimitReached):
             raise
-        except Exception:
+        except Exception as error:
             # P9: the store answers, or says what is wrong in its own words.
-            _log.exception("a load failed")
+            _log.fault("a load failed", error)
             return False
 
     def _ask(self, kind: str, reason: Reason, ask: Callable[[], T]) -> T:

@@ -285,7 +285,10 @@ class Moment:
             case Facet.PARTITIONS:
                 return self._read_partitions(one)
             case Facet.TABLE_STATISTICS | Facet.PARTITION_STATISTICS:
-                return self._read_statistics(one)
+                try:
+                    return self._read_statistics(one)
+                except NoSuchObjectException:
+                    return []  # the table was dropped a moment ago
             case Facet.TABLE_NAMES if self._name_rests is not None and isinstance(one.key, DatabaseName):
                 began_s = self._name_rests.now_s()
                 loaded = self._read_whole(one)
