@@ -56,12 +56,22 @@ _NUMBER_BYTES: Final = 8
 _NAMES_KEPT: Final = 65_536
 """Numbers that are remembered: a hot read asks for that of its table."""
 
+_LONGEST_KEPT: Final = 640
+"""Characters of the names that are: as many as the columns for a catalog, a database and a table take. A request may
+have more."""
 
-@lru_cache(_NAMES_KEPT)
+
 def table_number(name: TableName) -> int:
     """The same for a name on every server."""
+    return _kept_number(name) if sum(map(len, name)) <= _LONGEST_KEPT else _number_of(name)
+
+
+def _number_of(name: TableName) -> int:
     text = "\0".join(name).encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(text, digest_size=_NUMBER_BYTES).digest())
+
+
+_kept_number = lru_cache(_NAMES_KEPT)(_number_of)
 
 
 def scope_of(events: Iterable[EventRow]) -> Scope:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,6 +43,18 @@ TYPES = {
 
 def row(event_type: str, table: TableName, *, keeps_name: bool = False) -> EventRow:
     return EventRow(event_type, *table, "{}", "json-0.2", keeps_name)
+
+
+def test_names_that_a_client_makes_up_are_not_kept() -> None:
+    """They may be as long as a message."""
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        numbers = {table_number(TableName("hive", "d", f"{one}".ljust(100_000, "x"))) for one in range(100)}
+        assert tracemalloc.get_traced_memory()[0] - before < 1_000_000
+    finally:
+        tracemalloc.stop()
+    assert len(numbers) == 100
 
 
 @pytest.mark.parametrize("fact", CASES)
