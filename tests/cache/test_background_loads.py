@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -21,6 +22,7 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.metadata import MetadataStore
 from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames, ByPartialValues, PartitionQuery
 from hms_cache.store.engine.errors import DatabaseUnavailable
+from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 from tests.cache.conftest import MakeServer
 from tests.cache.world import CATALOG, Server, create_database, encoded, partition, table
 from tests.databases import count_statements
@@ -229,6 +231,28 @@ def test_the_queue_is_bounded(here: Server, monkeypatch: pytest.MonkeyPatch) -> 
     for _ in range(5):
         READS["ps"](here.store)
     assert here.cache.background.waiting == 0
+
+
+def test_what_waits_for_a_load_has_no_names_that_no_partition_has(here: Server) -> None:
+    """As long as another table is loaded, which may be minutes, they would be held."""
+    here.store.reads.tables.get_table(T)
+    for _ in range(2):
+        READS["one"](here.store)
+    assert here.cache.background.waiting == 1
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(30):
+            value = f"{number}".ljust(100_000, "x")
+            with pytest.raises(NoSuchObjectException):
+                here.store.reads.partitions.get_partition(T, [value, "1"])
+            here.store.reads.partitions.get_partitions(PartitionQuery(T, ByPartialValues((value,))))
+            here.store.reads.partitions.get_partitions(PartitionQuery(T, ByNames((f"p={value}/q=1",))))
+        assert tracemalloc.get_traced_memory()[0] - before < 5_000_000
+    finally:
+        tracemalloc.stop()
+    here.cache.background.drain()
+    assert is_held(here)
 
 
 @pytest.mark.parametrize("most_few", [LARGE - 1, LARGE])

@@ -54,6 +54,10 @@ BYTES_A_PARTITION: Final = 200
 MOST_QUEUED: Final = 1_000
 """Tables that wait for a load, and single partitions of one table; more of them come back when asked again."""
 
+LONGEST_NAME: Final = 1_000
+"""Characters of the values, or of a name that a range begins or ends with, that are kept for a load: the column for
+names takes fewer. A request may name partitions as long as a message."""
+
 MOST_WINDOWS: Final = 16
 """Segments loaded for one range; all together take a table's share at most."""
 
@@ -171,6 +175,8 @@ class BackgroundLoads:
                     return
                 self._queue[table] = _Asked({}, {})
             asked = self._queue[table]
+            named = [values for values in named if sum(map(len, values)) <= LONGEST_NAME]
+            gaps = [gap for gap in gaps if max(len(gap.first), len(gap.end or "")) <= LONGEST_NAME]
             asked.named.update(dict.fromkeys(named[: MOST_QUEUED - len(asked.named)]))
             asked.gaps.update(dict.fromkeys(gaps[: MOST_QUEUED - len(asked.gaps)]))
 
