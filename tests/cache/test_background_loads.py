@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import tracemalloc
 from collections.abc import Callable
 from functools import partial
@@ -31,6 +32,7 @@ from tests.manual_clock import ManualClock
 T = TableName(CATALOG, "d", "t")
 KEYS = (("p", "string"), ("q", "int"))
 LARGE = 20
+LIMIT_S = 20
 
 READS: dict[str, Callable[[MetadataStore], Any]] = {
     "one": lambda store: store.reads.partitions.get_partition(TableName(CATALOG, "d", "t"), ["a", "3"]),
@@ -161,6 +163,29 @@ def test_what_asks_for_all_partitions_fills_the_cache_on_its_way(here: Server) -
     here.reasons()
     READS["filter"](here.store)
     assert here.reasons() == [Reason.HIT]
+
+
+def test_a_read_of_all_partitions_does_not_wait_for_their_load_beside(here: Server) -> None:
+    """That rests after each page, and may have begun a moment ago."""
+    for _ in range(2):
+        READS["one"](here.store)
+    answers: list[Any] = []
+
+    def read() -> None:
+        answers.append(encoded(lambda: here.store.reads.partitions.get_partitions(PartitionQuery(T))))
+
+    def during() -> None:
+        if here.cache.background.is_loading(T) and not answers:
+            reader = threading.Thread(target=read, daemon=True)
+            reader.start()
+            reader.join(LIMIT_S)
+
+    here.during_loads(during)
+    here.reasons()
+    here.cache.background.drain()
+    assert answers == [encoded(lambda: here.objects.reads.partitions.get_partitions(PartitionQuery(T)))]
+    assert here.reasons() == [Reason.NOT_HELD]
+    assert is_held(here) and not here.cache.background.is_loading(T)
 
 
 def test_a_small_table_is_loaded_by_its_first_read(servers: MakeServer) -> None:

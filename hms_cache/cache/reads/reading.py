@@ -364,8 +364,10 @@ class Reading:
         """How to come by what is missing, which may be more than the read asked for (P12)."""
         if not call_context.fills_cache or any(map(self._rests, need.wanted)):
             return Way.PASS_THROUGH
-        if table is None or asks_for_all or facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
+        if table is None or facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
             return Way.LOAD
+        if asks_for_all:
+            return Way.PASS_THROUGH if self.background.is_loading(table) else Way.LOAD
         try:
             return self.background.way_of(table, need.wanted, need.gaps)
         except DatabaseUnavailableError:

@@ -115,6 +115,8 @@ class BackgroundLoads:
         """What to load: tables, with what reads asked of them, for where the whole is too large."""
         self._rests = Rests(SHORTEST_REST_TIMES, LONGEST_REST_TIMES)
         """After loads of whole tables."""
+        self._loading: TableName | None = None
+        """The table that is being loaded as a whole."""
         self.loaded = 0
         """Tables loaded so."""
 
@@ -132,6 +134,11 @@ class BackgroundLoads:
             return Way.LOAD_FEW if count <= MOST_FEW else Way.LOAD
         self._ask_for(table, [values for one in of_partitions for values in one.detail], gaps)
         return Way.PASS_THROUGH
+
+    def is_loading(self, table: TableName) -> bool:
+        """Whether all partitions of the table are being loaded, with rests: nobody should wait for that."""
+        with self._lock:
+            return self._loading == table
 
     def _is_refill(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
         """Whether only the table, or some partitions, are missing beside a complete set: to read these costs less."""
@@ -222,11 +229,14 @@ class BackgroundLoads:
         if self._holds_all(table):
             return False  # it was asked for again while it was being loaded
         began_s, before = self._clock.monotonic_s(), self._cache.evictions
+        with self._lock:
+            self._loading = table
         try:
             return self._loader.load([Wanted(table, Facet.PARTITIONS)], unhurried=True)
         finally:
             now_s, after = self._clock.monotonic_s(), self._cache.evictions
             with self._lock:
+                self._loading = None
                 self._rests.begin(table, began_s, now_s, evictions_before=before, evictions=after)
 
     def _holds_all(self, table: TableName) -> bool:

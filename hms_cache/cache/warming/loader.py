@@ -88,7 +88,8 @@ class Loader:
         """Loads that showed an older moment or another server than the cache is of."""
 
     def load(self, wanted: Iterable[Wanted], *, unhurried: bool = False, is_few: bool = False) -> bool:
-        """Loads what nobody else is loading, waits for the rest; True when everything loaded here was kept.
+        """Loads what nobody else is loading, waits for the rest; True when that came in time, and everything loaded
+        here was kept.
 
         Nobody waits for more than he wants (P12): what somebody else loads together with other things is loaded here,
         too. `unhurried`: with a rest after each page of partitions, for loads that nobody has to wait for. `is_few`:
@@ -109,8 +110,8 @@ class Loader:
             self._end(mine)
         if others:
             with turns.waiting():
-                for other in others:
-                    other.done.wait(self._wait_timeout_s)
+                # One that takes so long is not waited for again.
+                kept = all(other.done.wait(self._wait_timeout_s) for other in others) and kept
         return kept
 
     def _divided(self, wanted: Sequence[Wanted]) -> tuple[_Running, list[_Running]]:
