@@ -112,6 +112,7 @@ class Restore:
         for one in self._late:
             self._cache.end_load(one.load)
         self._late.clear()
+        self._parts = SharedParts()
         if self._reader is not None:
             self._reader.close()
             self._reader = None

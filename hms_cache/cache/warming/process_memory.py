@@ -13,8 +13,15 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, S
 from hms_cache.wire.codec import ENCODING_FAULTS
 
 MOST_SHARED_PARTS = 50_000
-"""Different columns, and different serdes and the like, that are remembered to be shared: 12 MB; beyond it they begin
-anew."""
+"""Different columns, and different serdes and the like, that are remembered to be shared: 12 MB where they are as short
+as most; beyond it they begin anew."""
+
+MOST_SHARED_BYTES = 8 * 1024 * 1024
+"""Of their texts. What is remembered is not charged to anybody, and stays when its tables are gone; and a schema may
+stand in the parameters of a serde, or a structure in the type of a column."""
+
+LONGEST_SHARED = 16 * 1024
+"""Of one of them: longer ones are as many as there are tables."""
 
 SHORT_VALUE = 5
 """Characters up to which parameter values (`TRUE`, `0`, …) are worth sharing: longer ones seldom come twice."""
@@ -32,6 +39,8 @@ class SharedParts:
     def __init__(self) -> None:
         self._columns: dict[tuple[str, str, str | None], FieldSchema] = {}
         self._encoded: dict[bytes, Any] = {}
+        self._bytes = 0
+        """Of the texts of both, about."""
         self._no_columns: list[Any] = []
         self._no_parameters: dict[str, str] = {}
 
@@ -60,25 +69,40 @@ class SharedParts:
             }
 
     def _shared_columns(self, columns: list[FieldSchema]) -> list[FieldSchema]:
-        if not columns:
-            return columns
-        if len(self._columns) > MOST_SHARED_PARTS:
-            self._columns = {}
-        known = self._columns
-        return [known.setdefault((one.name, one.type, one.comment), one) for one in columns]
+        return [self._shared_column(one) for one in columns] if columns else columns
+
+    def _shared_column(self, column: FieldSchema) -> FieldSchema:
+        key = column.name, column.type, column.comment
+        found = self._columns.get(key)
+        if found is None:
+            found = column
+            if self._has_room_for(sum(len(text) for text in key if text is not None)):
+                self._columns[key] = column
+        return found
 
     def _shared(self, part: Part) -> Part:
         """Equal in every byte that a client gets, the order of parameters included."""
         if part is None:
             return part
-        if len(self._encoded) > MOST_SHARED_PARTS:
-            self._encoded = {}
         try:
             key = type(part).__name__.encode() + fastbinary.encode_binary(part, [type(part), part.thrift_spec])
         except ENCODING_FAULTS:  # a text that cannot be encoded is the reader's fault to meet
             return part
-        found: Part = self._encoded.setdefault(key, part)
+        found: Part | None = self._encoded.get(key)
+        if found is None:
+            found = part
+            if self._has_room_for(len(key)):
+                self._encoded[key] = part
         return found
+
+    def _has_room_for(self, length: int) -> bool:
+        """Whether a part of this length is remembered; makes room for it."""
+        if length > LONGEST_SHARED:
+            return False
+        if max(len(self._columns), len(self._encoded)) >= MOST_SHARED_PARTS or self._bytes > MOST_SHARED_BYTES:
+            self._columns, self._encoded, self._bytes = {}, {}, 0
+        self._bytes += length
+        return True
 
 
 def _interned(text: Text) -> Text:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import copy
+import gc
+import tracemalloc
 
-from hms_cache.cache.warming.process_memory import SharedParts, give_back_freed_memory
+import pytest
+
+from hms_cache.cache.reads.assembly import CacheOptions
+from hms_cache.cache.warming.process_memory import MOST_SHARED_BYTES, SharedParts, give_back_freed_memory
 from hms_cache.metadata.object_names import TableName
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
@@ -59,6 +64,54 @@ def test_what_a_caller_does_with_its_answer_changes_no_other_table(servers: Make
     two = here.store.reads.tables.get_table(TableName(CATALOG, "d", "two"))
     assert encoded_value(two) == encoded_value(here.objects.reads.tables.get_table(TableName(CATALOG, "d", "two")))
     assert two.sd.cols[0].comment != "changed"
+
+
+@pytest.mark.parametrize("length", [10_000, 100_000])
+@pytest.mark.parametrize("what", ["columns", "serdes"])
+def test_what_is_remembered_to_be_shared_is_bounded(what: str, length: int) -> None:
+    """P11: it stays when its tables are gone, and no budget counts it."""
+    shared = SharedParts()
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(2 * MOST_SHARED_BYTES // 10_000):
+            one, text = table("d", "t"), f"{number}".ljust(length, "x")
+            if what == "columns":
+                one.sd.cols = [ttypes.FieldSchema("a", text, None)]
+            else:
+                one.sd.serdeInfo = ttypes.SerDeInfo(None, "serde", {"avro.schema.literal": text})
+            expected = copy.deepcopy(one)
+            shared.share(one)
+            assert one == expected
+        most = 3 * MOST_SHARED_BYTES if length == 10_000 else 10 * length
+        assert tracemalloc.get_traced_memory()[0] - before < most
+    finally:
+        tracemalloc.stop()
+
+
+def test_the_serdes_of_a_table_that_changes_are_not_all_kept(servers: MakeServer) -> None:
+    here = servers(CacheOptions(budget_bytes=1_500_000))
+    create_database(here.store, "d")
+    name = TableName(CATALOG, "d", "t")
+    here.store.writes.tables.create_table(table("d", "t"))
+    kept = []
+    for number in range(60):
+        changed = copy.deepcopy(here.objects.reads.tables.get_table(name))
+        changed.sd.serdeInfo.parameters = {"avro.schema.literal": f"{number}".ljust(100_000, "x")}
+        here.store.writes.tables.alter_table(name, changed)
+        here.store.reads.tables.get_table(name)
+        if number in (10, 59):
+            gc.collect()
+            kept.append(_serdes())
+    assert kept[1] <= kept[0] + 2
+
+
+def _serdes() -> int:
+    """Structs with such a literal that are alive."""
+    return sum(
+        type(one) is ttypes.SerDeInfo and len((one.parameters or {}).get("avro.schema.literal", "")) == 100_000
+        for one in gc.get_objects()
+    )
 
 
 def test_giving_memory_back_is_harmless_everywhere() -> None:
