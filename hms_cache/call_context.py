@@ -155,10 +155,11 @@ class CallContext(threading.local):
             self.events.clear()
 
     def end(self) -> None:
-        """It is answered."""
+        """It is answered. A thread that answers no other keeps nothing of what it was answered from."""
         self.call = 0
         self.fills_cache = True
         self.long_list = None
+        self.source.entry = None
 
     def note_read(self, kind: str, reason: str) -> None:
         """A read was answered in this way."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import logging
+import weakref
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -129,6 +131,22 @@ def test_names_that_nobody_has_make_no_table_go(
         assert here.store.reads.databases.get_database_names(f"of_{name}") == []
     assert here.reasons()[-1] is Reason.HIT
     invariants.check(shared)
+
+
+def test_what_was_dropped_is_not_kept_by_threads_that_were_answered_from_it(servers: MakeServer) -> None:
+    """P11: each thread may have answered from another large table, and rest since."""
+    here = servers()
+    fill(here, 1, partitions=5)
+    call_context.begin(1)
+    for _ in range(2):
+        here.store.reads.partitions.get_partition_names(PartitionQuery(T))
+    assert here.reasons()[-1] is Reason.HIT
+    call_context.end()
+    held = weakref.ref(here.cache.shared.tables[T].facets[Facet.PARTITIONS])
+    assert held() is not None
+    here.cache.shared.forget_all()
+    gc.collect()
+    assert held() is None
 
 
 def test_what_is_larger_than_the_budget_is_read_once_and_then_left_to_the_store(servers: MakeServer) -> None:
