@@ -369,3 +369,17 @@ def _check_peer(findings: Findings, settings: Settings, address: str) -> None:
                 f"{name} is {theirs_s:g} s at the peer {address} and {ours_s:g} s here",
                 "All servers of a database must agree on it.",
             )
+    if peer.retention_s is not None and peer.retention_s > settings.events.retention_s:
+        findings.warning(
+            f"events are kept for {peer.retention_s:g} s at the peer {address}, and this server would delete them after"
+            f" {settings.events.retention_s:g} s",
+            f"Set events.retention_s to {peer.retention_s:g}: whoever reads the log later than that has to begin anew.",
+        )
+    translates = settings.catalog.metadata_translation != "off"
+    if peer.translates != translates:
+        translating, other = ("this server", f"the peer {address}")[:: 1 if translates else -1]
+        findings.warning(
+            f"{translating} makes external tables of managed ones that are not transactional, and {other} does not",
+            "Where clients rely on it set catalog.metadata_translation to hive4, else take the class out of"
+            " metastore.metadata.transformer.class, which has it by default in Hive 4.",
+        )

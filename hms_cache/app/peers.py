@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -11,12 +12,14 @@ from thrift.transport.TTransport import TBufferedTransport
 from hms_cache.authentication.servers import SCHEMES, TLS_SCHEME, thrift_socket
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
+from hms_cache.thrift_gen.hive_metastore.ttypes import ConfigValSecurityException
 from hms_cache.values import frozen
 
 _TIMEOUT_MS = 10_000
 
 #: Part of the name of every class that writes the notification log: Hive's DbNotificationListener and those around it.
 _LISTENER = "NotificationListener"
+_TRANSFORMER = "MetastoreDefaultTransformer"
 
 
 @frozen
@@ -31,6 +34,11 @@ class PeerSettings:
 
     txn_timeout_s: float | None
     open_txn_timeout_s: float | None
+    retention_s: float | None
+    """How long it keeps events."""
+
+    translates: bool
+    """Managed tables that are not transactional become external ones, which is Hive 4's default."""
 
 
 def ask_peer(address: str) -> PeerSettings:
@@ -47,16 +55,38 @@ def ask_peer(address: str) -> PeerSettings:
     transport.open()
     try:
         client: Any = ThriftHiveMetastore.Client(TBinaryProtocol(transport))
-        # The older spellings: metastores before 4.0 refuse names that begin with "metastore.".
+
+        def told(name: str) -> str:
+            """Of the older spelling: metastores before 4.0 refuse names that begin with `metastore.`."""
+            value: str = client.get_config_value(name, "")
+            return value
+
         return PeerSettings(
-            logs_in_transaction=_LISTENER
-            in client.get_config_value("hive.metastore.transactional.event.listeners", ""),
-            logs_after_commit=_LISTENER in client.get_config_value("hive.metastore.event.listeners", ""),
-            txn_timeout_s=_duration_s(client.get_config_value("hive.txn.timeout", "")),
-            open_txn_timeout_s=_duration_s(client.get_config_value("hive.txn.opentxn.timeout", "")),
+            logs_in_transaction=_LISTENER in told("hive.metastore.transactional.event.listeners"),
+            logs_after_commit=_LISTENER in told("hive.metastore.event.listeners"),
+            txn_timeout_s=_duration_s(told("hive.txn.timeout")),
+            open_txn_timeout_s=_duration_s(told("hive.txn.opentxn.timeout")),
+            retention_s=_retention_s(told),
+            translates=_translates(told),
         )
     finally:
         transport.close()
+
+
+def _retention_s(told: Callable[[str], str]) -> float | None:
+    """Hive 4 has a time of its own for a source of replication; Hive 3.1 does not know it."""
+    usual = _duration_s(told("hive.metastore.event.db.listener.timetolive"))
+    if told("hive.repl.cm.enabled").strip().lower() != "true":
+        return usual
+    of_source = _duration_s(told("hive.repl.event.db.listener.timetolive"))
+    return usual if of_source is None else of_source
+
+
+def _translates(told: Callable[[str], str]) -> bool:
+    try:
+        return told("metastore.metadata.transformer.class").strip().endswith(_TRANSFORMER)
+    except ConfigValSecurityException:
+        return False  # Hive 3.1 knows no such setting
 
 
 def _duration_s(text: str) -> float | None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from hms_cache.config.hive_keys import keys_by_spelling
-from hms_cache.config.setting import facts_of
+from hms_cache.config.quantities import parse_duration_s
+from hms_cache.config.setting import facts_of, metastore_keys
 from hms_cache.config.settings import SettingReference, all_settings
 from hms_cache.errors import ConfigurationError
 from hms_cache.values import frozen
@@ -20,6 +22,8 @@ _VARIABLE = re.compile(r"\$\{([^${}\s]+)\}")
 #: Hadoop gives up at this depth too: a property that refers to itself would never end.
 _MAX_SUBSTITUTIONS = 20
 _PROXY_USERS = "hadoop.proxyuser."
+_KEEPS_FILES_FOR_REPLICATION = metastore_keys("repl.cm.enabled", before="hive.")
+_KEPT_FOR_REPLICATION = metastore_keys("repl.event.db.listener.timetolive", before="hive.")
 _BARE_NUMBER = re.compile(r"([+-]?\d+)\s*[lL]?")
 #: What the defaults of Hive's times end in.
 _TIME = re.compile(r"\d+(ns|us|ms|s|m|h|d)")
@@ -175,13 +179,13 @@ def site_value(reference: SettingReference, text: str) -> str | None:
     """A site file's value in our words; None where the setting has no such value."""
     from_site = facts_of(reference.field).from_site
     found = from_site(text) if from_site is not None else text
-    return None if found is None else _with_unit_of_hive(reference, found)
+    return None if found is None else _with_unit_of_hive(facts_of(reference.field).site_keys, found)
 
 
-def _with_unit_of_hive(reference: SettingReference, text: str) -> str:
+def _with_unit_of_hive(keys: Iterable[str], text: str) -> str:
     """A time without a unit is in the unit of Hive's default, which may be days; HiveConf takes an L after it."""
     number = _BARE_NUMBER.fullmatch(text.strip())
-    for name in facts_of(reference.field).site_keys if number is not None else ():
+    for name in keys if number is not None else ():
         key = keys_by_spelling().get(name)
         time = _TIME.fullmatch(key.default) if key is not None else None
         if number is not None and time is not None:
@@ -208,7 +212,41 @@ def settings_of_site(site: Mapping[str, SiteProperty]) -> tuple[dict[str, dict[s
     if proxy_users:
         values.setdefault("authentication", {})["proxy_users"] = proxy_users
         origins["authentication.proxy_users"] = f"{_PROXY_USERS}*"
+    retention = _retention_for_replication(site, values.get("events", {}).get("retention_s"))
+    if retention is not None:
+        values.setdefault("events", {})["retention_s"], origins["events.retention_s"] = retention
     return values, origins
+
+
+def _first(site: Mapping[str, SiteProperty], keys: Iterable[str]) -> SiteProperty | None:
+    return next((site[key] for key in keys if key in site and site[key].value), None)
+
+
+def _retention_for_replication(site: Mapping[str, SiteProperty], usual: str | None) -> tuple[str, str] | None:
+    """How long events are kept where files are kept for replication, and where that stands; None: as long as usual.
+
+    Hive 4 goes by another setting there, whose default is ten days, and Hive 3.1 by the usual one (`usual`, if the site
+    has it). The longer one counts: a replication whose next events are gone has to begin anew with a whole dump.
+    """
+    switch = _first(site, _KEEPS_FILES_FOR_REPLICATION)
+    if switch is None or switch.value.strip().lower() != "true":
+        return None
+    found = _first(site, _KEPT_FOR_REPLICATION)
+    if found is None:
+        value, origin = keys_by_spelling()[_KEPT_FOR_REPLICATION[0]].default, switch
+    else:
+        value, origin = _with_unit_of_hive(_KEPT_FOR_REPLICATION, found.value), found
+    if usual is not None and _seconds(usual) >= _seconds(value):
+        return None
+    return value, f"{origin.file} ({origin.name})"
+
+
+def _seconds(text: str) -> float:
+    """Infinity for a text that is no time, which stays so: it is told where settings are read."""
+    try:
+        return parse_duration_s(text, "s")
+    except ValueError:
+        return math.inf
 
 
 def _proxy_users(site: Mapping[str, SiteProperty]) -> str:

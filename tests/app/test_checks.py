@@ -145,6 +145,25 @@ def test_another_limit_of_open_transactions_is_told(served: str, tmp_path: Path)
     assert "metastore.txn.opentxn.timeout is 1 s at the peer" in warning and "90 s here" in warning
 
 
+def test_events_that_a_peer_keeps_for_longer_are_told(served: str, tmp_path: Path) -> None:
+    """Each server of the database deletes them by its own setting: the shortest one counts."""
+    settings = configured(tmp_path, cache__peers="hive4", events__retention_s=3600).settings
+    (warning,) = texts(run_checks(settings, (served,)), "warning")
+    assert warning == (
+        f"events are kept for 86400 s at the peer {served}, and this server would delete them after 3600 s"
+    )
+    settings = configured(tmp_path, cache__peers="hive4", events__retention_s="inf").settings
+    assert texts(run_checks(settings, (served,)), "warning") == []
+
+
+def test_a_peer_that_makes_other_tables_of_the_same_request_is_told(served: str, tmp_path: Path) -> None:
+    settings = configured(tmp_path, cache__peers="hive4", catalog__metadata_translation="hive4").settings
+    (warning,) = texts(run_checks(settings, (served,)), "warning")
+    assert warning == (
+        f"this server makes external tables of managed ones that are not transactional, and the peer {served} does not"
+    )
+
+
 def test_events_that_nobody_deletes_are_told(served: str, tmp_path: Path, execute: Execute) -> None:
     execute("UPDATE NOTIFICATION_LOG SET EVENT_TIME = 1000000000")
     findings = run_checks(configured(tmp_path).settings)
@@ -297,7 +316,11 @@ def test_a_foreign_metastore_that_logs_nothing_is_told(tmp_path: Path, database_
         tmp_path / "java",
         cached=False,
         pool_size=10,
-        properties={"metastore.txn.timeout": "77s"},
+        properties={
+            "metastore.txn.timeout": "77s",
+            "metastore.repl.cm.enabled": "true",
+            "metastore.repl.cmrootdir": f"file:{tmp_path}/cm",
+        },
     )
     settings = configured(tmp_path, database__url=database_for_java, cache__peers="hive4").settings
     try:
@@ -306,7 +329,11 @@ def test_a_foreign_metastore_that_logs_nothing_is_told(tmp_path: Path, database_
     finally:
         java.stop()
     assert texts(findings, "error") == [f"the peer {peer} logs none of its writes"]
-    assert texts(findings, "warning") == [f"metastore.txn.timeout is 77 s at the peer {peer} and 300 s here"]
+    assert texts(findings, "warning") == [
+        f"metastore.txn.timeout is 77 s at the peer {peer} and 300 s here",
+        f"events are kept for 864000 s at the peer {peer}, and this server would delete them after 86400 s",
+        f"the peer {peer} makes external tables of managed ones that are not transactional, and this server does not",
+    ]
 
 
 @pytest.mark.soak

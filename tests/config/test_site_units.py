@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hms_cache.config.hive_keys import hive_keys
 from hms_cache.config.quantities import parse_duration_s
 from hms_cache.config.settings import all_settings
 from hms_cache.config.site_file import settings_by_site_key
+from hms_cache.errors import ConfigurationError
 
 _UNIT_OF_DEFAULT = re.compile(r"\d+(ns|us|ms|s|m|h|d)")
 _TIMES = sorted(
@@ -24,11 +26,13 @@ _TIMES = sorted(
 
 
 def loaded(directory: Path, name: str, value: str) -> Configuration:
+    return loaded_all(directory, {name: value})
+
+
+def loaded_all(directory: Path, properties: Mapping[str, str]) -> Configuration:
     site = directory / "hive-site.xml"
-    site.write_text(
-        f"<configuration><property><name>{name}</name><value>{value}</value></property></configuration>",
-        encoding="utf-8",
-    )
+    lines = (f"<property><name>{name}</name><value>{value}</value></property>" for name, value in properties.items())
+    site.write_text(f"<configuration>{''.join(lines)}</configuration>", encoding="utf-8")
     return load(site_files=[site], environment={})
 
 
@@ -66,6 +70,43 @@ def test_events_are_kept_for_days_or_for_the_seconds_of_hive_3(
     tmp_path: Path, name: str, text: str, expected_s: float
 ) -> None:
     assert setting(loaded(tmp_path, name, text), name) == expected_s
+
+
+_USUAL, _OF_REPLICATION = "metastore.event.db.listener.timetolive", "metastore.repl.event.db.listener.timetolive"
+
+
+@pytest.mark.parametrize("before", ["metastore.", "hive."])
+@pytest.mark.parametrize(
+    ("properties", "expected_s"),
+    [
+        ({}, 10 * 86_400),
+        ({_OF_REPLICATION: "20d"}, 20 * 86_400),
+        ({_OF_REPLICATION: "3"}, 3 * 86_400),
+        ({_OF_REPLICATION: "12h", _USUAL: "6h"}, 43_200),
+        ({_USUAL: "2d"}, 10 * 86_400),
+        ({_USUAL: "30d"}, 30 * 86_400),
+        ({_USUAL: "2592000"}, 30 * 86_400),
+    ],
+)
+def test_a_source_of_replication_keeps_events_as_long_as_hive_keeps_them_for_it(
+    tmp_path: Path, before: str, properties: dict[str, str], expected_s: float
+) -> None:
+    """Hive 4 goes by the setting of replication, Hive 3.1 by the usual one: what the longer of them keeps is kept."""
+    switch = f"{before}repl.cm.enabled"
+    configuration = loaded_all(tmp_path, {switch: "TRUE", **properties})
+    assert configuration.settings.events.retention_s == expected_s
+    assert configuration.origins["events.retention_s"].startswith(str(tmp_path / "hive-site.xml"))
+    off = loaded_all(tmp_path, {switch: "false", **properties})
+    usual = properties.get(_USUAL)
+    assert off.settings.events.retention_s == (setting(loaded(tmp_path, _USUAL, usual), _USUAL) if usual else 86_400)
+    told = load(command_line={"events.retention_s": 5}, site_files=[tmp_path / "hive-site.xml"], environment={})
+    assert told.settings.events.retention_s == 5
+
+
+@pytest.mark.parametrize("name", [_USUAL, _OF_REPLICATION])
+def test_a_retention_that_cannot_be_read_is_told_of_a_source_of_replication_too(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"events\.retention_s"):
+        loaded_all(tmp_path, {"metastore.repl.cm.enabled": "true", name: "long"})
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,8 @@ class EventSettings(Section):
         from_site=_from_time_to_live,
         gt=0,
     )
-    """Events older than this are deleted; inf: never."""
+    """Events older than this are deleted; inf: never. A site file that says `metastore.repl.cm.enabled` keeps them for
+    `metastore.repl.event.db.listener.timetolive`, whose default is 10 days, if that is longer."""
     marker_retention_s: Seconds = setting(
         math.inf,
         reason="Hive's default: markers are kept.",
