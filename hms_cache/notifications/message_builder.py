@@ -23,6 +23,7 @@ from hms_cache.metadata.object_names import name_of_table
 from hms_cache.notifications.event_types import EventType
 from hms_cache.notifications.events import EventRow, PartitionFiles, TransactionWriteId
 from hms_cache.notifications.messages import MessageFormat, encode_message
+from hms_cache.notifications.replication_properties import without_replication_properties
 from hms_cache.notifications.tjson import write_struct
 from hms_cache.patterns.java_regex import JavaRegex
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -74,8 +75,9 @@ class MessageBuilder:
         )
 
     def build_alter_database(self, before: ttypes.Database, after: ttypes.Database) -> EventRow:
-        """The columns name the old database."""
-        fields = {"db": before.name, "dbObjBeforeJson": write_struct(before), "dbObjAfterJson": write_struct(after)}
+        """The columns name the old database. Of an alter of properties of replication alone both images are equal."""
+        images = [write_struct(without_replication_properties(image)) for image in (before, after)]
+        fields = {"db": before.name, "dbObjBeforeJson": images[0], "dbObjAfterJson": images[1]}
         return self._database_row(EventType.ALTER_DATABASE, before, fields)
 
     def build_drop_database(self, database: ttypes.Database) -> EventRow:

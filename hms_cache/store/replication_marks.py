@@ -2,7 +2,8 @@
 
 Hive changes them by SQL beside COMMIT_TXN and ABORT_TXN and logs no event for them (4.0.1, `TxnUtils.updateReplId`,
 `AbortTxnsFunction`). Here each changed object has the event of an ordinary alter, so that every server of the set sees
-the new value (P4). To other readers of the log it is nothing new: REPL LOAD logs the same events where it sets
+the new value (P4). Other readers of the log are told nothing that they would apply: the event of a database leaves the
+marks out (`replication_properties`), and REPL LOAD logs those of tables and partitions itself where it sets
 `repl.last.id` by an alter.
 """
 

@@ -397,6 +397,22 @@ def test_excluded_parameters_are_left_out_of_messages_alone() -> None:
     assert altered.parameters == parameters
 
 
+@pytest.mark.parametrize("name", ["repl.source.for", "repl.last.id", "hive.repl.ckpt.key", '"repl.incompatible"'])
+def test_what_replication_keeps_in_a_database_is_told_to_no_replica(name: str) -> None:
+    """`AlterDatabaseEvent.filterOutReplProps` of Hive 4: `REPL LOAD` would make them its own."""
+    mine = {name: "1", "bootstrap.dump.state.1f": "ACTIVE"}
+    before, after = samples.database(), samples.database()
+    before.parameters, after.parameters = {"k": "1", **mine}, {"k": "2", "replica": "3", **mine}
+    event = read_event(stored(MessageBuilder().build_alter_database(before, after)))
+    assert isinstance(event, ev.DatabaseAltered)
+    assert event.before().parameters == {"k": "1"}
+    assert event.after().parameters == {"k": "2", "replica": "3"}
+    assert after.parameters == {"k": "2", "replica": "3", **mine}
+    created = read_event(stored(MessageBuilder().build_create_database(before)))
+    assert isinstance(created, ev.DatabaseCreated)
+    assert created.database().parameters == before.parameters
+
+
 def test_object_larger_than_the_limit_is_written_whole() -> None:
     builder = MessageBuilder(max_message_bytes=1_000)
     rows = list(builder.build_add_partitions(table(), [partition("1", "x"), partition("2", "y")]))
