@@ -172,15 +172,18 @@ def differences(java: Any, ours: Any, path: str = "") -> list[str]:
 
 def run(scenario: Scenario, java: Metastore, ours: Metastore) -> list[Comparison]:
     """Sends every call to both, one after the other."""
-    comparisons = []
-    for step in scenario.calls:
-        if step.is_on_new_connection:
-            java.begin_anew()
-            ours.begin_anew()
-        comparisons.append(Comparison(step, _outcome(step, java, is_java=True), _outcome(step, ours)))
-        if comparisons[-1].java.error:
-            java.begin_anew()
-    return comparisons
+    return [compare(step, java, ours) for step in scenario.calls]
+
+
+def compare(step: Call, java: Metastore, ours: Metastore) -> Comparison:
+    """Sends one call to both."""
+    if step.is_on_new_connection:
+        java.begin_anew()
+        ours.begin_anew()
+    found = Comparison(step, _outcome(step, java, is_java=True), _outcome(step, ours))
+    if found.java.error:
+        java.begin_anew()
+    return found
 
 
 def _outcome(step: Call, metastore: Metastore, *, is_java: bool = False) -> Outcome:
