@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,6 +12,7 @@ import pytest
 from sqlalchemy import event, insert
 
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.index_walk import IndexWalk
 from hms_cache.store.schema import (
     COMPLETED_COMPACTIONS,
     COMPLETED_TXN_COMPONENTS,
@@ -22,6 +25,7 @@ from hms_cache.store.schema import (
 from hms_cache.store.transactions import housekeeping
 from hms_cache.thrift_gen.hive_metastore.ttypes import AbortCompactionRequest, CompactionRequest, CompactionType
 from tests.database_kinds import SERVER_KINDS
+from tests.manual_clock import ManualClock
 from tests.txn.client import TxnClient, counted_statements
 from tests.txn.test_rows_read import RowsRead, steps_of_sqlite
 
@@ -47,6 +51,141 @@ def test_write_ids_that_stay_are_not_read(client: TxnClient) -> None:
     client.change(insert(TXN_TO_WRITE_ID).values(rows[KEPT // 2 :]))
     assert measure(client.store.clean) < before + KEPT // 10
     assert client.count(TXN_TO_WRITE_ID) == KEPT
+
+
+def test_write_ids_of_names_without_a_table_go(client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables were found by NEXT_WRITE_ID only: what a drop had left without a row of it stayed for ever."""
+    monkeypatch.setattr(housekeeping, "_MOST_LOOKED_FOR", 5)
+    monkeypatch.setattr(housekeeping, "_BATCH_SIZE", 8)
+    for txn_id in client.open_many(19):
+        client.commit(txn_id)
+    clock = client.store.context.clock
+    assert isinstance(clock, ManualClock)
+    clock.advance(1)  # the lowest one that may be open is looked for again
+    client.age(2000)
+    still_open = client.open()
+    tables = [(database, f"t{number}") for database in ("c", "d") for number in range(20)]
+    known = tables[::3]
+    numbers = [
+        {"NWI_DATABASE": database, "NWI_TABLE": table, "NWI_NEXT": still_open + 1}
+        for database, table in [*known, ("e", "none_written")]
+    ]
+    client.change(insert(NEXT_WRITE_ID).values(numbers))
+    rows = [
+        {"T2W_DATABASE": database, "T2W_TABLE": table, "T2W_WRITEID": txn_id, "T2W_TXNID": txn_id}
+        for database, table in tables
+        for txn_id in range(1, still_open + 1)
+    ]
+    client.change(insert(TXN_TO_WRITE_ID).values(rows))
+    client.age(2000)
+
+    def left() -> list[tuple[str, str, int]]:
+        return client.rows(TXN_TO_WRITE_ID, "T2W_DATABASE", "T2W_TABLE", "T2W_TXNID")
+
+    for _ in range(2 * len(tables)):
+        client.store.clean()
+    assert left() == sorted(((*table, still_open) for table in tables), key=repr)
+    client.commit(still_open)
+    client.commit(client.open())
+    client.age(2000)
+    for _ in range(2 * len(tables)):
+        client.store.clean()
+    assert left() == []
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
+def test_completed_writes_that_stay_are_not_all_counted(client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them were, once a minute by each server: each partition that was ever written to has one."""
+    monkeypatch.setattr(IndexWalk, "ROWS_OF_A_PART", 20)
+    database = client.database
+    measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)
+
+    def keep_house() -> None:
+        assert client.store.clean().completed_components == 0
+        assert client.store.initiate_compactions("here") == []
+
+    before = measure(keep_house)
+    written = {"CTC_DATABASE": "d", "CTC_TXNID": 1, "CTC_WRITEID": 1, "CTC_UPDATE_DELETE": "N"}
+    rows = [
+        {**written, "CTC_TABLE": f"t{number % 300}", "CTC_PARTITION": f"p={number // 300}"} for number in range(KEPT)
+    ]
+    client.change(insert(COMPLETED_TXN_COMPONENTS).values(rows))
+    assert measure(keep_house) < before + KEPT // 5
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_completed_writes_go_as_if_they_were_looked_at_at_once(
+    seed: int, client: TxnClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the parts end, and whatever was written to whole databases."""
+    chance = random.Random(seed)
+    monkeypatch.setattr(housekeeping, "LEAST_KEPT", 2)
+    monkeypatch.setattr(housekeeping, "writes_kept", lambda _threshold: 2)
+    places = [
+        (database, table, partition)
+        for database in ("a", "b", "b_", "c")
+        for table, partition in [(None, None), ("t", None), ("t", "p=1"), ("t_", "p=1"), ("u", "p=2")]
+        if chance.random() < 0.8
+    ]
+    written: dict[tuple[str, str | None, str | None], list[int]] = defaultdict(list)
+    rows = []
+    for txn_id in range(1, 120):
+        place = chance.choice(places)
+        written[place].append(txn_id)
+        names = dict(zip(("CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION"), place, strict=True))
+        write_id = None if place[1] is None else txn_id
+        rows.append({"CTC_TXNID": txn_id, "CTC_WRITEID": write_id, "CTC_UPDATE_DELETE": "N", **names})
+    client.change(insert(COMPLETED_TXN_COMPONENTS).values(rows))
+    deleted = 0
+    for _ in range(60):
+        monkeypatch.setattr(IndexWalk, "ROWS_OF_A_PART", chance.randint(1, 7))
+        deleted += client.store.clean().completed_components
+    # One more than are kept stays where there are no more.
+    expected = {place: ids[-2:] if len(ids) > 3 else ids for place, ids in written.items()}
+    left = defaultdict(list)
+    for *place, txn_id in client.rows(
+        COMPLETED_TXN_COMPONENTS, "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION", "CTC_TXNID"
+    ):
+        left[tuple(place)].append(txn_id)
+    assert {place: sorted(ids) for place, ids in left.items()} == expected
+    assert deleted == len(rows) - sum(map(len, expected.values()))
+
+
+def test_compactions_are_asked_for_wherever_the_parts_end(client: TxnClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(IndexWalk, "ROWS_OF_A_PART", 30)
+    client.make_table()
+    names = [f"p={number}" for number in range(9)]
+    client.make_partitions(*names)
+    done = [
+        {"CTC_DATABASE": database, "CTC_TABLE": "t", "CTC_PARTITION": name, "CTC_TXNID": one, "CTC_WRITEID": one}
+        for database in ("c", "d", "e")
+        for name in names
+        for one in range(1, 12)
+    ]
+    client.change(insert(COMPLETED_TXN_COMPONENTS).values([{**one, "CTC_UPDATE_DELETE": "N"} for one in done]))
+    assert sum(len(client.store.initiate_compactions("here")) for _ in range(4)) == len(names)
+
+
+def test_a_look_at_what_is_large_is_followed_by_a_pause(client: TxnClient) -> None:
+    clock = ManualClock()
+    walk = IndexWalk(clock, COMPLETED_TXN_COMPONENTS.c.CTC_DATABASE, COMPLETED_TXN_COMPONENTS.c.CTC_TABLE)
+
+    def has_part() -> bool:
+        with client.database.checking() as connection:
+            walk.go_on(connection)
+        return bool(walk.part)
+
+    assert has_part()
+    with walk.working():
+        clock.advance(0.05)
+    assert has_part()
+    with walk.working():
+        clock.advance(2)
+    assert not has_part()
+    clock.advance(199)
+    assert not has_part()
+    clock.advance(2)
+    assert has_part()
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)

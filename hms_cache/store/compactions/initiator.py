@@ -104,12 +104,25 @@ def _after_aborts(connection: Connection, context: TxnContext) -> list[Candidate
 
 
 def _after_writes(connection: Connection, context: TxnContext) -> list[Candidate]:
+    """Of the next part of what was written to: most of it needs none, and it may be much."""
+    walk = context.housekeeper.writes_to_compact
+    walk.go_on(connection)
+    with walk.working():
+        return [one for are_of_part in walk.part for one in _written_often(connection, context, are_of_part)]
+
+
+def _written_often(
+    connection: Connection, context: TxnContext, are_of_part: ColumnElement[bool]
+) -> Iterable[Candidate]:
     common = context.compactions.delta_count_threshold
     written = connection.execute(
-        select(DONE.CTC_DATABASE, DONE.CTC_TABLE).where(DONE.CTC_TABLE.is_not(None)).distinct().limit(_MOST_CANDIDATES)
+        select(DONE.CTC_DATABASE, DONE.CTC_TABLE)
+        .where(DONE.CTC_TABLE.is_not(None), are_of_part)
+        .distinct()
+        .limit(_MOST_CANDIDATES)
     )
     own = own_delta_thresholds(connection, {(database, table) for database, table in written})
-    rows = list(_written(connection, common))
+    rows = list(_written(connection, common, are_of_part))
     # Those with a lower one of their own are not among these.
     lower = sorted(table for table, threshold in own.items() if threshold < common)
     for some in batches(lower, _TABLES_IN_A_STATEMENT):
@@ -123,18 +136,18 @@ def _after_writes(connection: Connection, context: TxnContext) -> list[Candidate
 
 
 def _written(
-    connection: Connection, more_than: int, are_wanted: ColumnElement[bool] | None = None
+    connection: Connection, more_than: int, are_wanted: ColumnElement[bool]
 ) -> Iterable[tuple[str, str, str | None, int]]:
     """Database, table, partition of what was written to more often than that, and how often."""
     writes = func.count(DONE.CTC_WRITEID.distinct())
     query = (
         select(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, writes)
-        .where(DONE.CTC_TABLE.is_not(None))
+        .where(DONE.CTC_TABLE.is_not(None), are_wanted)
         .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, ExactText(DONE.CTC_PARTITION))
         .having(writes > more_than)
         .limit(_MOST_CANDIDATES)
     )
-    return connection.execute(query if are_wanted is None else query.where(are_wanted)).tuples()
+    return connection.execute(query).tuples()
 
 
 def _place(row: Any) -> Place:

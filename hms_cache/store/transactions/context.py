@@ -11,7 +11,9 @@ from sqlalchemy import Column
 from hms_cache.clock import Clock
 from hms_cache.config.sections import CompactionSettings, EventSettings, TransactionSettings
 from hms_cache.notifications.message_builder import MessageBuilder
+from hms_cache.store.engine.index_walk import IndexWalk, Place
 from hms_cache.store.engine.work_units import WriteTransaction
+from hms_cache.store.schema import COMPLETED_TXN_COMPONENTS
 from hms_cache.thrift_gen.hive_metastore.ttypes import ReplLastIdInfo, WriteEventInfo
 from hms_cache.values import frozen
 
@@ -57,6 +59,19 @@ class LowestOpenTxn:
         self._seen = txn_id, self._clock.monotonic_s()
 
 
+class Housekeeper:
+    """How far the background work of this server has got with what it sees a part of at a time. For its one thread."""
+
+    def __init__(self, clock: Clock) -> None:
+        written = COMPLETED_TXN_COMPONENTS.c.CTC_DATABASE, COMPLETED_TXN_COMPONENTS.c.CTC_TABLE
+        self.surplus_writes: Final = IndexWalk(clock, *written)
+        """Completed writes of which there are more than are kept."""
+        self.writes_to_compact: Final = IndexWalk(clock, *written)
+        """Completed writes of which there are so many that a compaction is due."""
+        self.last_with_write_ids: Place | None = None
+        """The table at which the look for write ids without a table goes on."""
+
+
 @frozen
 class TxnContext:
     """Settings, the builder of events and the machine's clock (for durations only). Shared by threads."""
@@ -78,6 +93,8 @@ class TxnContext:
 
     replication_marks: ReplicationMarks
     lowest_open: LowestOpenTxn = field(init=False)
+    housekeeper: Housekeeper = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "lowest_open", LowestOpenTxn(self.clock))
+        object.__setattr__(self, "housekeeper", Housekeeper(self.clock))

@@ -30,6 +30,7 @@ from hms_cache.batches import batches
 from hms_cache.clock import stored_s
 from hms_cache.config.quantities import whole_seconds
 from hms_cache.store.engine.bulk_writes import delete_some
+from hms_cache.store.engine.index_walk import is_after
 from hms_cache.store.engine.text_conditions import ExactText, same_text
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
@@ -92,6 +93,7 @@ def clean(connection: Connection, context: TxnContext, before: Cleaned | None = 
     left = None if before is None else before.tables_left
     if left is None:
         _clean_histories(connection, context)
+        context.housekeeper.surplus_writes.go_on(connection)
     retention_s = whole_seconds(context.events.retention_s)
     written_before = stored_s(context.clock.epoch_s()) - retention_s
     steps: Mapping[str, Callable[[], int]] = {
@@ -166,7 +168,9 @@ def _clean_write_ids(connection: Connection, context: TxnContext) -> int:
         marks.append(select(func.min(MIN_HISTORY_LEVEL.c.MHL_MIN_OPEN_TXNID)).scalar_subquery())
     found = [value for value in connection.execute(select(*marks)).one() if value is not None]
     found.append(min_open_txn_water_mark(connection, context))
-    return _delete_oldest_write_ids(connection, min(found))
+    mark = min(found)
+    deleted = _delete_oldest_write_ids(connection, mark)
+    return deleted + _delete_write_ids_without_table(connection, context, mark, _BATCH_SIZE - deleted)
 
 
 def _is_any_open_without_history(connection: Connection) -> bool:
@@ -249,6 +253,36 @@ def _delete_old_write_ids_of(
     return connection.execute(delete(TXN_TO_WRITE_ID).where(is_old, up_to_ends())).rowcount
 
 
+_MOST_LOOKED_FOR = 20
+"""Tables with write ids, each found by one look at the index."""
+
+
+def _delete_write_ids_without_table(connection: Connection, context: TxnContext, mark: int, most: int) -> int:
+    """Those of names without a row of NEXT_WRITE_ID, by which tables are found else; how many.
+
+    A metastore that was killed while it dropped a table may have left them: Hive does so outside of the transaction
+    that drops it. There is no hurry. Of each server some names come at a time.
+    """
+    next_id = select(literal(1)).where(N.NWI_DATABASE == W.T2W_DATABASE, N.NWI_TABLE == W.T2W_TABLE)
+    columns = (W.T2W_DATABASE, W.T2W_TABLE)
+    has_none = ~next_id.correlate(TXN_TO_WRITE_ID).exists()
+    query = select(*columns, W.T2W_WRITEID, has_none).order_by(*columns, W.T2W_WRITEID).limit(1)
+    left, keeper = most, context.housekeeper
+    for _ in range(_MOST_LOOKED_FOR if left > 0 else 0):
+        last = keeper.last_with_write_ids
+        found = connection.execute(query if last is None else query.where(is_after(connection, columns, last))).first()
+        if found is None:
+            keeper.last_with_write_ids = None
+            break
+        database, table, lowest, is_without_table = found
+        if is_without_table:
+            left -= _delete_old_write_ids_of(connection, mark, [(database, table, int(lowest))], left)
+        if left <= 0:
+            break  # of this one there may be more
+        keeper.last_with_write_ids = (database, table)
+    return most - left
+
+
 def _clean_write_sets(connection: Connection, context: TxnContext) -> int:
     water_mark = min_open_txn_water_mark(connection, context)
     return delete_some(connection, WRITE_SET, WRITE_SET.c.WS_COMMIT_ID < water_mark, _BATCH_SIZE)
@@ -258,19 +292,24 @@ def _clean_completed_components(connection: Connection, context: TxnContext) -> 
     """Of each table or partition the newest write, and the newest that changed rows, tell all that the others tell;
     but not of writes that were open when later ones were committed: see `write_ids.materializations`. And the initiator
     of compactions counts them. Writes without a write id, of clients that allocate none, count for nobody: they tell
-    that their transactions were committed, as others do, and the newest of these stay."""
+    that their transactions were committed, as others do, and the newest of these stay. All are counted part by part,
+    since most of them stay."""
     common = writes_kept(context.compactions.delta_count_threshold)
     has_write_id = DONE.CTC_WRITEID.is_not(None)
-    left = _BATCH_SIZE
-    for number, are_meant in ((DONE.CTC_WRITEID, has_write_id), (DONE.CTC_TXNID, ~has_write_id)):
-        for some in batches(_written_often(connection, number, are_meant, common), _GROUPS_AT_ONCE):
-            if left > 0:
-                left -= delete_some(connection, COMPLETED_TXN_COMPONENTS, _surplus(connection, number, some), left)
+    left, walk = _BATCH_SIZE, context.housekeeper.surplus_writes
+    with walk.working():
+        for are_of_part in walk.part:
+            for number, condition in ((DONE.CTC_WRITEID, has_write_id), (DONE.CTC_TXNID, ~has_write_id)):
+                often = _written_often(connection, number, condition, are_of_part, common)
+                for some in batches(often, _GROUPS_AT_ONCE):
+                    if left > 0:
+                        surplus = _surplus(connection, number, some)
+                        left -= delete_some(connection, COMPLETED_TXN_COMPONENTS, surplus, left)
     return _BATCH_SIZE - left
 
 
 _GROUPS_LOOKED_AT = 100_000
-"""Tables and partitions with many completed writes; most of them may keep what they have."""
+"""Tables and partitions of a part with many completed writes; most of them may keep what they have."""
 
 _GROUPS_AT_ONCE = 50
 """Tables or partitions in one statement: SQLite ends at 500 SELECTs in one."""
@@ -288,14 +327,18 @@ class _Written(NamedTuple):
 
 
 def _written_often(
-    connection: Connection, number: Column[Any], are_meant: ColumnElement[bool], common: int
+    connection: Connection,
+    number: Column[Any],
+    are_meant: ColumnElement[bool],
+    are_of_part: ColumnElement[bool],
+    common: int,
 ) -> list[_Written]:
     """`number` tells writes apart, and which is newer. `common`: how many are kept of most tables."""
     place = (DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
     changed = case((DONE.CTC_UPDATE_DELETE == "Y", number))
     rows = connection.execute(
         select(*place, func.max(number), func.max(changed), writes := func.count(number.distinct()))
-        .where(are_meant)
+        .where(are_meant, are_of_part)
         .group_by(*place, ExactText(DONE.CTC_PARTITION))
         .having(writes > LEAST_KEPT + 1)
         .limit(_GROUPS_LOOKED_AT)
