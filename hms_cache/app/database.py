@@ -22,7 +22,11 @@ from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.engine.sequences import raise_lagging_sequences
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.installation.check import check_schema, schema_version
-from hms_cache.store.installation.foreign_key_indexes import create_indexes_beside_writers
+from hms_cache.store.installation.foreign_key_indexes import (
+    create_indexes_beside_writers,
+    missing_indexes,
+    missing_transaction_indexes,
+)
 from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
 from hms_cache.store.installation.required_parts import lacking_parts, some_of
 from hms_cache.store.installation.unversioned import require_room
@@ -150,12 +154,16 @@ def create_schema(settings: Settings) -> str:
         return f"created the schema: version {schema_version(database)}"
 
 
-def index_schema(settings: Settings) -> list[str]:
-    """What ``hms-cache schema index`` does: makes the indexes of foreign keys that are missing; which they were."""
+def index_schema(settings: Settings, *, of_transactions: bool = False) -> list[str]:
+    """What ``hms-cache schema index`` does: makes the indexes of foreign keys that are missing; which they were.
+
+    `of_transactions`: that of locks, too.
+    """
+    finders = (missing_indexes, missing_transaction_indexes) if of_transactions else (missing_indexes,)
     database = open_database(settings)
     with closing(database), refusals_explained():
         require_served_schema(database, settings)
-        return [str(one) for one in create_indexes_beside_writers(database)]
+        return [str(one) for find in finders for one in create_indexes_beside_writers(database, find)]
 
 
 def report_schema(settings: Settings) -> tuple[str, list[str]]:

@@ -24,15 +24,16 @@ def init(**options: Any) -> None:
 
 
 @schema.command("index")
+@click.option("--transactions", is_flag=True, help="Also one of locks, which Hive does not have.")
 @configuration_options
-def index(**options: Any) -> None:
+def index(transactions: bool, **options: Any) -> None:
     """Create the indexes of foreign keys that are missing.
 
     Hive's script for PostgreSQL leaves some out. Servers can go on writing meanwhile.
     """
     from hms_cache.app.database import index_schema
 
-    made = index_schema(load_configuration(**options).settings)
+    made = index_schema(load_configuration(**options).settings, of_transactions=transactions)
     for one in made:
         click.echo(f"created an index on {one}")
     if not made:

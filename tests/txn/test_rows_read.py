@@ -13,13 +13,17 @@ import pytest
 from sqlalchemy import event, insert, update
 
 from hms_cache.store.engine.database import Database
-from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
+from hms_cache.store.installation.foreign_key_indexes import (
+    create_indexes_beside_writers,
+    missing_transaction_indexes,
+)
+from hms_cache.store.schema import HIVE_LOCKS, NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
 from hms_cache.store.transactions.codes import TXN_COMMITTED
 from hms_cache.store.transactions.committed_writes import read_committed_writes
 from hms_cache.store.write_ids import valid_write_ids
-from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType
+from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, LockState, LockType
 from hms_cache.txn import ValidTxnList
-from tests.txn.client import TxnClient, write_component
+from tests.txn.client import TxnClient, component, write_component
 
 KEPT = 3_000
 
@@ -194,3 +198,37 @@ def test_of_many_aborted_transactions_their_own_write_ids_are_read(
     assert list(found.invalid) == list(many.exceptions)
     before = measure(lambda: client.valid("d.t", snapshot=few))
     assert measure(lambda: client.valid("d.t", snapshot=many)) < before + KEPT // 10
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
+def test_with_their_index_locks_that_nobody_waits_for_are_not_read(client: TxnClient) -> None:
+    """Hive's schema has none: each new lock is compared with all that there are."""
+    database = client.database
+    assert len(create_indexes_beside_writers(database, missing_transaction_indexes)) == 1
+    if database.is_sqlite:  # tests inspect a server's schema once
+        assert create_indexes_beside_writers(database, missing_transaction_indexes) == []
+    measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)
+    client.lock(component(LockType.SHARED_READ, "t"))
+
+    def take(lock_type: int, table: str) -> Callable[[], object]:
+        return lambda: client.lock(component(lock_type, table))
+
+    asked = {(LockType.SHARED_READ, "t"), (LockType.SHARED_WRITE, "t"), (LockType.EXCL_WRITE, "other")}
+    before = {one: measure(take(*one)) for one in asked}
+    names = {"HL_DB": "d", "HL_USER": "u", "HL_HOST": "h", "HL_LOCK_STATE": "a", "HL_LOCK_TYPE": "r"}
+    rows = [
+        {
+            **names,
+            "HL_LOCK_EXT_ID": -number,
+            "HL_LOCK_INT_ID": 1,
+            "HL_TXNID": 0,
+            "HL_LAST_HEARTBEAT": 0,
+            "HL_TABLE": "t",
+        }
+        for number in range(1, KEPT + 1)
+    ]
+    for some in (rows[: KEPT // 2], rows[KEPT // 2 :]):
+        client.change(insert(HIVE_LOCKS).values(some))
+    after = {one: measure(take(*one)) for one in asked}
+    assert all(after[one] < before[one] + KEPT // 10 for one in asked), (before, after)
+    assert client.lock(component(LockType.EXCLUSIVE, "t")).state == LockState.WAITING

@@ -1,11 +1,18 @@
-"""An index for each foreign key: without one, a database reads a whole table for each row that is deleted elsewhere.
+"""Indexes beyond those of Hive's scripts.
+
+One for each foreign key: without it, a database reads a whole table for each row that is deleted elsewhere.
 
 SQLite and PostgreSQL look for the rows that refer to a row that is deleted. Hive's script for PostgreSQL leaves out
 some indexes, of skewed values among others: the drop of one table with 40,000 of them reads 40,000 times all that there
 are, and holds its locks for minutes. On MySQL and MariaDB the database itself makes these indexes.
+
+And one by which locks of a table are found where there are tens of thousands. Hive has none, and reads all. It is made
+on request: where there are few, it costs more than it saves.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from sqlalchemy import Connection, text
 
@@ -19,7 +26,7 @@ _LONGEST_NAME = 63
 
 @frozen
 class MissingIndex:
-    """The index that a foreign key lacks."""
+    """An index that a table lacks."""
 
     table: str
     columns: tuple[str, ...]
@@ -46,18 +53,34 @@ def missing_indexes(connection: Connection) -> list[MissingIndex]:
     return sorted(found, key=lambda one: (one.table, one.columns))
 
 
-def create_indexes(connection: Connection) -> list[MissingIndex]:
+_OF_TRANSACTIONS = (
+    # Most locks are of a type that few wait for.
+    MissingIndex("HIVE_LOCKS", ("HL_DB", "HL_LOCK_TYPE", "HL_TABLE")),
+)
+
+
+def missing_transaction_indexes(connection: Connection) -> list[MissingIndex]:
+    """Of that which finds locks by table; on all databases."""
+    tables = inspect_tables(connection)
+    return [one for one in _OF_TRANSACTIONS if one.table in tables and not _has_index(tables[one.table], one.columns)]
+
+
+def create_indexes(
+    connection: Connection, find: Callable[[Connection], list[MissingIndex]] = missing_indexes
+) -> list[MissingIndex]:
     """Makes those that are missing, in the connection's transaction; which they were.
 
     Writes to a table wait while its index is made.
     """
-    missing = missing_indexes(connection)
+    missing = find(connection)
     for one in missing:
         connection.execute(text(_statement(connection, one)))
     return missing
 
 
-def create_indexes_beside_writers(database: Database) -> list[MissingIndex]:
+def create_indexes_beside_writers(
+    database: Database, find: Callable[[Connection], list[MissingIndex]] = missing_indexes
+) -> list[MissingIndex]:
     """Makes those that are missing, on PostgreSQL without holding up writers; which they were.
 
     One that is interrupted there stays behind as an invalid index, which does not count as one: a later call replaces
@@ -65,10 +88,10 @@ def create_indexes_beside_writers(database: Database) -> list[MissingIndex]:
     """
     with database.writing() as connection:
         if database.dialect != "postgresql":
-            made = create_indexes(connection)
+            made = create_indexes(connection, find)
             connection.commit()
             return made
-        missing = missing_indexes(connection)
+        missing = find(connection)
         connection.commit()
         own = connection.execution_options(isolation_level="AUTOCOMMIT")
         for one in missing:
