@@ -29,6 +29,7 @@ from hms_cache.server.request_sizes import check_request_size
 from hms_cache.server.session import Session
 from hms_cache.store.avro_schemas import AvroSchemaError, columns_of_schema
 from hms_cache.store.engine.events import EventRow
+from hms_cache.store.engine.listing import listed
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.locks.unlocking import heartbeat_txn_range
 from hms_cache.store.properties import selection
@@ -148,6 +149,7 @@ BEYOND: dict[str, tuple[int, Callable[[], object]]] = {
     "request_grant_objects": (4, _granted_on_objects),
     "request_metrics": (2, lambda: _request("add_replication_metrics", "replicationMetricList", _METRICS)),
     "request_event_characters": (20, _two_events),
+    "listed_rows": (2, lambda: listed([1, 2, 3], "locks")),
     "seeded_id": (5, lambda: check_seeded_id("txnId seed", 6)),
     "avro_type_characters": (30, lambda: columns_of_schema(json.dumps(record(*(field(n, "int") for n in _FIELDS))))),
     "sasl_message_bytes": (9, _sasl),

@@ -167,6 +167,17 @@ class LimitsSettings(Section):
     )
     """Maximum number of characters of the events that one request writes to the notification log, if it writes several:
     as they are stored, compressed if events.message_format says so."""
+    listed_rows: int = setting(
+        200_000,
+        unit="rows",
+        reason="Each is some 1.5 KB of objects, and 200 bytes of the reply. Hive has no limit.",
+        ge=1_000,
+        le=10_000_000,
+    )
+    """Maximum number of rows that a list without a limit of its own reads from the database: privileges, roles and who
+    has them, delegation tokens, locks, compactions, data connectors, stored procedures and packages, versions of
+    schemas, maps of properties, runtime statistics and replication metrics. A longer list is refused, not cut. Ask for
+    those of one object or principal."""
     seeded_id: int = setting(
         10**15,
         reason="Ids end at 9.2e18, and those that were passed over never come back: one request could use them up. A"

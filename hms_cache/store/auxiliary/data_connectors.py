@@ -14,6 +14,7 @@ from hms_cache.metadata.names import is_valid_name, normalize_identifier
 from hms_cache.metadata.principals import USER, principal_type, principal_type_name
 from hms_cache.store.engine.context import PartOfStore, require_table
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.listing import limited, listed
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import DATACONNECTOR_PARAMS, DATACONNECTORS, DC_PRIVS
@@ -75,8 +76,9 @@ class DataConnectors(PartOfStore):
     def get_names(self) -> list[str]:
         """Ascending."""
         require_table(self._database, DATACONNECTORS)
-        statement = select(DATACONNECTORS.c.NAME)
-        return sorted(run_read(self._database, lambda connection: connection.execute(statement).scalars().all()))
+        statement = limited(select(DATACONNECTORS.c.NAME))
+        names = run_read(self._database, lambda connection: connection.execute(statement).scalars().all())
+        return sorted(listed(names, "data connectors"))
 
     def alter(self, name: str, connector: DataConnector) -> None:
         """Change URL, parameters and owner, and the description if there is one; name and type stay as they are.

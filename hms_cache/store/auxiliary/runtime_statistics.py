@@ -15,6 +15,7 @@ from hms_cache.config.quantities import whole_seconds
 from hms_cache.store.engine.context import PartOfStore, require_table
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.listing import limited, listed
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import MV_TABLES_USED, REPLICATION_METRICS, RUNTIME_STATS
@@ -70,12 +71,12 @@ class RuntimeStatistics(PartOfStore):
 
         def read(connection: Connection) -> list[RuntimeStat]:
             found, total = [], 0
-            for created_s, weight, payload in connection.execute(statement):
+            for created_s, weight, payload in connection.execute(limited(statement)):
                 found.append(RuntimeStat(created_s, weight, payload))
                 total += weight
                 if 0 <= max_weight <= total:
-                    break
-            return found
+                    return found
+            return list(listed(found, "runtime statistics"))
 
         require_table(self._database, RUNTIME_STATS)
         return run_read(self._database, read)
@@ -164,7 +165,7 @@ class RuntimeStatistics(PartOfStore):
             is_wanted = same_text(table.RM_POLICY, policy)
 
         def read(connection: Connection) -> list[ReplicationMetrics]:
-            rows = connection.execute(
+            statement = (
                 select(
                     table.RM_SCHEDULED_EXECUTION_ID,
                     table.RM_POLICY,
@@ -176,6 +177,7 @@ class RuntimeStatistics(PartOfStore):
                 .where(is_wanted)
                 .order_by(table.RM_SCHEDULED_EXECUTION_ID.desc())
             )
+            rows = listed(connection.execute(limited(statement)).all(), "replication metrics")
             return [ReplicationMetrics(*row) for row in rows]
 
         require_table(self._database, REPLICATION_METRICS)

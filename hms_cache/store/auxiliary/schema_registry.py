@@ -11,11 +11,13 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from hms_cache.batches import batches
 from hms_cache.metadata.enumerations import known
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
-from hms_cache.store.engine.bulk_writes import insert_rows
+from hms_cache.store.engine.bulk_writes import IDS_IN_A_STATEMENT, in_ids, insert_rows
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.listing import limited, listed
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.database_rows import lock_database
@@ -237,8 +239,8 @@ class SchemaRegistry(PartOfStore):
             conditions.append(same_text(func.lower(COLUMNS_V2.c.TYPE_NAME), kind.lower()))
         matching = select(COLUMNS_V2.c.CD_ID).where(*conditions)
         statement = _VERSIONS.where(SCHEMA_VERSION.c.CD_ID.in_(matching))
-        rows = run_read(self._database, lambda connection: connection.execute(statement).all())
-        return [SchemaVersionDescriptor(_name(row), row.VERSION) for row in rows]
+        rows = run_read(self._database, lambda connection: connection.execute(limited(statement)).all())
+        return [SchemaVersionDescriptor(_name(row), row.VERSION) for row in listed(rows, "versions of schemas")]
 
     def map_version_to_serde(self, descriptor: SchemaVersionDescriptor, serde: str) -> None:
         """:raises NoSuchObjectException: no such version or serde."""
@@ -295,15 +297,17 @@ class SchemaRegistry(PartOfStore):
 
     def _read_versions(self, statement: Select[Any]) -> list[SchemaVersion]:
         def read(connection: Connection) -> list[SchemaVersion]:
-            rows = connection.execute(statement).all()
+            rows = listed(connection.execute(limited(statement)).all(), "versions of a schema")
             columns: dict[int, list[FieldSchema]] = {}
             fields = COLUMNS_V2.c
-            for cd_id, *field in connection.execute(
+            of_versions = (
                 select(fields.CD_ID, fields.COLUMN_NAME, fields.TYPE_NAME, fields.COMMENT)
-                .where(fields.CD_ID.in_([row.CD_ID for row in rows]))
+                .where(in_ids(fields.CD_ID))
                 .order_by(fields.CD_ID, fields.INTEGER_IDX)
-            ):
-                columns.setdefault(cd_id, []).append(FieldSchema(*field))
+            )
+            for some in batches([row.CD_ID for row in rows if row.CD_ID is not None], IDS_IN_A_STATEMENT):
+                for cd_id, *field in connection.execute(of_versions, {"ids": list(some)}):
+                    columns.setdefault(cd_id, []).append(FieldSchema(*field))
             serdes = _read_serdes(connection, [row.SERDE_ID for row in rows if row.SERDE_ID is not None])
             return [
                 SchemaVersion(
@@ -404,17 +408,15 @@ def _insert_serde(transaction: WriteTransaction, serde: SerDeInfo) -> int:
 
 
 def _read_serdes(connection: Connection, ids: Sequence[int]) -> dict[int, SerDeInfo]:
-    if not ids:
-        return {}
-    rows = connection.execute(select(SERDES).where(SERDES.c.SERDE_ID.in_(ids)))
-    found = {
-        # 0 is no type.
-        s.SERDE_ID: SerDeInfo(
-            s.NAME, s.SLIB, {}, s.DESCRIPTION, s.SERIALIZER_CLASS, s.DESERIALIZER_CLASS, s.SERDE_TYPE or None
-        )
-        for s in rows
-    }
+    found: dict[int, SerDeInfo] = {}
     has_value = SERDE_PARAMS.c.PARAM_VALUE.is_not(None)
-    for row in connection.execute(select(SERDE_PARAMS).where(SERDE_PARAMS.c.SERDE_ID.in_(ids), has_value)):
-        found[row.SERDE_ID].parameters[row.PARAM_KEY] = row.PARAM_VALUE
+    for some in batches(sorted(set(ids)), IDS_IN_A_STATEMENT):
+        named = {"ids": list(some)}
+        for s in connection.execute(select(SERDES).where(in_ids(SERDES.c.SERDE_ID)), named):
+            # 0 is no type.
+            found[s.SERDE_ID] = SerDeInfo(
+                s.NAME, s.SLIB, {}, s.DESCRIPTION, s.SERIALIZER_CLASS, s.DESERIALIZER_CLASS, s.SERDE_TYPE or None
+            )
+        for row in connection.execute(select(SERDE_PARAMS).where(in_ids(SERDE_PARAMS.c.SERDE_ID), has_value), named):
+            found[row.SERDE_ID].parameters[row.PARAM_KEY] = row.PARAM_VALUE
     return found

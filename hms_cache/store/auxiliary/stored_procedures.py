@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
 from hms_cache.store.engine.context import PartOfStore, require_table
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.listing import limited, listed
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.database_rows import read_database_id
@@ -139,7 +140,7 @@ class StoredProcedures(PartOfStore):
             statement = statement.where(DBS.c.NAME == normalize_identifier(database))
 
         def read(connection: Connection) -> list[str]:
-            return sorted(connection.execute(statement).scalars())
+            return sorted(listed(connection.execute(limited(statement)).scalars().all(), "names"))
 
         require_table(self._database, table)
         return run_read(self._database, read)

@@ -8,7 +8,9 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, func, literal, null, select, union_all
 
+from hms_cache.input_limits import input_limits
 from hms_cache.store.compactions.queue import DEFAULT_POOL, code_of_type
+from hms_cache.store.engine.listing import limited, listed
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.schema import COMPACTION_QUEUE, COMPLETED_COMPACTIONS
 from hms_cache.store.transactions.codes import COMPACTION_STATE_NAMES, COMPACTION_TYPES
@@ -42,7 +44,8 @@ def show_compactions(connection: Connection, request: ShowCompactRequest) -> Sho
 
     An empty text is a condition that none meets, as in Hive.
 
-    Raises MetaException for an order by something that is no column of the list.
+    Raises MetaException for an order by something that is no column of the list, and if more than
+    `limits.listed_rows` are to be answered or put in order.
     """
     queue, history = COMPACTION_QUEUE.c, COMPLETED_COMPACTIONS.c
     waiting = select(
@@ -71,8 +74,12 @@ def show_compactions(connection: Connection, request: ShowCompactRequest) -> Sho
     columns = _columns_of(request.order)
     limit = request.limit if request.limit is not None and request.limit > 0 else None
     if limit is not None and _NUMBERS.issuperset(columns):
-        query = query.order_by(*_sql_order(found.c, columns)).limit(limit)
-    rows = list(connection.execute(query))
+        query = query.order_by(*_sql_order(found.c, columns))
+        # At most: the rest of the limit is for naught.
+        rows = list(connection.execute(query.limit(min(limit, input_limits().listed_rows + 1))))
+    else:
+        rows = list(connection.execute(limited(query)))
+    listed(rows, "compactions")
     _sort(rows, columns)
     return ShowCompactResponse(compacts=[_element(row) for row in rows[:limit]])
 

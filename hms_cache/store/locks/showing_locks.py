@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy import Connection, select
 
+from hms_cache.store.engine.listing import limited, listed
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.locks.lock_rows import without_other_spellings
 from hms_cache.store.schema import HIVE_LOCKS
@@ -28,7 +29,7 @@ _STRENGTH = {SHARED_READ: 0, SHARED_WRITE: 1, EXCLUSIVE_WRITE: 2, EXCLUSIVE: 3}
 
 def show_locks(connection: Connection, request: ShowLocksRequest) -> ShowLocksResponse:
     """Locks of a database, a table, a partition, a transaction (0: none) or all; held ones first, then by type and by
-    age.
+    age. Raises MetaException if there are more than `limits.listed_rows`.
     """
     query = select(HIVE_LOCKS)
     if request.txnid is not None:
@@ -39,7 +40,8 @@ def show_locks(connection: Connection, request: ShowLocksRequest) -> ShowLocksRe
         query = query.where(L.HL_TABLE == plain_table(request.tablename))
     if request.partname:
         query = query.where(same_text(L.HL_PARTITION, plain_partition(request.partname)))
-    rows = sorted(without_other_spellings(connection.execute(query)), key=_order)
+    found = listed(connection.execute(limited(query)).all(), "locks")
+    rows = sorted(without_other_spellings(found), key=_order)
     return ShowLocksResponse(locks=[_element(row) for row in rows])
 
 

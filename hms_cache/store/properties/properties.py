@@ -19,6 +19,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.listing import limited, listed
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.properties.selection import SelectionError, is_wanted, parse_expression, project
 from hms_cache.store.properties.serialized_maps import read_map, write_map
@@ -141,7 +142,7 @@ def _read_maps(connection: Connection, start: str) -> list[tuple[str, dict[str, 
         .where(_ROWS.PROPERTY_KEY.startswith(start, autoescape=True), _ROWS.PROPERTYCONTENT.is_not(None))
         .order_by(_ROWS.PROPERTY_KEY)
     )
-    rows = connection.execute(statement).all()
+    rows = listed(connection.execute(limited(statement)).all(), "maps of properties")
     # SQLite compares without regard to case, and other programs keep rows of their own here.
     mine = (row for row in rows if row.PROPERTY_KEY.startswith(start) and row.PROPERTY_KEY.split(".")[0] == NAMESPACE)
     return [(row.PROPERTY_KEY, _content(row.PROPERTY_KEY, row.PROPERTYCONTENT)) for row in mine]

@@ -18,6 +18,7 @@ from hms_cache.store.contract.partitions import Grantee
 from hms_cache.store.engine.bulk_writes import delete_ids
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.listing import limited, listed
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.partitions.privileges import roles_of
@@ -95,27 +96,29 @@ class Privileges(PartOfStore):
 
         Without an object type: all grants everywhere. Without a database, data connector or column: those on all of
         them. An object that does not exist has none.
+
+        :raises MetaException: there are more than `limits.listed_rows`.
         """
 
         def read(connection: Connection) -> list[HiveObjectPrivilege]:
             principals = _of_principal(principal, principal_type)
             features = features_of(connection)
             if known(HiveObjectType, reference.objectType) is None:
-                return [
-                    grant
-                    for level in LEVELS
-                    if features.has(level.table)
-                    for grant in _read(connection, level, lambda level: principals(level))
-                ]
+                found: list[HiveObjectPrivilege] = []
+                for level in filter(lambda level: features.has(level.table), LEVELS):
+                    found += _read(connection, level, principals, lists=True)
+                    listed(found, "privileges")
+                return found
             level = level_of(reference)
             if not features.has(level.table):
                 return []
             if not (reference.objectName if level is DATA_CONNECTOR else reference.dbName):
-                return _read(connection, level, principals)
+                return _read(connection, level, principals, lists=True)
             target = find_target(connection, reference)
             if target is None:
                 return []
-            return _read(connection, level, lambda level: [*on_target(target)(level), *principals(level)])
+            conditions = lambda level: [*on_target(target)(level), *principals(level)]  # noqa: E731
+            return _read(connection, level, conditions, lists=True)
 
         return run_read(self._database, read)
 
@@ -208,11 +211,14 @@ def _of_principal(principal: str | None, principal_type: int | None) -> Any:
     return conditions
 
 
-def _read(connection: Connection, level: Level, conditions: Any) -> list[HiveObjectPrivilege]:
-    return [grant for _, grant in _read_with_ids(connection, level, conditions)]
+def _read(connection: Connection, level: Level, conditions: Any, *, lists: bool = False) -> list[HiveObjectPrivilege]:
+    return [grant for _, grant in _read_with_ids(connection, level, conditions, lists=lists)]
 
 
-def _read_with_ids(connection: Connection, level: Level, conditions: Any) -> list[tuple[int, HiveObjectPrivilege]]:
+def _read_with_ids(
+    connection: Connection, level: Level, conditions: Any, *, lists: bool = False
+) -> list[tuple[int, HiveObjectPrivilege]]:
+    """`lists`: there may be any number, and a client asked for them."""
     grants = level.table.c
     statement = (
         select(
@@ -230,9 +236,10 @@ def _read_with_ids(connection: Connection, level: Level, conditions: Any) -> lis
         .select_from(level.source)
         .where(*conditions(level))
     )
-    rows = sorted(
-        comparable_rows(connection, statement, {}), key=lambda row: tuple(str(value or "") for value in row[1:])
-    )
+    found = comparable_rows(connection, limited(statement) if lists else statement, {})
+    if lists:
+        listed(found, "privileges")
+    rows = sorted(found, key=lambda row: tuple(str(value or "") for value in row[1:]))
     return [(row[0], _grant(level, row[1:])) for row in rows]
 
 

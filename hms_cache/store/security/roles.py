@@ -16,6 +16,7 @@ from sqlalchemy.exc import IntegrityError
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.listing import limited, listed
 from hms_cache.store.engine.text_conditions import same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.rows.comparable_texts import comparable_rows
@@ -101,8 +102,9 @@ class Roles(PartOfStore):
 
     def get_role_names(self) -> list[str]:
         """All roles, ascending; but one that was stored without a name, which nobody can be granted."""
-        statement = select(ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME.is_not(None))
-        return sorted(run_read(self._database, lambda connection: connection.execute(statement).scalars().all()))
+        statement = limited(select(ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME.is_not(None)))
+        names = run_read(self._database, lambda connection: connection.execute(statement).scalars().all())
+        return sorted(listed(names, "roles"))
 
     def grant_role(
         self,
@@ -198,8 +200,8 @@ class Roles(PartOfStore):
                 same_text(ROLE_MAP.c.PRINCIPAL_NAME, principal), ROLE_MAP.c.PRINCIPAL_TYPE == type_name(principal_type)
             )
         )
-        rows = run_read(self._database, lambda connection: comparable_rows(connection, statement, {}))
-        roles = sorted((Role(*row) for row in rows), key=lambda role: str(role.roleName))
+        rows = run_read(self._database, lambda connection: comparable_rows(connection, limited(statement), {}))
+        roles = sorted((Role(*row) for row in listed(rows, "roles")), key=lambda role: str(role.roleName))
         if principal_type == PrincipalType.USER:
             roles.append(Role(PUBLIC, 0, PUBLIC))
         return roles
@@ -219,10 +221,10 @@ class Roles(PartOfStore):
         return self._grants(_MEMBERS.where(same_text(ROLES.c.ROLE_NAME, name)))
 
     def _grants(self, statement: Select[Any]) -> list[RolePrincipalGrant]:
-        rows = run_read(self._database, lambda connection: comparable_rows(connection, statement, {}))
+        rows = run_read(self._database, lambda connection: comparable_rows(connection, limited(statement), {}))
         grants = [
             RolePrincipalGrant(role, principal, _type(kind), bool(option), time_s, grantor, _type(grantor_kind))
-            for role, principal, kind, option, time_s, grantor, grantor_kind in rows
+            for role, principal, kind, option, time_s, grantor, grantor_kind in listed(rows, "grants of roles")
         ]
         # Both names can be NULL in the tables: a client may leave them out.
         return sorted(

@@ -12,6 +12,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.batches import batches
 from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.listing import limited, listed
 from hms_cache.store.engine.text_conditions import one_of_texts, same_text
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
 from hms_cache.store.schema import DELEGATION_TOKENS, MASTER_KEYS
@@ -88,8 +89,9 @@ class Tokens:
 
     def get_all_token_identifiers(self) -> list[str]:
         """Ascending."""
-        statement = select(DELEGATION_TOKENS.c.TOKEN_IDENT)
-        return sorted(run_read(self._database, lambda connection: connection.execute(statement).scalars().all()))
+        statement = limited(select(DELEGATION_TOKENS.c.TOKEN_IDENT))
+        found = run_read(self._database, lambda connection: connection.execute(statement).scalars().all())
+        return sorted(listed(found, "delegation tokens"))
 
     def add_master_key(self, key: str) -> int:
         """The number of the new key.
