@@ -20,6 +20,7 @@ from hms_cache.metadata.object_names import DatabaseName, FunctionName, database
 from hms_cache.metadata.principals import USER, principal_type, principal_type_name
 from hms_cache.metadata.struct_copies import copied
 from hms_cache.store.contract.functions import FunctionReads, FunctionWrites
+from hms_cache.store.engine.bulk_writes import delete_together
 from hms_cache.store.engine.context import PartOfStore, StoreContext
 from hms_cache.store.engine.errors import RetryableConflict
 from hms_cache.store.engine.text_conditions import may_match
@@ -205,8 +206,7 @@ def drop_functions(
     if not functions:
         return
     ids = [function_id for function_id, _ in functions]
-    transaction.connection.execute(delete(FUNC_RU).where(FUNC_RU.c.FUNC_ID.in_(ids)))
-    transaction.connection.execute(delete(FUNCS).where(FUNCS.c.FUNC_ID.in_(ids)))
+    delete_together(transaction.connection, [(FUNC_RU.c.FUNC_ID, ids), (FUNCS.c.FUNC_ID, ids)])
     for _, function in functions:
         transaction.append_event(context.messages.build_drop_function(function))
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import delete, update
 
+from hms_cache.batches import batches
 from hms_cache.store.contract.environment import Writer
 from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameters, insert_rows
 from hms_cache.store.engine.context import StoreContext
@@ -85,6 +86,9 @@ def _store_table_write_id(transaction: WriteTransaction, row: TableRow, writer: 
         )
 
 
+_COLUMNS_IN_A_STATEMENT = 5_000
+
+
 def delete_table_statistics(
     transaction: WriteTransaction, table_id: int, columns: Sequence[str], engine: str | None
 ) -> int:
@@ -93,9 +97,15 @@ def delete_table_statistics(
     statement = delete(TAB_COL_STATS).where(TAB_COL_STATS.c.TBL_ID == table_id)
     if engine is not None:
         statement = statement.where(of_engine(TAB_COL_STATS, features_of(transaction.connection), engine))
-    if columns:
-        statement = statement.where(TAB_COL_STATS.c.COLUMN_NAME.in_(list(columns)))
-    return transaction.connection.execute(statement, {} if engine is None else {"engine": engine}).rowcount
+    parameters = {} if engine is None else {"engine": engine}
+    statements = (
+        [statement]
+        if not columns
+        else [
+            statement.where(TAB_COL_STATS.c.COLUMN_NAME.in_(some)) for some in batches(columns, _COLUMNS_IN_A_STATEMENT)
+        ]
+    )
+    return sum(transaction.connection.execute(one, parameters).rowcount for one in statements)
 
 
 def take_claims_of_table_back(transaction: WriteTransaction, row: TableRow, columns: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.names import normalize_identifier
+from hms_cache.store.engine.bulk_writes import in_ids
 from hms_cache.store.engine.context import PartOfStore, require_table
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.work_units import WriteTransaction, run_read, run_write
@@ -116,7 +117,9 @@ class ResourcePlans(PartOfStore):
         def read(connection: Connection) -> list[WMResourcePlan]:
             plans = read_plans(connection, namespace_of(namespace))
             ids = [plan.default_pool_id for plan in plans if plan.default_pool_id is not None]
-            rows = connection.execute(select(POOLS.POOL_ID, POOLS.PATH).where(POOLS.POOL_ID.in_(ids))).all()
+            rows = connection.execute(
+                select(POOLS.POOL_ID, POOLS.PATH).where(in_ids(POOLS.POOL_ID)), {"ids": ids}
+            ).all()
             paths: dict[int | None, str] = {row.POOL_ID: row.PATH for row in rows}
             return [plan_struct(plan, paths.get(plan.default_pool_id)) for plan in plans]
 
