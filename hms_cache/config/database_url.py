@@ -164,6 +164,7 @@ def secrets_of(url: str) -> list[str]:
     written = [credentials[2] for credentials in _CREDENTIALS.finditer(text)]
     if found is not None:
         written += [found["password"] or "", *_secret_values(_QUERY_PAIR, found["query"] or "")]
+    written = [secret for secret in written if not _is_up_to_realm(secret)]
     if url.startswith("jdbc:"):
         written += [_oracle_account(text)[1]]
         written += [secret for pair in (_JDBC_PAIR, _HOST_PAIR) for secret in _secret_values(pair, text)]
@@ -179,6 +180,8 @@ _HOST_PAIR = re.compile(r"([(,][^=(),]+)=([^(),]*)")
 """MySQL's driver takes user and password in the place of the host, too."""
 _CREDENTIALS = re.compile(r"(://[^/:@\s,]*):([^@\s,]*)@")
 """Of the second and each further URL of a list."""
+_PORT = re.compile(r"[0-9]{1,5}(?:/.*)?", re.DOTALL)
+"""With what follows it, up to the parameters."""
 
 
 def _oracle_account(text: str) -> tuple[str, str]:
@@ -193,6 +196,15 @@ def _oracle_account(text: str) -> tuple[str, str]:
 
 def _secret_values(pair: re.Pattern[str], text: str) -> list[str]:
     return [value for name, value in pair.findall(text) if is_secret_name(unquote(name))]
+
+
+def _is_up_to_realm(text: str) -> bool:
+    """Whether this, behind ``HOST:``, is not a password before ``@HOST`` but the part of an address before ``@REALM``:
+    a port, and parameters, the last one of them a Kerberos principal."""
+    place, *parameters = re.split("[?&;]", text)
+    name, equals, _ = parameters[-1].partition("=") if parameters else ("", "", "")
+    is_principal = bool(equals) and name.lower().endswith(("principal", "spn"))
+    return is_principal and _PORT.fullmatch(place) is not None and not _secret_values(_JDBC_PAIR, text)
 
 
 def masked(url: str) -> str:
@@ -211,13 +223,15 @@ def masked(url: str) -> str:
 def _masked(url: str) -> str:
     found = _URL.fullmatch(url)
     shown = url
-    if found is not None:
+    if found is not None and _is_up_to_realm(found["password"] or ""):
+        shown = _JDBC_PAIR.sub(_shown_pair, url)
+    elif found is not None:
         credentials = ""
         if found["user"] is not None:
             credentials = found["user"] + (":***" if found["password"] is not None else "") + "@"
         query = f"?{_QUERY_PAIR.sub(_shown_pair, found['query'])}" if found["query"] is not None else ""
         shown = f"{found['scheme']}://{credentials}{found['host'].rpartition('@')[2]}{found['path'] or ''}{query}"
-    return _CREDENTIALS.sub(r"\1:***@", shown)
+    return _CREDENTIALS.sub(lambda one: one[0] if _is_up_to_realm(one[2]) else f"{one[1]}:***@", shown)
 
 
 def _shown_pair(match: re.Match[str]) -> str:

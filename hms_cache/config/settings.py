@@ -155,7 +155,8 @@ def all_settings() -> Iterator[SettingReference]:
 
 
 def shown(value: object, name: str = "") -> str:
-    """A value as ``config print`` and the pages show it: secrets masked, sizes with their unit."""
+    """A value as ``config print`` and the pages show it: secrets masked, sizes with their unit. Of commands only the
+    program."""
     if isinstance(value, SecretStr):
         return "***" if value.get_secret_value() else ""
     if isinstance(value, bool):
@@ -170,6 +171,10 @@ def shown(value: object, name: str = "") -> str:
         return format_size(value)
     if value is None:
         return ""
+    if name.endswith("_command"):
+        # Its arguments may be a secret, or what a store of secrets wants for it.
+        program, *arguments = str(value).split(maxsplit=1)[:2] or [""]
+        return redacted(f"{program} ***" if arguments else program)
     return redacted(masked(str(value)))
 
 

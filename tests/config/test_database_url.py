@@ -88,6 +88,10 @@ def test_the_urls_own_credentials_win() -> None:
         "jdbc:mysql:replication://u:hush@a,b/hive",
         "mysql://db1/hive,mysql://u:hush@db2/hive",
         "some-driver.v2://u:hush@db/hive",
+        "jdbc:hive2://db:10000/d;user=u;password=hush;principal=hive/_HOST@EXAMPLE.COM",
+        "hive2://db:10000/d;password=hush;principal=hive/_HOST@EXAMPLE.COM",
+        "jdbc:hive2://db:10000/d;principal=hive/_HOST@EXAMPLE.COM;trustStorePassword=hush",
+        "mysql://u:9083/hush;principal@db/hive",
     ],
 )
 def test_a_shown_url_has_no_password(url: str) -> None:
@@ -103,6 +107,10 @@ def test_a_shown_url_has_no_password(url: str) -> None:
         "jdbc:oracle:thin:/@wallet",
         "thrift://a:9083,thrift://b:9083",
         "hive/_HOST@EXAMPLE.COM",
+        "jdbc:hive2://db:10000/default;principal=hive/_HOST@EXAMPLE.COM",
+        "jdbc:hive2://db:10000/;ssl=true;principal=hive/db.example.com@EXAMPLE.COM;auth=kerberos",
+        "jdbc:impala://db:21050/default;AuthMech=1;krbPrincipal=impala/_HOST@EXAMPLE.COM",
+        "hive2://db:10000/default?principal=hive/_HOST@EXAMPLE.COM",
         "jdbc:sqlserver://db:1433;databaseName=d;encrypt=true",
     ],
 )

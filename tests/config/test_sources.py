@@ -246,6 +246,18 @@ def test_each_secret_comes_from_its_file_or_its_command_and_is_masked_by_value(
     assert redacted(f"a driver says: {value.get_secret_value()}") == "a driver says: ***"
 
 
+COMMANDS = [reference for reference in all_settings() if reference.key.endswith("_command")]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_of_a_command_its_program_is_shown(command: SettingReference) -> None:
+    """Its arguments were shown to whoever may see the settings."""
+    configuration = load(command_line={command.name: "printf %s.%s one-time code"}, environment={})
+    shown = {name: value for name, value, _ in configuration.rows()}
+    assert shown[command.name] == "printf ***"
+    assert "one-time" not in "".join(shown.values())
+
+
 def test_passwords_of_every_address_are_masked() -> None:
     configuration = load(command_line={"authorization.opa_url": "https://u:never-seen@opa/v1"}, environment={})
     shown = {name: value for name, value, _ in configuration.rows()}

@@ -16,6 +16,7 @@ from sqlalchemy.sql.dml import ReturningUpdate
 from sqlalchemy.sql.functions import FunctionElement
 
 from hms_cache.store.engine.errors import DatabaseUnavailable, RetryableConflict
+from hms_cache.store.schema import METADATA
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 from hms_cache.store.schema.text_planes import UNCOMPARABLE
 
@@ -93,7 +94,7 @@ def translate_error(context: ExceptionContext) -> None:
     original = context.original_exception
     hides_values = context.engine is None or context.engine.hide_parameters
     if hides_values:
-        _leave_out_rows(context, original)
+        _leave_out_values(context, original)
     if getattr(original, "sqlstate", None) is None and _TOO_MANY_VALUES.search(str(original)):
         # psycopg finds that out itself, in an error that else tells of a lost connection.
         raise DataError(context.statement, None, original) from original
@@ -118,16 +119,60 @@ def translate_error(context: ExceptionContext) -> None:
         raise DataError(context.statement, context.parameters, original, hides_values) from original
 
 
-def _leave_out_rows(context: ExceptionContext, original: BaseException) -> None:
-    """PostgreSQL adds the values of the row that it refuses, or of the key that it has already, to what is wrong."""
+def _leave_out_values(context: ExceptionContext, original: BaseException) -> None:
+    """Databases put values into their texts: what clients have sent, and what others have stored before."""
     told, diagnosis = str(original), getattr(original, "diag", None)
-    if diagnosis is None or not diagnosis.message_detail:
-        return
-    hint = f"\nHINT: {diagnosis.message_hint}" if diagnosis.message_hint else ""
-    original.args = (f"{diagnosis.message_primary}{hint}", *original.args[1:])
-    if context.sqlalchemy_exception is not None:
+    if diagnosis is not None and diagnosis.message_primary:
+        # Its further lines have the row that is refused, the key that is there already, and parameters.
+        hint = f"\nHINT: {diagnosis.message_hint}" if diagnosis.message_hint else ""
+        first = diagnosis.message_primary
+        if (getattr(original, "sqlstate", None) or "").startswith(_POSTGRESQL_DATA):
+            first = _without_quoted(first, '"')
+        left = f"{first}{hint}"
+        original.args = (left, *original.args[1:])
+    elif context.dialect.name in MYSQL_DIALECTS and len(original.args) == 2:
+        number, text_of_server = original.args
+        original.args = (number, without_values_on_mysql(number, str(text_of_server)))
+    if context.sqlalchemy_exception is not None and str(original) != told:
         text, *rest = context.sqlalchemy_exception.args
         context.sqlalchemy_exception.args = (str(text).replace(told, str(original)), *rest)
+
+
+def without_values_on_mysql(number: object, told: str) -> str:
+    """An error's text without the values in it; the numbers of errors tell which have any."""
+    return _without_quoted(told, "'") if number in _MYSQL_QUOTES_VALUES else told
+
+
+#: Duplicate entries, errors of syntax (near which the statement's values are), values of another type, out of range or
+#: of another character set.
+_MYSQL_QUOTES_VALUES = frozenset({1062, 1064, 1149, 1292, 1300, 1366, 1367, 1411, 1525, 1586, 1690, 1761, 1762, 1859})
+
+#: The class of data exceptions: "invalid input syntax for type numeric: …".
+_POSTGRESQL_DATA = "22"
+
+#: What MySQL and MariaDB put after a value: where it should have gone.
+_PLACE = re.compile(r" for (?:key|column) (?:'[^' ]*'|`[^' ]*)(?: at row [0-9]+)?\Z")
+
+
+def _without_quoted(told: str, quote: str) -> str:
+    """A text without what stands in quotes, names of the schema excepted. A value may have quotes in it."""
+    outside, *pieces = told.split(quote)
+    if not pieces or (len(pieces) % 2 == 0 and all(one.upper() in _names_of_schema() for one in pieces[::2])):
+        return told
+    place = _PLACE.search(told)
+    if place is not None and place.start() > len(outside):
+        return f"{outside}{quote}…{quote}{place[0]}"
+    return f"{outside}{quote}…{quote}"
+
+
+@lru_cache
+def _names_of_schema() -> frozenset[str]:
+    """Of tables and their columns, keys and indexes, in upper case."""
+    names = {"PRIMARY"}
+    for table in METADATA.tables.values():
+        elements = (*table.columns, *table.indexes, *table.constraints)
+        names.update(str(one.name).upper() for one in (table, *elements) if one.name is not None)
+    return frozenset(names)
 
 
 def is_uncomparable(error: DataError) -> bool:

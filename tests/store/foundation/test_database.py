@@ -24,7 +24,7 @@ from hms_cache.errors import ConfigurationError, DatabaseUnavailableError
 from hms_cache.metrics import Metrics
 from hms_cache.store import schema
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.dialects import database_time_ms, reason_of_stale_reads
+from hms_cache.store.engine.dialects import database_time_ms, reason_of_stale_reads, without_values_on_mysql
 from hms_cache.store.engine.drivers.sessions import Sessions
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.engine.work_units import run_read, run_write
@@ -254,6 +254,44 @@ def test_values_of_a_statement_that_fails_are_in_the_log_if_a_setting_says_so(
     logged = "".join(traceback.format_exception(raised.value))
     assert ("known by heart" in logged) is are_logged
     assert "DB_LOCATION_URI" in logged and "[SQL: INSERT INTO" in logged
+
+
+@pytest.mark.parametrize("are_logged", [False, True])
+def test_a_value_that_is_there_already_is_in_the_log_if_a_setting_says_so(
+    initialized_database_url: str, are_logged: bool
+) -> None:
+    """MySQL tells it in its own text."""
+    row = {"DB_ID": 1, "NAME": "known'by heart", "DB_LOCATION_URI": "file:/x", "CTLG_NAME": "hive"}
+    with (
+        closing(Database(initialized_database_url, DatabaseSettings(log_values=are_logged))) as database,
+        database.writing() as connection,
+    ):
+        connection.execute(insert(schema.DBS).values(row))
+        with pytest.raises(IntegrityError) as raised:
+            connection.execute(insert(schema.DBS).values({**row, "DB_ID": 2}))
+    logged = "".join(traceback.format_exception(raised.value))
+    assert ("by heart" in logged) is are_logged
+    assert "unique" in logged.lower()
+
+
+MYSQL_TEXTS = {
+    (1062, "Duplicate entry 'a'b-hive' for key 'UNIQUE_DATABASE'"): "Duplicate entry '…' for key 'UNIQUE_DATABASE'",
+    (1062, "Duplicate entry '' for key 'PRIMARY'"): "Duplicate entry '…' for key 'PRIMARY'",
+    (1062, "Duplicate entry 'x' for key 'y' for key 'DBS.PRIMARY'"): "Duplicate entry '…' for key 'DBS.PRIMARY'",
+    (1366, r"Incorrect string value: '\xF0' for column `h`.`DBS`.`DESC` at row 1"): (
+        "Incorrect string value: '…' for column `h`.`DBS`.`DESC` at row 1"
+    ),
+    (1064, "You have an error; near 'SELECT 'a' at line 1' at line 1"): "You have an error; near '…'",
+    (1292, "Truncated incorrect DOUBLE value: 'a'"): "Truncated incorrect DOUBLE value: '…'",
+    (1406, "Data too long for column 'NAME' at row 1"): "Data too long for column 'NAME' at row 1",
+    (1045, "Access denied for user 'u'@'h'"): "Access denied for user 'u'@'h'",
+}
+
+
+@pytest.mark.parametrize(("told", "shown"), MYSQL_TEXTS.items())
+def test_texts_of_mysql_without_values(told: tuple[int, str], shown: str) -> None:
+    """As MySQL 8 and MariaDB word them. What tells an operator what to do stays."""
+    assert without_values_on_mysql(*told) == shown
 
 
 def test_values_that_a_database_refuses_are_not_in_the_log(initialized_database: Database) -> None:
