@@ -31,11 +31,21 @@ def duration(value: str) -> float:
     return float(found[1]) * _UNITS_S[found[2] or ""]
 
 
-def _subject(name: str | None, partition: str | None) -> dict[str, str]:
-    """`database`, `database.table` or `catalog.database.table` as the query's parameters."""
-    parts = name.split(".") if name else []
-    if len(parts) > 3 or not all(parts):
-        raise click.BadParameter(f"{name!r} is not DATABASE, DATABASE.TABLE or CATALOG.DATABASE.TABLE")
+_PART = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)")
+_NAMES = re.compile(r"(?:(?:`(?:[^`]|``)+`|[^.`]+)(?:\.(?!\Z)|\Z)){1,3}")
+
+
+def named(name: str | None, partition: str | None) -> dict[str, str]:
+    """`database`, `database.table` or `catalog.database.table` as the query's parameters.
+
+    What has a dot in it stands between backquotes, as in SQL; a backquote in it is doubled.
+    """
+    if name and _NAMES.fullmatch(name) is None:
+        raise click.BadParameter(
+            f"{name!r} is not DATABASE, DATABASE.TABLE or CATALOG.DATABASE.TABLE; a name with a dot stands between"
+            " backquotes: 'sales.`a.b`'"
+        )
+    parts = [plain or quoted.replace("``", "`") for quoted, plain in _PART.findall(name or "")]
     if len(parts) == 3:
         query = dict(zip(("catalog", "database", "table"), parts, strict=True))
     else:
@@ -133,7 +143,7 @@ def _memory_command(name: str, help_text: str) -> click.Command:
     def command(
         *, subject: str | None, partition: str | None, as_json: bool, management: str, token_file: Path
     ) -> None:
-        _carry_out(name, _subject(subject, partition), management, token_file, as_json)
+        _carry_out(name, named(subject, partition), management, token_file, as_json)
 
     return command
 
@@ -166,7 +176,7 @@ def sync(
     Afterwards everything that was committed before the command is seen in what it remembers, at any
     cache.max_staleness_ms. Exit status 1 when that takes longer than --wait.
     """
-    query = _subject(subject, None) | {"wait_s": wait, "event_id": event_id}
+    query = named(subject, None) | {"wait_s": wait, "event_id": event_id}
     _carry_out("sync", query, management, token_file, as_json)
 
 
@@ -182,7 +192,7 @@ def verify(
 
     Exit status 1 when something differs.
     """
-    _carry_out("verify", _subject(subject, None) | {"sample": sample, "seed": seed}, management, token_file, as_json)
+    _carry_out("verify", named(subject, None) | {"sample": sample, "seed": seed}, management, token_file, as_json)
 
 
 COMMANDS: tuple[click.Command, ...] = (flush, refresh, warm, sync, verify)
