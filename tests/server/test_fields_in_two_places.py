@@ -507,3 +507,30 @@ def collect(struct: Any, path: str, places: dict[str, set[str]], above: frozense
             kind, argument = argument[0], argument[1]
         if kind == TType.STRUCT and argument[0] not in above:
             collect(argument[0], f"{path}.{name}.", places, above | {argument[0]})
+
+
+@pytest.mark.parametrize("method", ["alter_database", "alter_database_req"])
+@pytest.mark.parametrize("object_catalog", [None, "hive", "c"])
+@pytest.mark.parametrize(("named", "target"), [("d", "hive"), ("@hive#d", "hive"), ("@c#d", "c")])
+def test_a_database_is_altered_in_the_catalog_of_its_name(
+    world: World, named: str, target: str, object_catalog: str | None, method: str
+) -> None:
+    """The object may be of another one, as clients of one catalog fill it in: Hive does not look."""
+    link = world.link
+    catalog = ttypes.Catalog("c", None, world.table("t").sd.location.rpartition("/d.db")[0] + "/c")
+    link.call("create_catalog", catalog=ttypes.CreateCatalogRequest(catalog))
+    there = database("d")
+    there.catalogName = "c"
+    link.call("create_database", database=there)
+    new = link.call("get_database", name=f"@{target}#d")
+    new.catalogName, new.description = object_catalog, "seen"
+    if method == "alter_database":
+        link.call(method, dbname=named, db=new)
+    else:
+        link.call(method, alterDbReq=ttypes.AlterDatabaseRequest(named, new))
+    found = {name: link.call("get_database", name=f"@{name}#d") for name in ("hive", "c")}
+    assert [name for name, one in found.items() if one.description == "seen"] == [target]
+    assert {name: one.catalogName for name, one in found.items()} == {"hive": "hive", "c": "c"}
+    link.call("drop_database", name="@c#d", deleteData=True, cascade=True)
+    link.call("drop_database", name="@c#default", deleteData=True, cascade=True)
+    link.call("drop_catalog", catName=ttypes.DropCatalogRequest("c"))

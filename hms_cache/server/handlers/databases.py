@@ -137,7 +137,8 @@ def alter_database_req(call: Call, arguments: methods.alter_database_req_args) -
 
 
 def _alter(call: Call, text: str, database: Database) -> None:
-    name = database_name(text, database.catalogName)
+    # The name alone tells the catalog, as in Hive, whose own clients mark it there.
+    name = database_name(text)
     if database.name is not None:
         database.name = database_name(database.name, name.catalog).database
     call.stores.writes.databases.alter_database(name, database)
