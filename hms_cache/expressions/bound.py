@@ -1,7 +1,7 @@
 """A predicate bound to the partition keys of a table: what `evaluate` and `sql_prefilter` work on.
 
 NOT has been pushed down to the leaves (in three-valued logic De Morgan's laws hold), so a leaf is asked only where it
-is true. Leaves name keys by index.
+is true; but for IS [NOT] TRUE and IS [NOT] FALSE, of which one is the other's complement. Leaves name keys by index.
 """
 
 from __future__ import annotations
@@ -89,6 +89,13 @@ class BoundUnknown:
 
 
 @frozen
+class BoundComplement:
+    """True where the child is not, be it false or NULL: `… IS NOT TRUE`."""
+
+    child: BoundNode
+
+
+@frozen
 class BoundAnd:
     children: tuple[BoundNode, ...]
 
@@ -106,6 +113,7 @@ BoundNode: TypeAlias = (
     | BoundFunction
     | BoundTruth
     | BoundUnknown
+    | BoundComplement
     | BoundAnd
     | BoundOr
 )

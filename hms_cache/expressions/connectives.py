@@ -26,6 +26,9 @@ class Binder(ABC):
         match node:
             case tree.Not(child):
                 return self.bind(child, not negated)
+            case tree.IsTruth(child, truth):
+                bound_child = self.bind(child, not truth)
+                return nodes.BoundComplement(bound_child) if negated else bound_child
             case tree.And(children) | tree.Or(children):
                 bound = [self.bind(child, negated) for child in children]
                 return conjunction(bound) if isinstance(node, tree.And) != negated else disjunction(bound)

@@ -93,6 +93,11 @@ class _Evaluation:
             case nodes.BoundUnknown():
                 size = len(self._columns)
                 return _Masks(np.zeros(size, np.bool_), np.ones(size, np.bool_))
+            case nodes.BoundComplement(child):
+                masks = self.masks(child)
+                # Where it is not known whether the child is true, it is not known either.
+                possible = ~masks.true
+                return self._same(possible) if masks.possible is masks.true else _Masks(~masks.possible, possible)
             case nodes.BoundFunction(indexes, test):
                 return self._function(indexes, test)
             case nodes.BoundComparison(index, kind, comparison, value) if kind is KeyKind.TEXT:

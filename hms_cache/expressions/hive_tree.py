@@ -3,8 +3,8 @@
 `get_partitions_by_expr`, `get_partitions_spec_by_expr`, `get_partition_names_req` and the EXPRS of
 `drop_partitions_req` carry an `ExprNodeGenericFuncDesc` written by Kryo: a function (a `GenericUDF`) and its children,
 down to columns and constants. Understood are comparisons, AND, OR, NOT, IN (of structs too), BETWEEN, LIKE, IS [NOT]
-NULL and casts. Any other function becomes `Unknown` where it stands; bytes that cannot be read at all become a tree
-that is `Unknown` as a whole.
+NULL, TRUE and FALSE, and casts. Any other function becomes `Unknown` where it stands; bytes that cannot be read at all
+become a tree that is `Unknown` as a whole.
 
 After `setMetaConf("metastore.expression.proxy", "…MsckPartitionExpressionProxy")` the same bytes are the text of a
 filter.
@@ -172,6 +172,10 @@ class _Translation:
                 return tree.Or(self._joined(name, children, depth))
             case "OPNot", [child]:
                 return tree.Not(self.predicate(child, depth + 1))
+            case "OPTrue" | "OPFalse", [child]:
+                return tree.IsTruth(self.predicate(child, depth + 1), name == "OPTrue")
+            case "OPNotTrue" | "OPNotFalse", [child]:
+                return tree.Not(tree.IsTruth(self.predicate(child, depth + 1), name == "OPNotTrue"))
             case "OPNull", [child]:
                 return tree.IsNull(self.operand(child, depth + 1))
             case "OPNotNull", [child]:

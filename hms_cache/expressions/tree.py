@@ -129,6 +129,14 @@ class Not:
 
 
 @frozen
+class IsTruth:
+    """`child IS TRUE`, or with `truth` False `child IS FALSE`: false, not NULL, where the child is NULL."""
+
+    child: Predicate
+    truth: bool
+
+
+@frozen
 class Comparison:
     """`left operator right`. A filter's literal on the left keeps its place; binding mirrors it."""
 
@@ -177,7 +185,7 @@ class Truth:
 
 
 Leaf: TypeAlias = Comparison | In | Between | Like | IsNull | Truth | Unknown
-Predicate: TypeAlias = And | Or | Not | Leaf
+Predicate: TypeAlias = And | Or | Not | IsTruth | Leaf
 Node: TypeAlias = Predicate | Operand
 
 TRUE = And(())
@@ -189,7 +197,7 @@ def children_of(node: Node) -> tuple[Node, ...]:
     match node:
         case And(children) | Or(children):
             return children
-        case Not(child):
+        case Not(child) | IsTruth(child, _):
             return (child,)
         case Comparison(_, left, right):
             return (left, right)

@@ -27,6 +27,7 @@ from hms_cache.expressions.tree import (
     Constant,
     In,
     IsNull,
+    IsTruth,
     Like,
     Not,
     Or,
@@ -148,6 +149,59 @@ def test_a_text_that_is_no_value_of_its_type_is_kept_and_reported() -> None:
     result = evaluate_expression(parse_expression(expression_of("WHERE n = 1")).bind(keys), columns)
     assert result.mask.tolist() == [True, True, False, False]
     assert result.has_unknown
+
+
+OF_TRUTH = {
+    "OPTrue": [True, False, False],
+    "OPFalse": [False, True, False],
+    "OPNotTrue": [False, True, True],
+    "OPNotFalse": [True, False, True],
+}
+"""What is selected of `ds = 'aa'` IS …, of the partitions aa, bb and the default one."""
+
+
+@pytest.mark.parametrize("is_negated", [False, True])
+@pytest.mark.parametrize(("function", "selected"), OF_TRUTH.items())
+def test_a_predicate_is_true_or_false_or_neither(function: str, selected: list[bool], is_negated: bool) -> None:
+    """They were unknown, so that Hive got all partitions. These functions are never NULL, and NOT turns them around."""
+    writer = Writer()
+    if is_negated:
+        writer.begin_function(1)
+    writer.begin_function(1)
+    writer.equal("ds", "aa")
+    writer.end_function(function, bytes(2))
+    if is_negated:
+        writer.end_function("OPNot", bytes(1))
+    parsed = parse_expression(bytes(writer.data))
+    assert not parsed.has_unknown
+    keys = [("ds", "string")]
+    columns = KeyColumns.from_values(keys, [["aa"], ["bb"], [DEFAULT]])
+    result = evaluate_expression(parsed.bind(keys), columns)
+    assert result.mask.tolist() == [one != is_negated for one in selected]
+    assert not result.has_unknown
+    condition = sql_prefilter(parsed.bind(keys), lambda _: column("value"))
+    assert condition is None or (function, is_negated) in (("OPTrue", False), ("OPNotTrue", True))
+
+
+@pytest.mark.parametrize(
+    ("truth", "is_negated", "kept"),
+    [
+        (True, False, [True, True, False, False]),
+        (True, True, [False, True, True, True]),
+        (False, False, [False, True, False, True]),
+        (False, True, [True, True, True, False]),
+    ],
+)
+def test_of_what_is_not_known_to_be_true_the_contrary_is_not_known(
+    truth: bool, is_negated: bool, kept: list[bool]
+) -> None:
+    keys = [("n", "int")]
+    columns = KeyColumns.from_values(keys, [["1"], ["one"], [DEFAULT], ["2"]])
+    parsed = parse_expression(expression_of("WHERE n = 1"))
+    of_truth = IsTruth(parsed.tree, truth)
+    asked = type(parsed)(Not(of_truth) if is_negated else of_truth, is_filter_text=False)
+    result = evaluate_expression(asked.bind(keys), columns)
+    assert (result.mask.tolist(), result.has_unknown) == (kept, True)
 
 
 def test_what_is_unknown_keeps_only_what_the_rest_allows() -> None:

@@ -133,7 +133,7 @@ public final class ExpressionSamples {
   }
 
   private ExprNodeDesc predicate(int depth) throws Exception {
-    int choice = random.nextInt(depth > 0 ? 12 : 8);
+    int choice = random.nextInt(depth > 0 ? (hasTruth() ? 13 : 12) : 8);
     String[] key = pick(KEYS);
     TypeInfo type = TypeInfoUtils.getTypeInfoFromTypeString(key[1]);
     ExprNodeDesc column = column(key);
@@ -159,8 +159,20 @@ public final class ExpressionSamples {
         return call("and", predicate(depth - 1), predicate(depth - 1));
       case 10:
         return call("or", predicate(depth - 1), predicate(depth - 1), predicate(depth - 1));
-      default:
+      case 11:
         return call("not", predicate(depth - 1));
+      default:
+        return call(pick(new String[] {"istrue", "isfalse", "isnottrue", "isnotfalse"}), predicate(depth - 1));
+    }
+  }
+
+  /** Not in Hive 2, whose registry would look for it anew each time, in a metastore. */
+  private static boolean hasTruth() {
+    try {
+      Class.forName("org.apache.hadoop.hive.ql.udf.generic.GenericUDFOPTrue");
+      return true;
+    } catch (ClassNotFoundException older) {
+      return false;
     }
   }
 
