@@ -23,7 +23,13 @@ from hms_cache.store.file_access import OUTSIDE, FileAccess, tell_files_stay
 from hms_cache.store.rows.table_kinds import is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import SHARED, partition_places_in_use, places_in_use
-from hms_cache.store.transactions.queued_drops import LOCATION, dropped_tables, forget_entries
+from hms_cache.store.transactions.queued_drops import (
+    LOCATION,
+    dropped_tables,
+    forget_entries,
+    properties_of_dropped_partitions,
+    store_properties,
+)
 from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse, WarehouseChanges
 from hms_cache.thrift_gen.hive_metastore.ttypes import CompactionRequest, CompactionType, MetaException, Table
 
@@ -91,6 +97,29 @@ def forget_drops_inside(
 
     entries = dropped_tables(connection, name.database, table)
     forget_entries(connection, [entry_id for entry_id, text in entries.items() if is_inside(text)])
+
+
+def move_drops_along(
+    context: StoreContext, connection: Connection, table: Table, source: Location, destination: Location
+) -> None:
+    """What was dropped softly of a table that has been renamed, and was moved with it, waits for the cleaner where it
+    is now.
+
+    Else it would stay for ever, and a cleaner would delete what another table puts at its former place: of that one's
+    partitions the entry knows nothing. Only the default catalog has transactions.
+    """
+    if table.catName != DEFAULT_CATALOG:
+        return
+    for entry_id, properties in properties_of_dropped_partitions(connection, table.dbName, table.tableName).items():
+        try:
+            place = context.warehouse.location(properties.get(LOCATION, "")).spelled_as(source)
+        except MetaException:
+            continue
+        if place.is_inside(source):
+            moved = Location(
+                destination.scheme, destination.authority, destination.path + place.path[len(source.path) :]
+            )
+            store_properties(connection, entry_id, {**properties, LOCATION: str(moved)})
 
 
 def places_that_may_go(

@@ -24,6 +24,7 @@ from hms_cache.store.schema import (
 from hms_cache.store.transactions.name_changes import (
     ObjectName,
     drop_from_transaction_tables,
+    drop_partitions_from_transaction_tables,
     rename_in_transaction_tables,
 )
 from hms_cache.store.transactions.queued_drops import dropped_tables, forget_entries
@@ -271,3 +272,34 @@ def test_a_table_renamed_to_the_name_of_one_that_was_dropped_softly_keeps_its_ab
     store.clean()
     seen = client.valid("d.t")[0]
     assert (seen.is_aborted(aborted), seen.is_valid(valid)) == (True, True)
+
+
+@pytest.mark.parametrize("is_read_before", [False, True])
+def test_a_partition_renamed_to_the_name_of_one_that_was_dropped_softly_keeps_its_writes(
+    client: TxnClient, is_read_before: bool
+) -> None:
+    """As a table. The cleaner may have read its entry before the rename, and says only then that it is done."""
+    store, database = client.store, client.database
+    failed, aborted = client.write(partition="p=2")
+    client.abort(failed)
+    loaded, valid = client.write(partition="p=2")
+    client.commit(loaded)
+    dropping = client.open(TxnType.SOFT_DELETE)
+    highest = client.allocate([dropping])[dropping]
+    drop, rename = drop_partitions_from_transaction_tables, rename_in_transaction_tables
+    run_write(database, lambda transaction: drop(transaction.connection, ("d", "t"), ["p=1"]))
+    request = CompactionRequest("d", "t", "p=1", CompactionType.MAJOR, "u", {"location": "file:/w/t/p=1"})
+    store.submit_for_cleanup(request, highest, dropping)
+    client.commit(dropping)
+    client.commit(client.open())
+    client.age(2000)
+    before = store.ready_to_clean()
+    old, new = ObjectName("d", "t", "p=2"), ObjectName("d", "t", "p=1")
+    run_write(database, lambda transaction: rename(transaction.connection, old, new))
+    [entry] = before if is_read_before else store.ready_to_clean()
+    store.mark_cleaned(entry)
+    store.clean()
+    seen = client.valid("d.t")[0]
+    assert (seen.is_aborted(aborted), seen.is_valid(valid)) == (True, True)
+    completed = client.rows(COMPLETED_TXN_COMPONENTS, "CTC_PARTITION", "CTC_WRITEID")
+    assert ("p=1", valid) in completed, "views that are made from it are told by these that it has changed"

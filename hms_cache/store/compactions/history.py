@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Row,
     and_,
     case,
     delete,
@@ -50,6 +51,7 @@ from hms_cache.store.transactions.codes import (
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms, read_now_ms, take_id
 from hms_cache.store.transactions.names import plain_database, plain_table
+from hms_cache.store.transactions.queued_drops import NO_WRITE_ID
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
     AbortCompactionResponseElement,
@@ -87,12 +89,16 @@ def mark_cleaned(connection: Connection, entry: CompactionInfoStruct) -> None:
     """
     database, table, partition = plain_database(entry.dbname), plain_table(entry.tablename), entry.partitionname
     is_abort_cleanup = entry.type == CompactionType.ABORT_TXN_CLEANUP
+    highest = entry.highestWriteId
     if not is_abort_cleanup:
-        if not _move(connection, entry.id, SUCCEEDED, None):
+        moved = _move(connection, entry.id, SUCCEEDED, None)
+        if moved is None:
             _check_is_cleaned(connection, entry.id)
             return
-        _delete_completed_components(connection, database, table, partition, entry.highestWriteId)
-    _delete_aborted_components(connection, database, table, partition, entry.highestWriteId)
+        if moved.CQ_HIGHEST_WRITE_ID == NO_WRITE_ID:
+            highest = NO_WRITE_ID  # of which the cleaner need not have heard: it may have read the entry before
+        _delete_completed_components(connection, database, table, partition, highest)
+    _delete_aborted_components(connection, database, table, partition, highest)
     condition: ColumnElement[bool] = Q.CQ_ID == entry.id
     if not is_abort_cleanup:
         # The compaction has removed the files of aborted transactions, too: what would try that again may go.
@@ -184,12 +190,13 @@ def _finish(connection: Connection, entry: CompactionInfoStruct, state: str) -> 
     )
 
 
-def _move(connection: Connection, compaction_id: int, state: str, error_message: str | None) -> bool:
-    """Copy an entry of the queue to the history; whether there was one."""
-    if connection.execute(select(Q.CQ_ID).where(Q.CQ_ID == compaction_id).with_for_update()).first() is None:
-        return False
-    _copy(connection, Q.CQ_ID == compaction_id, state, error_message)
-    return True
+def _move(connection: Connection, compaction_id: int, state: str, error_message: str | None) -> Row[Any] | None:
+    """Copy an entry of the queue to the history; what it said of write ids, None if there was none."""
+    is_it = Q.CQ_ID == compaction_id
+    entry = connection.execute(select(Q.CQ_ID, Q.CQ_HIGHEST_WRITE_ID).where(is_it).with_for_update()).first()
+    if entry is not None:
+        _copy(connection, is_it, state, error_message)
+    return entry
 
 
 def _copy(connection: Connection, are_meant: ColumnElement[bool], state: str, error_message: str | None) -> None:

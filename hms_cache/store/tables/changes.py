@@ -35,6 +35,7 @@ from hms_cache.store.rows.table_kinds import is_transactional, is_view, require_
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.schema import MV_CREATION_METADATA, MV_TABLES_USED, PARTITION_KEYS, TABLE_PARAMS, TBLS
+from hms_cache.store.soft_drops import move_drops_along
 from hms_cache.store.tables.change_checks import check_change, check_new_table, require_parts
 from hms_cache.store.tables.change_columns import (
     drop_unused_columns,
@@ -186,7 +187,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     new.creationMetadata = old.creationMetadata
     if is_renamed:
         _take_name(connection, row, new, databases[1].database_id)
-    moved = replicated_move(context, old, new, change.writer.options)
+    copied_by_others = moved = replicated_move(context, old, new, change.writer.options)
     if moved is None and is_renamed:
         moved = move_directory(context, transaction, row, new, databases)
     if moved is None and (not is_renamed or _is_elsewhere(context, old, new)):
@@ -201,6 +202,8 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
     drop_unused_columns(connection, row, cd_id)
     if is_renamed:
         rename_elsewhere(connection, old, new)
+    if moved is not None and copied_by_others is None and is_transactional(old):
+        move_drops_along(context, connection, new, *moved)
     if becomes_acid and change.name.catalog == DEFAULT_CATALOG:
         begin_write_ids(connection, new)
     event_write_id = change.writer.event_write_id

@@ -30,7 +30,12 @@ from hms_cache.store.schema import (
     WRITE_SET,
 )
 from hms_cache.store.transactions.names import partition_escaped_again, plain_database, plain_partition, plain_table
-from hms_cache.store.transactions.queued_drops import has_table_drops, is_table_drop
+from hms_cache.store.transactions.queued_drops import (
+    NO_WRITE_ID,
+    has_table_drops,
+    is_partition_drop,
+    is_table_drop,
+)
 from hms_cache.values import frozen
 
 
@@ -106,7 +111,7 @@ def rename_in_transaction_tables(
         return
     before, after = old.plain(), new.plain()
     features = features_of(connection)
-    if (before.database, before.table) != (after.database, after.table) and has_table_drops(features):
+    if before != after and has_table_drops(features):
         _spare_aborted_writes(connection, after)
     tables = _OF_PARTITIONS if before.partition is not None else (*_OF_PARTITIONS, *_OF_TABLES)
     for columns in tables:
@@ -125,11 +130,11 @@ def rename_in_transaction_tables(
 
 
 def _spare_aborted_writes(connection: Connection, name: ObjectName) -> None:
-    """What was dropped softly under a name that another table gets names no write id any more: up to that, the cleaner
-    would forget the aborted writes of the name (`_waits_for_a_cleaner`), which are the other table's now. Those of the
-    dropped one went with its drop."""
-    condition = _QUEUE.condition(name) & is_table_drop()
-    connection.execute(update(COMPACTION_QUEUE).where(condition).values(CQ_HIGHEST_WRITE_ID=0))
+    """What was dropped softly under a name that another table or partition gets names no write id any more: up to that,
+    the cleaner would forget the writes of the name, the aborted ones above all (`_waits_for_a_cleaner`), which are the
+    other one's now. Those of the dropped one went with its drop."""
+    condition = _QUEUE.condition(name) & (is_table_drop() if name.partition is None else is_partition_drop())
+    connection.execute(update(COMPACTION_QUEUE).where(condition).values(CQ_HIGHEST_WRITE_ID=NO_WRITE_ID))
 
 
 _OWNERS: Final = {HIVE_LOCKS: HIVE_LOCKS.c.HL_LOCK_EXT_ID, WRITE_SET: WRITE_SET.c.WS_TXNID}

@@ -7,8 +7,10 @@ wait any more, and nothing else would delete the rest. Source: `AcidEventListene
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, select
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, select, update
 
 from hms_cache.batches import batches
 from hms_cache.store.engine.database import features_of
@@ -27,6 +29,10 @@ _LOCATION_KEY = f"{len(LOCATION)}:{LOCATION}"
 
 _ROWS_IN_A_STATEMENT = 1000
 
+NO_WRITE_ID: Final = -1
+"""CQ_HIGHEST_WRITE_ID of an entry whose name another table or partition has got: a cleaner, Hive's too, then forgets
+none of the writes of the name. Upon 0, Hive's forgets all that were committed."""
+
 
 def has_table_drops(features: SchemaFeatures) -> bool:
     """Whether the queue can hold such entries; in a schema of Hive 3.1 it cannot."""
@@ -42,6 +48,35 @@ def is_table_drop() -> ColumnElement[bool]:
         Q.CQ_PARTITION.is_(None),
         func.coalesce(Q.CQ_TBLPROPERTIES, "").contains(_LOCATION_KEY),
     )
+
+
+def is_partition_drop() -> ColumnElement[bool]:
+    """The same of a partition."""
+    return and_(
+        Q.CQ_STATE == READY_FOR_CLEANING,
+        func.coalesce(Q.CQ_TXN_ID, 0) > 0,
+        Q.CQ_PARTITION.is_not(None),
+        func.coalesce(Q.CQ_TBLPROPERTIES, "").contains(_LOCATION_KEY),
+    )
+
+
+def properties_of_dropped_partitions(connection: Connection, database: str, table: str) -> dict[int, dict[str, str]]:
+    """Of a table, of the entries of `is_partition_drop` by CQ_ID, those that can be read."""
+    if not has_table_drops(features_of(connection)):
+        return {}
+    is_of_table = (Q.CQ_DATABASE == plain_database(database)) & (Q.CQ_TABLE == plain_table(table))
+    found: dict[int, dict[str, str]] = {}
+    query = select(Q.CQ_ID, Q.CQ_TBLPROPERTIES).where(is_of_table, is_partition_drop())
+    for entry_id, text in connection.execute(query):
+        with suppress(ValueError):
+            found[entry_id] = from_counted_map(text)
+    return found
+
+
+def store_properties(connection: Connection, entry_id: int, properties: Mapping[str, str]) -> None:
+    """Give an entry these properties."""
+    values = {"CQ_TBLPROPERTIES": to_counted_map(properties)}
+    connection.execute(update(COMPACTION_QUEUE).where(Q.CQ_ID == entry_id).values(values))
 
 
 def dropped_tables(connection: Connection, database: str, table: str | None = None) -> dict[int, str | None]:

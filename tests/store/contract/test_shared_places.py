@@ -14,9 +14,10 @@ from sqlalchemy import Connection, event, text
 from hms_cache.config.sections import WarehouseSettings
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.contract.environment import environment_options
-from hms_cache.store.contract.partitions import AllPartitions, ByNames
+from hms_cache.store.contract.partitions import AllPartitions, ByNames, ByValues
 from hms_cache.store.schema import COMPACTION_QUEUE, DBS, SDS
 from hms_cache.store.shared_places import own_places, places_in_use
+from hms_cache.store.transactions.queued_drops import from_counted_map
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest, table
@@ -425,6 +426,38 @@ def test_a_soft_drop_orders_no_deletion_elsewhere(catalog: StoreUnderTest, tmp_p
     assert list((t.directory / "d.db" / "victim" / "k=1").iterdir()) == [], "no base file hides another table's data"
     assert sorted(path.name for path in (t.directory / "d.db" / "p").iterdir()) == ["k=1"], "nor the other partitions'"
     assert (t.directory / "d.db" / "p" / "k=1" / "base_0000003").is_dir()
+    with t.database.writing() as connection:
+        connection.execute(COMPACTION_QUEUE.delete())
+        connection.commit()
+
+
+def test_what_was_dropped_softly_waits_where_its_table_was_moved_to(catalog: StoreUnderTest) -> None:
+    """The cleaner was told the place of before, and of the partition's table under its new name: there was no such
+    partition, so it deleted what a new table of the old name had put there."""
+    t = catalog
+    acid = {"transactional": "true"}
+    soft = environment_options(ttypes.EnvironmentContext({"txnId": "7", "writeId": "3"}))
+    t.create_table("p", parameters=acid, keys=[("k", "string")])
+    for value, place in (("1", None), ("2", f"file:{t.directory}/d.db/elsewhere"), ("3", None)):
+        t.add_partitions("p", (value,), location=place)
+    for value in ("1", "2"):
+        t.store.writes.partitions.drop_partitions(
+            TableName(CATALOG, DATABASE, "p"), ByValues((value,)), delete_data=False, options=soft
+        )
+    renamed = t.store.reads.tables.get_table(TableName(CATALOG, DATABASE, "p"))
+    renamed.tableName = "q"
+    t.store.writes.tables.alter_table(TableName(CATALOG, DATABASE, "p"), renamed)
+    queue = COMPACTION_QUEUE.c
+    waiting = {
+        row.CQ_PARTITION: (row.CQ_TABLE, from_counted_map(row.CQ_TBLPROPERTIES))
+        for row in t.rows(queue.CQ_TABLE, queue.CQ_PARTITION, queue.CQ_TBLPROPERTIES)
+    }
+    root = f"file:{t.directory}/d.db"
+    assert waiting == {
+        "k=1": ("q", {"location": f"{root}/q/k=1", "ifPurge": "false"}),
+        "k=2": ("q", {"location": f"{root}/elsewhere", "ifPurge": "false"}),
+    }
+    assert (t.directory / "d.db" / "q" / "k=1").is_dir()
     with t.database.writing() as connection:
         connection.execute(COMPACTION_QUEUE.delete())
         connection.commit()
