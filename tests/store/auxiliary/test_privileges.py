@@ -255,6 +255,26 @@ def test_refresh_takes_away_the_very_grants_that_are_not_wanted(
     assert [each.grantInfo.grantor for each in privileges.list_privileges(None, None, on)] == [stays]
 
 
+@pytest.mark.parametrize("has_option", [True, False])
+@pytest.mark.parametrize("reference", [ON_DATABASE, ON_TABLE, ON_COLUMNS])
+def test_refresh_changes_the_grant_option_alone(granting: World, reference: HiveObjectRef, has_option: bool) -> None:
+    """As in Hive, where the one goes and the other comes; both at once are one too many, and change nothing."""
+    privileges = granting.stores.privileges
+    on = ON_COLUMN if reference.objectType == HiveObjectType.COLUMN else reference
+
+    def options() -> list[bool]:
+        return [each.grantInfo.grantOption for each in privileges.list_privileges(None, None, on)]
+
+    one, other = (grant(on, "SELECT", option=option) for option in (has_option, not has_option))
+    privileges.grant_privileges([one])
+    for both in ([one, other], [other, one]):
+        with pytest.raises(InvalidObjectException, match="already granted"):
+            privileges.refresh_privileges(reference, "SQL", both)
+        assert options() == [has_option]
+    privileges.refresh_privileges(reference, "SQL", [other])
+    assert options() == [not has_option]
+
+
 def test_statements_do_not_depend_on_the_number_of_grants(granting: World) -> None:
     """A server with Ranger sends what everybody may do with each column of a table in one request."""
     privileges = granting.stores.privileges
