@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Table, insert, select, text
 from sqlalchemy.exc import DataError, OperationalError
 
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.notifications.events import TableCreated
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.messages import MessageFormat
@@ -24,6 +25,7 @@ from hms_cache.store.installation.check import check_schema, schema_version
 from hms_cache.store.installation.foreign_key_indexes import create_indexes_beside_writers
 from hms_cache.store.installation.init import ensure_default_database, ensure_default_roles, init_schema
 from hms_cache.store.installation.required_parts import lacking_parts
+from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from tests.cache import world
 from tests.conftest import DatabaseServer, SqliteFiles
 from tests.databases import closing
@@ -271,6 +273,36 @@ def test_text_that_a_latin1_database_cannot_keep_is_refused(new_database: Callab
             connection.execute(
                 insert(schema.COLUMNS_V2).values(CD_ID=1, COLUMN_NAME="город", TYPE_NAME="int", INTEGER_IDX=0)
             )
+
+
+@mariadb_only
+def test_columns_that_are_changed_as_documented_keep_any_text(new_database: Callable[[], str], tmp_path: Path) -> None:
+    page = Path("docs/decisions/0021-texts-that-a-column-has-no-characters-for-are-refused.md").read_text("utf-8")
+    changes = [line.rstrip(";") for line in page.splitlines() if line.startswith("ALTER TABLE")]
+    url, any_text = new_database(), "名称 é 😀"
+    load_hive_schema(url, "4.0.1")
+
+    def write(server: world.Server, name: str) -> None:
+        made = world.table("d", name)
+        made.parameters = {**made.parameters, "comment": any_text}
+        made.sd.cols[0].comment = any_text
+        server.objects.writes.tables.create_table(made)
+
+    with contextlib.closing(world.Server(url, tmp_path)) as server:
+        world.create_database(server.objects, "d")
+        with pytest.raises(MetaException, match=r"Incorrect string value: \\*'…\\*' for column"):
+            write(server, "refused")
+    with closing(Database(url)) as database, database.checking() as connection:
+        for change in changes:
+            connection.exec_driver_sql(change)
+    with contextlib.closing(world.Server(url, tmp_path)) as server:
+        described = server.objects.reads.databases.get_database(DatabaseName("hive", "d"))
+        described.description = any_text
+        server.objects.writes.databases.alter_database(DatabaseName("hive", "d"), described)
+        assert server.objects.reads.databases.get_database(DatabaseName("hive", "d")).description == any_text
+        write(server, "t")
+        found = server.objects.reads.tables.get_table(TableName("hive", "d", "t"))
+        assert (found.parameters["comment"], found.sd.cols[0].comment) == (any_text, any_text)
 
 
 @mariadb_only
