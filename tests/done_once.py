@@ -31,7 +31,7 @@ def done_once() -> Iterator[None]:
 
     So are those that make a schema; a server whose embedded database is empty gets it as a copy. No test outlives its
     machine: embedded databases of this process do not wait for the disk, as those of servers in tests do not. Nor does
-    anything wait for a management port that stops to look whether it should, ten times a second.
+    anything wait for a management port that gives answers on their way a moment when it stops.
     """
     with pytest.MonkeyPatch.context() as patch:
         shared = SharedStatements()
@@ -162,10 +162,10 @@ def _is_empty(target: database.Database) -> bool:
 
 
 def _looking_around_often() -> ModuleType:
-    """As `asyncio`, for uvicorn: to stop took a server 0.2 s, more than to start."""
+    """As `asyncio`, for uvicorn, which waits for 0.1 s when it stops: longer than a server takes to start."""
     often = ModuleType("asyncio")
     often.__dict__.update(vars(asyncio))
-    often.sleep = lambda delay_s, *result: asyncio.sleep(min(delay_s, 0.02), *result)  # type: ignore[attr-defined]
+    often.sleep = lambda delay_s, *result: asyncio.sleep(min(delay_s, 0.002), *result)  # type: ignore[attr-defined]
     return often
 
 

@@ -28,9 +28,13 @@ class BackgroundTask:
     a pause early.
     """
 
-    def __init__(self, name: str, work: Callable[[], float], *, takes_turns: bool = False) -> None:
-        """`takes_turns`: the thread computes by turns with those of reads (`hms_cache.computing`)."""
+    def __init__(
+        self, name: str, work: Callable[[], float], *, takes_turns: bool = False, first_pause_s: float = 0.0
+    ) -> None:
+        """`takes_turns`: the thread computes by turns with those of reads (`hms_cache.computing`). `first_pause_s`:
+        after the start, before the first call."""
         self._takes_turns = takes_turns
+        self._first_pause_s = first_pause_s
         self._work = work
         self._stopping = threading.Event()
         self._woken = threading.Event()
@@ -38,7 +42,7 @@ class BackgroundTask:
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
-        """Start the thread; the first call is made at once."""
+        """Start the thread; the first call is made at once, or after the first pause."""
         self._thread.start()
 
     def wake(self) -> None:
@@ -54,6 +58,8 @@ class BackgroundTask:
         return not self._thread.is_alive()
 
     def _run(self) -> None:
+        if self._first_pause_s:
+            self._woken.wait(min(self._first_pause_s, _LONGEST_PAUSE_S))
         while not self._stopping.is_set():
             self._woken.clear()
             try:

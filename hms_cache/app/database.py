@@ -96,7 +96,7 @@ def require_served_schema(database: Database, settings: Settings) -> SchemaFeatu
     create = f"Create it: hms-cache schema init --database '{masked(settings.database.url)}'"
     if (file := database.missing_file) is not None:  # SQLite would make it, and leave it empty
         raise SchemaError(f"the database has no metastore schema: there is no file {file}", remedy=create)
-    features = database.read_features()
+    features = database.features
     version = features.version
     if version is None:
         with database.loading() as connection:

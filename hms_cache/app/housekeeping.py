@@ -26,6 +26,10 @@ _STOP_TIMEOUT_S = 5.0
 _REPORTS_INTERVAL_S = 3600.0
 """Between two runs that delete what clients reported long ago: as in Hive."""
 
+_FIRST_PAUSE_S = 5.0
+"""After the start, before the first run of each task, or its interval if that is shorter: the first seconds of a server
+belong to its clients, who come all at once, and to what it reads into memory."""
+
 _PAUSES = 3.0
 """Intervals without housekeeping on any server that count as an outage: one run may be late on a busy machine."""
 
@@ -41,16 +45,18 @@ class Housekeeping:
         self._tasks = [
             # A thread of its own: rows that have piled up may take hours, and whoever waits for the lock of a client
             # that is gone would wait for as long. A run that comes late gives nothing up, either (`time_outs`).
-            BackgroundTask("hms-time-outs", self._time_out),
-            BackgroundTask("hms-transactions", self._keep_transactions),
+            _task("hms-time-outs", self._time_out, settings.transactions.housekeeping_interval_s),
+            _task("hms-transactions", self._keep_transactions, settings.transactions.housekeeping_interval_s),
         ]
         if not (math.isinf(settings.events.retention_s) and math.isinf(settings.events.marker_retention_s)):
-            self._tasks.append(BackgroundTask("hms-retention", self._clean_events))
+            self._tasks.append(_task("hms-retention", self._clean_events, settings.events.clean_interval_s))
         if settings.workload.scheduled_queries and stores.auxiliary.scheduled_queries.is_available:
-            self._tasks.append(BackgroundTask("hms-scheduled-queries", self._clean_scheduled_queries))
-        self._tasks.append(BackgroundTask("hms-reports", self._clean_reports))
+            interval_s = settings.workload.scheduled_query_maintenance_interval_s
+            self._tasks.append(_task("hms-scheduled-queries", self._clean_scheduled_queries, interval_s))
+        self._tasks.append(_task("hms-reports", self._clean_reports, _REPORTS_INTERVAL_S))
         if tokens is not None:
-            self._tasks.append(BackgroundTask("hms-tokens", self._clean_tokens))
+            interval_s = settings.authentication.token_clean_interval_s
+            self._tasks.append(_task("hms-tokens", self._clean_tokens, interval_s))
 
     def start(self, stack: ExitStack) -> None:
         """Start the tasks; what has to be stopped again goes onto the stack."""
@@ -138,3 +144,7 @@ class Housekeeping:
         except DatabaseUnavailable as error:
             _log.warning("no delegation tokens are deleted while the database is away: %s", error)
         return self._settings.authentication.token_clean_interval_s
+
+
+def _task(name: str, work: Callable[[], float], interval_s: float) -> BackgroundTask:
+    return BackgroundTask(name, work, first_pause_s=min(_FIRST_PAUSE_S, interval_s))

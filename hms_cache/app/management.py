@@ -7,7 +7,7 @@ import logging
 import socket
 import threading
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from functools import partial
 
 import uvicorn
@@ -32,6 +32,9 @@ _log = logging.getLogger(__name__)
 #: How long answers on their way may take when the server stops.
 _STOP_TIMEOUT_S = 5
 
+#: Between two looks at the clock for the date of answers, which has seconds.
+_DATE_INTERVAL_S = 1.0
+
 _PLAIN_REFUSAL = (
     b"HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n"
     b"this port speaks HTTPS: ask for https://\n"
@@ -54,6 +57,30 @@ class Management:
         """Where it is."""
         host, port = self.address
         return f"{'https' if self.tls else 'http'}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    """uvicorn's, but told when to stop: its own looks ten times a second whether it should, in each process."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._ends = asyncio.Event()
+
+    def end(self) -> None:
+        """Stop, now or as soon as it has started. From any thread."""
+        self.should_exit = True
+        loop = self._loop
+        if loop is not None:
+            with suppress(RuntimeError):  # it has ended already
+                loop.call_soon_threadsafe(self._ends.set)
+
+    async def main_loop(self) -> None:
+        """Returns when it is to stop."""
+        self._loop = asyncio.get_running_loop()
+        while not await self.on_tick(0):  # sets the date of answers
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._ends.wait(), _DATE_INTERVAL_S)
 
 
 def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings) -> Management:
@@ -93,7 +120,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
     metrics.bad_requests.set_function(lambda: limits.bad_requests)
     metrics.listeners.set_function(lambda: limits.listeners.taken)
     metrics.refused_listeners.set_function(lambda: limits.listeners.refused)
-    server = uvicorn.Server(
+    server = _Server(
         uvicorn.Config(
             build_application(sources, probe, history, siblings, feed),
             http=on_each_socket(partial(GuardedProtocol, limits), tls, limits.network_of),  # type: ignore[arg-type]
@@ -113,7 +140,7 @@ def start_management(sources: AdminSources, stack: ExitStack, siblings: Siblings
 
     def stop() -> None:
         feed.close()
-        server.should_exit = True
+        server.end()
         thread.join(_STOP_TIMEOUT_S)
         listening.close()
 

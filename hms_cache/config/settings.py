@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field, replace
+from functools import cache
+from types import MappingProxyType
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
@@ -138,20 +140,24 @@ class SettingReference:
         return f"{ENVIRONMENT_PREFIX}{self.section}__{self.key}".upper()
 
 
-def section_types() -> dict[str, type[Section]]:
+@cache
+def section_types() -> Mapping[str, type[Section]]:
     """The sections in the order of the documents."""
     types: dict[str, type[Section]] = {}
     for name, section in Settings.model_fields.items():
         assert isinstance(section.annotation, type) and issubclass(section.annotation, Section)
         types[name] = section.annotation
-    return types
+    return MappingProxyType(types)
 
 
-def all_settings() -> Iterator[SettingReference]:
+@cache
+def all_settings() -> tuple[SettingReference, ...]:
     """Every setting, in the order of the documents."""
-    for section, section_type in section_types().items():
-        for key, declared in section_type.model_fields.items():
-            yield SettingReference(section, key, declared)
+    return tuple(
+        SettingReference(section, key, declared)
+        for section, section_type in section_types().items()
+        for key, declared in section_type.model_fields.items()
+    )
 
 
 def shown(value: object, name: str = "") -> str:

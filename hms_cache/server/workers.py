@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, cast
 
 from hms_cache.computing import turns
+from hms_cache.limited_log import LimitedLog
 from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
+_limited_log = LimitedLog(_log)
 
 
 CALL_THREADS = "hms-call"
@@ -116,6 +118,9 @@ class InStep:
 class WorkerPool:
     """`threads` daemon threads that run submitted work in order of arrival; at most `most_waiting` wait for them.
 
+    A thread is started when work comes and none is idle: most servers, and each of many worker processes, never use all
+    of theirs.
+
     Calls of a group wait for no thread of their own: while one thread carries some out, those that come gather, and
     are carried out together when it is done. Of a group that nobody is using the first runs at once and alone; where
     the calls before had others with them, the next ones wait a moment for those to come back (`InStep`). Groups take
@@ -184,10 +189,9 @@ class WorkerPool:
         self._waited_s = 0.0
 
     def start(self) -> None:
-        """Starts the threads."""
+        """Starts the first thread: a system that has none to give says so now, and what is queued is always run."""
         with self._lock:
-            for _ in range(self._size):
-                self._start_one()
+            self._start_one()
 
     def submit(
         self,
@@ -223,14 +227,20 @@ class WorkerPool:
                 self._waiting.append(group)
             if self._idle:
                 woken = self._idle.pop()
+            else:
+                self._start_missing()
         if woken is not None:
             woken.release()  # not before the lock, for which it would wait
         return True
 
     def _wake(self, count: int = 1) -> None:
-        """Under the lock: so many idle threads look into the queue."""
-        for _ in range(min(count, len(self._idle))):
+        """Under the lock: so many idle threads look into the queue. Where there are fewer, others are started for what
+        waits."""
+        woken = min(count, len(self._idle))
+        for _ in range(woken):
             self._idle.pop().release()
+        for _ in range(min(count, len(self._waiting) + len(self._postponed)) - woken):
+            self._start_missing()
 
     def _count_waiting(self) -> int:
         single = len(self._waiting) + len(self._held_back)
@@ -247,7 +257,8 @@ class WorkerPool:
         )
 
     def give_up(self, token: object) -> bool:
-        """The call's time is up. True: it had not begun, and never will. Otherwise its thread is freed or replaced."""
+        """The call's time is up. True: it had not begun, and never will. Otherwise its thread is freed, or another one
+        takes its place for the next call."""
         with self._lock:
             if self._take_back(token) is not None:
                 return True
@@ -262,11 +273,6 @@ class WorkerPool:
                 self._carried_out_no_more(group)
             # Under the lock: the thread cannot go on to another call meanwhile, whose connection would be cut.
             cut = self._connections is not None and self._connections.cut_off(thread)
-            if self._free_threads() < self._size and len(self._threads) < self._size * (1 + MOST_REPLACEMENTS):
-                try:
-                    self._start_one()
-                except RuntimeError as error:  # the system has no more; the client must hear of its call all the same
-                    _log.error("no thread takes the place of a stuck one of the lane %s: %s", self.name, error)
         _log.warning(
             "a call of the lane %s is stuck; %s", self.name, "its connection is closed" if cut else "it holds none"
         )
@@ -315,7 +321,7 @@ class WorkerPool:
             oldest = time.monotonic() - min(since_s) if since_s else 0.0
             return LaneLoad(
                 self.name,
-                self._free_threads(),
+                min(self._size, self._most_threads() - len(self._stuck_threads)),
                 len(self._running) - len(self._stuck),
                 self._count_waiting() + len(self._postponed),
                 self._most_waiting,
@@ -343,6 +349,19 @@ class WorkerPool:
 
     def _free_threads(self) -> int:
         return len(self._threads) - len(self._stuck_threads)
+
+    def _most_threads(self) -> int:
+        """Those that stuck calls hold among them."""
+        return self._size * (1 + MOST_REPLACEMENTS)
+
+    def _start_missing(self) -> None:
+        """Under the lock: one more thread, if there may be one."""
+        if self._free_threads() >= self._size or len(self._threads) >= self._most_threads():
+            return
+        try:
+            self._start_one()
+        except RuntimeError as error:  # the system has no more: what waits has a thread when a call has ended
+            _limited_log.error("no thread can be started in the lane %s: %s", self.name, error)
 
     def _start_one(self) -> None:
         thread = threading.Thread(target=self._run, name=f"{CALL_THREADS}-{self.name}-{self._started}", daemon=True)

@@ -30,6 +30,23 @@ def test_the_work_is_done_again_after_its_pause_or_when_woken() -> None:
     assert task.stop(PATIENCE_S)
 
 
+def test_nothing_is_done_in_the_first_pause_unless_woken() -> None:
+    calls = threading.Semaphore(0)
+
+    def work() -> float:
+        calls.release()
+        return 3600.0
+
+    ended, woken = (BackgroundTask("test", work, first_pause_s=float("inf")) for _ in range(2))
+    for task in (ended, woken):
+        task.start()
+    assert ended.stop(PATIENCE_S)
+    assert not calls.acquire(blocking=False)
+    woken.wake()
+    assert calls.acquire(timeout=PATIENCE_S)
+    assert woken.stop(PATIENCE_S)
+
+
 def test_an_error_is_logged_and_does_not_end_the_task(caplog: pytest.LogCaptureFixture) -> None:
     again = threading.Event()
     attempts = []

@@ -12,6 +12,7 @@ from sqlalchemy import insert, select, update
 from hms_cache.app.database import ensure_first_rows, open_database, require_schema
 from hms_cache.app.housekeeping import Housekeeping
 from hms_cache.app.stores import DatabaseStores, build_database_stores
+from hms_cache.store.engine import features, inspection
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.schema import AUX_TABLE, COMPACTION_QUEUE, TXNS
@@ -98,6 +99,21 @@ def test_time_outs_wait_for_nothing_that_takes_long(tmp_path: Path, monkeypatch:
         stack.callback(cleaned.set)
         assert cleaning.wait(30)
         assert all(runs.acquire(timeout=30) for _ in range(3))
+
+
+def test_a_start_looks_at_the_schema_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a server that takes some queries of its catalog, and was done three times."""
+    settings = configured(tmp_path).settings
+    with closing(open_database(settings)) as database:
+        require_schema(database, settings)
+    looks = []
+    inspect = inspection.inspect_tables
+    monkeypatch.setattr(features, "inspect_tables", lambda connection: looks.append(1) or inspect(connection))
+    with closing(open_database(settings)) as database:
+        require_schema(database, settings)
+        ensure_first_rows(database, settings)
+        Housekeeping(settings, build_database_stores(settings, database))
+    assert looks == [1]
 
 
 def test_an_outage_is_one_line(

@@ -197,6 +197,51 @@ def test_a_client_that_closes_its_half_has_its_answer_or_is_told(
         assert b"default" in others[0].recv(65536)
 
 
+def test_threads_are_started_as_calls_need_them() -> None:
+    """A server had 44 of them, and each of its worker processes, whatever clients did."""
+    pool = WorkerPool(3)
+    pool.start()
+    proceed, running = threading.Event(), threading.Semaphore(0)
+
+    def hold() -> None:
+        running.release()
+        assert proceed.wait(PATIENCE_S)
+
+    assert (len(pool._threads), pool.load().threads) == (1, 3)
+    wait_for(lambda: len(pool._idle) == 1)
+    for number, started in enumerate((1, 2, 3, 3, 3)):
+        assert pool.submit(hold, number)
+        assert len(pool._threads) == started
+    for _ in range(3):
+        assert running.acquire(timeout=PATIENCE_S)
+    load = pool.load()
+    assert (load.running, load.waiting, load.threads) == (3, 2, 3)
+    proceed.set()
+    pool.close()
+    pool.join(PATIENCE_S)
+    assert pool.load().begun == 5
+
+
+def test_a_call_waits_for_a_thread_that_there_is_where_no_other_can_be_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = WorkerPool(2)
+    pool.start()
+    wait_for(lambda: len(pool._idle) == 1)
+    proceed, done = threading.Event(), threading.Event()
+
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert pool.submit(lambda: proceed.wait(PATIENCE_S), "first")
+    assert pool.submit(done.set, "second")
+    proceed.set()
+    assert done.wait(PATIENCE_S)
+    pool.close()
+    pool.join(PATIENCE_S)
+
+
 def test_a_postponed_call_waits_for_all_others() -> None:
     pool = WorkerPool(1, most_waiting=2)
     proceed, running = threading.Event(), threading.Event()

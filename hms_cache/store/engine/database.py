@@ -170,7 +170,7 @@ class Database:
         """
         features = self._features
         if features is None:
-            features = self._features = self.read_features()
+            features = self.read_features()
         return features
 
     def features_with(self, connection: Connection) -> SchemaFeatures:
@@ -181,9 +181,10 @@ class Database:
         return features
 
     def read_features(self) -> SchemaFeatures:
-        """The same, read anew."""
+        """The same, read anew, and kept."""
         with self.loading() as connection:
-            return read_features(connection)
+            features = self._features = read_features(connection)
+        return features
 
     def forget_features(self) -> None:
         """Read them anew at the next use: the schema was created or upgraded."""
