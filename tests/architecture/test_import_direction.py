@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.sources import imports_of
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "hms_cache"
 
@@ -53,11 +55,11 @@ def modules() -> list[Path]:
 
 def imported(path: Path) -> Iterator[tuple[int, str]]:
     """(line, package of ours) for each import in the module, also those inside functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in imports_of(path):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             assert node.level == 0, f"{path}:{node.lineno}: relative import"
             names = [node.module]
             if node.module == "hms_cache":
@@ -65,7 +67,7 @@ def imported(path: Path) -> Iterator[tuple[int, str]]:
         for name in names:
             parts = name.split(".")
             if parts[0] == "hms_cache" and len(parts) > 1:
-                yield node.lineno, parts[1]  # type: ignore[attr-defined]
+                yield node.lineno, parts[1]
 
 
 def owner(path: Path) -> str:

@@ -109,6 +109,8 @@ def refusing(path: Path) -> set[str]:
     """Constants that decide about a refusal, directly or as a local variable."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     constants = _numbers(tree)
+    if not constants:
+        return set()
     found: set[str] = set()
     for function in (one for one in ast.walk(tree) if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)):
         stands_for = {name: {name} for name in constants}

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.architecture.sources import imports_of, is_of_the_module
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "hms_cache"
 GENERATED = "thrift_gen"
@@ -23,7 +25,7 @@ LAYERED = ("store", "cache")
 
 def imports(path: Path) -> Iterator[str]:
     """Modules and packages of ours that the module imports, as dotted names."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in imports_of(path):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("hms_cache"):
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
@@ -80,7 +82,7 @@ def test_modules_do_not_import_each_other() -> None:
 
 def at_import(path: Path) -> Iterator[str]:
     """What is imported while the module itself is: not inside functions, not for type checking only."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in filter(is_of_the_module, imports_of(path)):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("hms_cache"):
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"

@@ -11,6 +11,8 @@ from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+from tests.architecture.sources import imports_of
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 #: Parts that run only where extras are installed, separated by blanks.
@@ -56,7 +58,7 @@ def _imports() -> Iterator[tuple[str, str]]:
     distributions = packages_distributions()
     package = ROOT / "hms_cache"
     for path in package.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in imports_of(path):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 names = [node.module]
