@@ -19,15 +19,17 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing as closing_cursor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
+from pymysql.constants import CLIENT
+from sqlalchemy import URL, Connection, Dialect, Engine, create_engine, event, insert, make_url, text
 from sqlalchemy.exc import DBAPIError
 
 from hms_cache.store.engine.database import Database
-from hms_cache.store.installation.init import init_schema, insert_first_rows
+from hms_cache.store.installation.init import FIRST_ROWS, init_schema
 from hms_cache.store.schema import METADATA
 
 KINDS = ("sqlite", "mariadb", "postgresql")
@@ -179,8 +181,7 @@ class DatabaseServer:
         if self._idle:
             url = self._idle.pop()
             with self._emptying[url].begin() as connection:
-                _empty(connection)
-                insert_first_rows(connection)
+                _empty_and_fill(connection)
             return url
         url = self.create_database()
         with closing(Database(url)) as database:
@@ -211,7 +212,7 @@ def _impatient_engine(url: URL, **options: Any) -> Engine:
     if url.get_backend_name() == "postgresql":
         limits: dict[str, object] = {"options": f"-c statement_timeout={_STATEMENT_LIMIT_S}s"}
     else:
-        limits = {"read_timeout": _STATEMENT_LIMIT_S}
+        limits = {"read_timeout": _STATEMENT_LIMIT_S, "client_flag": CLIENT.MULTI_STATEMENTS}
     return create_engine(url, pool_size=1, connect_args=limits, **options)
 
 
@@ -387,24 +388,49 @@ def count_statements(database: Database) -> Iterator[StatementCount]:
             event.remove(engine, "before_cursor_execute", note)
 
 
-def _empty(connection: Connection) -> None:
-    """Delete every row; self-numbered ids begin again."""
-    quote = connection.dialect.identifier_preparer.quote
+def _empty_and_fill(connection: Connection) -> None:
+    """Delete every row, begin self-numbered ids again, and put the first rows in: by a question and a packet."""
+    dialect = connection.dialect
+    quote = dialect.identifier_preparer.quote
     probes = [f"(SELECT '{name}' FROM {quote(name)} LIMIT 1)" for name in METADATA.tables]
-    filled = connection.execute(text(" UNION ALL ".join(probes))).scalars().all()
-    if connection.dialect.name == "postgresql":
+    if dialect.name == "postgresql":
+        filled = connection.exec_driver_sql(" UNION ALL ".join(probes)).scalars().all()
         # Of a few rows: a TRUNCATE makes new files for each table and its indexes.
         deletions = [f"DELETE FROM {quote(name)}" for name in filled]
         orders = ["SET LOCAL session_replication_role = replica", *deletions, _RESTART_OF_POSTGRESQL]
-        connection.exec_driver_sql("; ".join(orders))
+        connection.exec_driver_sql("; ".join([*orders, *_first_rows(dialect)]))
         return
-    connection.execute(text("SET FOREIGN_KEY_CHECKS=0"))
-    for name in filled:
-        connection.execute(text(f"DELETE FROM {quote(name)}"))
-    connection.execute(text("SET FOREIGN_KEY_CHECKS=1"))
-    connection.execute(text(f"ALTER TABLE {quote('TXNS')} AUTO_INCREMENT=1"))
-    connection.execute(text("SET SESSION sql_mode=CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')"))
+    found = set(connection.exec_driver_sql(" UNION ALL ".join([*probes, _NUMBERED_OF_MARIADB])).scalars())
+    orders = ["SET FOREIGN_KEY_CHECKS=0", *(f"DELETE FROM {quote(name)}" for name in found & METADATA.tables.keys())]
+    orders.append("SET FOREIGN_KEY_CHECKS=1")
+    if _NUMBERED in found or not getattr(dialect, "is_mariadb", False):  # MySQL may tell an older number
+        orders.append("ALTER TABLE `TXNS` AUTO_INCREMENT=1")
+    orders.append("SET SESSION sql_mode=CONCAT(@@sql_mode, ',NO_AUTO_VALUE_ON_ZERO')")
+    with closing_cursor(connection.connection.cursor()) as cursor:
+        cursor.execute("; ".join([*orders, *_first_rows(dialect)]))
+        while cursor.nextset():  # raises what one of them says
+            pass
 
+
+_insertions: dict[str, list[str]] = {}
+
+
+def _first_rows(dialect: Dialect) -> list[str]:
+    """What puts them in; of a kind of server it is always the same."""
+    if dialect.name not in _insertions:
+        _insertions[dialect.name] = [
+            str(insert(table).values(rows).compile(dialect=dialect, compile_kwargs={"literal_binds": True}))
+            for table, rows in FIRST_ROWS
+        ]
+    return _insertions[dialect.name]
+
+
+_NUMBERED = "numbered"
+_NUMBERED_OF_MARIADB = (
+    f"(SELECT '{_NUMBERED}' FROM information_schema.TABLES"
+    " WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'TXNS' AND AUTO_INCREMENT > 1)"
+)
+"""Whether an id was taken since the table was made or altered, which takes longer than to ask."""
 
 _RESTART_OF_POSTGRESQL = (
     "SELECT setval(pg_get_serial_sequence(quote_ident(table_name), column_name), 1, false)"

@@ -35,8 +35,8 @@ SCHEMA_VERSION = "4.0.0"
 
 _MODEL = "org.apache.hadoop.hive.metastore.model."
 
-#: The rows of Hive's script, the version excepted.
-_SEEDS: tuple[tuple[Table, list[dict[str, Any]]], ...] = (
+#: The rows of Hive's script, the version last.
+FIRST_ROWS: tuple[tuple[Table, list[dict[str, Any]]], ...] = (
     (
         CTLGS,
         [
@@ -64,6 +64,10 @@ _SEEDS: tuple[tuple[Table, list[dict[str, Any]]], ...] = (
     (TXN_LOCK_TBL, [{"TXN_LOCK": 1}]),
     (NEXT_LOCK_ID, [{"NL_NEXT": 1}]),
     (NEXT_COMPACTION_QUEUE_ID, [{"NCQ_NEXT": 1}]),
+    (
+        VERSION,
+        [{"VER_ID": 1, "SCHEMA_VERSION": SCHEMA_VERSION, "VERSION_COMMENT": f"Hive release version {SCHEMA_VERSION}"}],
+    ),
 )
 
 #: Longest wait for another server that is just creating the schema. It takes a second, ten on a slow disk.
@@ -102,14 +106,9 @@ def init_schema(database: Database) -> None:
 
 def insert_first_rows(connection: Connection) -> None:
     """The rows of Hive's script, the version last. A table that has rows already is left alone."""
-    for table, rows in _SEEDS:
-        if connection.execute(select(func.count()).select_from(table)).scalar_one() == 0:
+    for table, rows in FIRST_ROWS:
+        if table is VERSION or connection.execute(select(func.count()).select_from(table)).scalar_one() == 0:
             connection.execute(insert(table), rows)
-    connection.execute(
-        insert(VERSION).values(
-            VER_ID=1, SCHEMA_VERSION=SCHEMA_VERSION, VERSION_COMMENT=f"Hive release version {SCHEMA_VERSION}"
-        )
-    )
 
 
 @contextmanager
