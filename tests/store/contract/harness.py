@@ -68,11 +68,8 @@ class StoreUnderTest:
             return list(connection.execute(select(*columns)).all())
 
     def counts(self) -> dict[str, int]:
-        """Rows per table, without the tables of ids and events; by one statement, as each test asks twice at least."""
-        with self.database.loading() as connection:
-            quote = connection.dialect.identifier_preparer.quote
-            counts = [f"SELECT '{name}', COUNT(*) FROM {quote(name)}" for name in _COUNTED]
-            return dict(connection.exec_driver_sql(" UNION ALL ".join(counts)).tuples().all())
+        """As `rows_of_tables`."""
+        return rows_of_tables(self.database)
 
     def notifications(self) -> list[NotificationRow]:
         """All rows of the log since the test began, by id."""
@@ -189,6 +186,14 @@ class StoreUnderTest:
         return copy.deepcopy(
             self.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, DATABASE, name))).partitions
         )
+
+
+def rows_of_tables(database: Database) -> dict[str, int]:
+    """Rows per table, without the tables of ids and events; by one statement, as it is asked after each test."""
+    with database.loading() as connection:
+        quote = connection.dialect.identifier_preparer.quote
+        counts = [f"SELECT '{name}', COUNT(*) FROM {quote(name)}" for name in _COUNTED]
+        return dict(connection.exec_driver_sql(" UNION ALL ".join(counts)).tuples().all())
 
 
 def columns(*pairs: tuple[str, str]) -> list[ttypes.FieldSchema]:
