@@ -123,8 +123,18 @@ def agree(server: Server) -> None:
             assert encoded(lambda ask=ask: ask(server.store)) == encoded(lambda ask=ask: ask(server.objects)), name
 
 
-@pytest.mark.parametrize("cascade", [False, True], ids=["", "cascade"])
-@pytest.mark.parametrize("message_format", MessageFormat)
+LONG = [pytest.mark.soak, pytest.mark.long]
+
+
+@pytest.mark.parametrize(
+    ("message_format", "cascade"),
+    [  # each format and each way in every run, and all pairs of them in the long soak
+        pytest.param(MessageFormat.JSON, False, id="json"),
+        pytest.param(MessageFormat.JSON, True, id="json-cascade", marks=LONG),
+        pytest.param(MessageFormat.GZIP_JSON, False, id="gzip", marks=LONG),
+        pytest.param(MessageFormat.GZIP_JSON, True, id="gzip-cascade"),
+    ],
+)
 @pytest.mark.parametrize("name", ALTERS)
 def test_after_an_alter_memory_equals_the_database(
     name: str, message_format: MessageFormat, cascade: bool, servers: MakeServer
