@@ -18,6 +18,7 @@ from hms_cache.limited_log import LimitedLog
 from hms_cache.server import layer
 from hms_cache.store.engine.database import Database
 from tests.clients.spark.session import SparkProcess
+from tests.collecting import compiled_once
 from tests.database_kinds import ALL_KINDS
 from tests.databases import DatabaseServer, ServerMissing, SqliteFiles, closing, keep_in_memory, new_directory
 from tests.databases import start_server as start_database_server
@@ -73,14 +74,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Generator[None]:
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     """Nobody looks for cycles in what is collected, which stays; afterwards, where and as often as in a server."""
     gc.disable()
-    yield
+    with compiled_once(session.config):
+        result = yield
     gc.collect()
     gc.freeze()
     gc.set_threshold(*GARBAGE_THRESHOLDS)
     gc.enable()
+    return result
 
 
 @pytest.hookimpl(trylast=True)
