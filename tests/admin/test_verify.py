@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hmsclient.genthrift.hive_metastore import ttypes
 
-from hms_cache.cache.entries import Entry, Facet
+from hms_cache.cache.entries import STATISTICS, Entry, Facet
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.metadata.object_names import DatabaseName, TableName
@@ -127,6 +127,8 @@ def excluded(shared: SharedCache) -> None:
     entry = shared.tables[PLAIN]
     entry.facets, entry.weights = {Facet.EXCLUDED: True}, {Facet.EXCLUDED: entry.weight()}
     entry.table_id = entry.encoded_table = None
+    for facet in STATISTICS:
+        shared.statistics_weight -= shared.statistics.pop((PLAIN, facet), 0)
     shared.answers.drop(entry)
     shared.indexes.note(PLAIN, entry)
     shared.names_by_id = {number: name for number, name in shared.names_by_id.items() if name != PLAIN}

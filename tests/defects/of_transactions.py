@@ -35,8 +35,8 @@ FIXES = (
         "soft_drop_of_a_partition_is_not_queued",
         "A partition that is dropped softly is not queued for cleaning.",
         "hms_cache/store/partitions/drops.py",
-        "    if txn_id > 0:\n        places",
-        "    if txn_id < 0:\n        places",
+        "    if txn_id > 0:\n        queue_dropped_partitions",
+        "    if txn_id < 0:\n        queue_dropped_partitions",
         ("tests/server/test_soft_drops.py",),
     ),
     Fix(

@@ -375,11 +375,11 @@ def stuck_loads(monkeypatch: pytest.MonkeyPatch, table: str) -> Iterator[threadi
     proceed, running = threading.Event(), threading.Semaphore(0)
     load = Loader._load
 
-    def slow(self: Loader, wanted: Sequence[Wanted], *more: Any) -> bool:
+    def slow(self: Loader, wanted: Sequence[Wanted], *more: Any, **named: Any) -> bool:
         if any(one.key[-1] == table for one in wanted):
             running.release()
             assert proceed.wait(PATIENCE_S)
-        return load(self, wanted, *more)
+        return load(self, wanted, *more, **named)
 
     monkeypatch.setattr(Loader, "_load", slow)
     try:
