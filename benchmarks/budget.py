@@ -24,7 +24,7 @@ from benchmarks.own_metastore import OwnMetastore
 from benchmarks.processes import resident_bytes
 from benchmarks.scale import DATABASE, HOURS, TABLE, day_of
 from hms_cache.cache.partitions.segment import SEGMENT_PARTITIONS
-from hms_cache.cache.warming.background_loads import BYTES_A_PARTITION, MOST_WINDOWS, TABLE_SHARE
+from hms_cache.cache.warming.background_loads import BYTES_A_PARTITION, MAX_WINDOWS, TABLE_SHARE
 
 EXPONENT: Final = 1.1
 """Of the distribution: the newest day is read some 7 % of the times."""
@@ -71,7 +71,7 @@ def days(partitions: int, reads: int, seed: int = 19) -> Iterator[int]:
 
 def segment_partitions(budget_bytes: int) -> int:
     """Partitions of a segment under this budget."""
-    return min(SEGMENT_PARTITIONS, budget_bytes // TABLE_SHARE // MOST_WINDOWS // BYTES_A_PARTITION)
+    return min(SEGMENT_PARTITIONS, budget_bytes // TABLE_SHARE // MAX_WINDOWS // BYTES_A_PARTITION)
 
 
 def budget_for(partitions: int, share: float) -> int:

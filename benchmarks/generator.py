@@ -29,7 +29,7 @@ _REPLY_START = b"\x80\x01\x00\x02"
 RECEIVE_BYTES = 1 << 20
 REPLY_TIMEOUT_S = 60.0
 SILENCE_S = 0.25
-MOST_PARSED_BYTES = 16 << 10
+MAX_PARSED_BYTES = 16 << 10
 """Longer replies are not parsed to learn their length."""
 
 
@@ -80,11 +80,11 @@ def _whole_reply(sock: socket.socket, request: bytes) -> int:
     sock.sendall(request)
     data = bytearray(sock.recv(RECEIVE_BYTES))
     while not _is_whole(data):
-        sock.settimeout(SILENCE_S if len(data) > MOST_PARSED_BYTES else REPLY_TIMEOUT_S)
+        sock.settimeout(SILENCE_S if len(data) > MAX_PARSED_BYTES else REPLY_TIMEOUT_S)
         try:
             more = sock.recv(RECEIVE_BYTES)
         except TimeoutError:
-            if len(data) > MOST_PARSED_BYTES:
+            if len(data) > MAX_PARSED_BYTES:
                 break
             raise
         if not more:
@@ -103,7 +103,7 @@ def is_answer(data: bytearray) -> bool:
 
 
 def _is_whole(data: bytearray) -> bool:
-    if len(data) > MOST_PARSED_BYTES:
+    if len(data) > MAX_PARSED_BYTES:
         return False
     protocol = TBinaryProtocol(TMemoryBuffer(bytes(data)))
     try:

@@ -38,7 +38,7 @@ class Round:
     small_ms: list[float]
     """Of each small read."""
     resident_before_bytes: int
-    resident_most_bytes: int
+    max_resident_bytes: int
 
 
 def measure(
@@ -151,7 +151,7 @@ def render(rounds: list[Round]) -> str:
             f"{cuts[18]:.0f}",
             f"{max(one.small_ms):.0f}",
             f"{one.resident_before_bytes / 1e6:.0f}",
-            f"{one.resident_most_bytes / 1e6:.0f}",
+            f"{one.max_resident_bytes / 1e6:.0f}",
         ]
         lines.append(f"| {one.name} | {' | '.join(cells)} |")
     return "\n".join(lines)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tests.server.test_tls import Authority
 
 _QUALITIES = {"auth": 1, "auth-int": 2, "auth-conf": 4}
-_MOST_REPLY_BYTES = 1 << 20
+_MAX_REPLY_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -148,9 +148,9 @@ def _start(
     table = t.Table("t", "default", "ann", sd=descriptor, ownerType=t.PrincipalType.USER)
     for call in (request_bytes("set_ugi", user_name="ann", group_names=[]), request_bytes("create_table", tbl=table)):
         link.sendall(call)
-        link.recv(_MOST_REPLY_BYTES)
+        link.recv(_MAX_REPLY_BYTES)
     link.sendall(request)
-    reply = link.recv(_MOST_REPLY_BYTES)
+    reply = link.recv(_MAX_REPLY_BYTES)
     assert b"c19" in reply, "the table is shown"
     return _Measured(kind, server, link, len(reply))
 

@@ -24,10 +24,10 @@ memory: `false`."""
 _numbers = itertools.count(1)
 
 #: Reasons kept of one call; a call makes few reads, but for some bulk ones.
-_MOST_REASONS = 16
+_MAX_REASONS = 16
 
 #: Ranges of events kept of one call: each takes a transaction of its own that another server's came between.
-_MOST_EVENTS = 1_000
+_MAX_EVENTS = 1_000
 
 
 class Versioned(Protocol):
@@ -163,7 +163,7 @@ class CallContext(threading.local):
 
     def note_read(self, kind: str, reason: str) -> None:
         """A read was answered in this way."""
-        if len(self.reads) < _MOST_REASONS:
+        if len(self.reads) < _MAX_REASONS:
             self.reads.append(f"{kind}: {reason}")
 
     @contextmanager
@@ -186,7 +186,7 @@ class CallContext(threading.local):
             return
         if self.events and self.events[-1][1] == first - 1:
             first = self.events.pop()[0]
-        if len(self.events) < _MOST_EVENTS:
+        if len(self.events) < _MAX_EVENTS:
             self.events.append((first, last))
 
     def statement_sent(self) -> None:

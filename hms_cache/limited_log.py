@@ -11,7 +11,7 @@ from hms_cache.clock import elapsed_s
 INTERVAL_S = 10.0
 """A database or a directory that is away for an hour is some hundred lines, however many clients ask meanwhile."""
 
-MOST_TRACED = 100
+MAX_TRACED = 100
 """Kinds of errors whose traces a log has; there are few of them."""
 
 LONGEST_TOLD = 500
@@ -42,7 +42,7 @@ class LimitedLog:
         """As `error`, with what failed at the end; the first of each type of error has its trace."""
         kind = text, type(error)
         with self._lock:
-            is_first = kind not in self._traced and len(self._traced) < MOST_TRACED
+            is_first = kind not in self._traced and len(self._traced) < MAX_TRACED
             if is_first:
                 self._traced.add(kind)
         told = f"{type(error).__name__}: {error}"[:LONGEST_TOLD]

@@ -178,7 +178,7 @@ class SharedStatements:
 
     def __init__(self) -> None:
         self._compiled = StatementCache()
-        self._compiled.capacity = _MOST_STATEMENTS
+        self._compiled.capacity = _MAX_STATEMENTS
         self._kinds: WeakKeyDictionary[Dialect, Hashable] = WeakKeyDictionary()
 
     def get(self, key: tuple[Any, ...]) -> Any:
@@ -198,7 +198,7 @@ class SharedStatements:
         return (kind, *rest)
 
 
-_MOST_STATEMENTS = 3_000
+_MAX_STATEMENTS = 3_000
 
 
 def _kind_of(dialect: Dialect) -> Hashable:

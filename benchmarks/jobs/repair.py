@@ -32,7 +32,7 @@ _HOURS = 24
 _THREADS = 16
 """The job's default."""
 
-_JUDGED_PARTITIONS, _MOST_TIMES = 1_000_000, 1.25
+_JUDGED_PARTITIONS, _MAX_TIMES = 1_000_000, 1.25
 """The bar: from so many partitions on a repair takes as long as the listing, where each listing is a request."""
 
 
@@ -65,10 +65,10 @@ def repair(partitions: str, s3_partitions: str, gateway_partitions: str, new: in
                 figures = _measured(Path(directory), tree, count, new, once=once)
             cells = ["" if figure is None else f"{figure:.1f}" for figure in figures]
             click.echo(f"| {count:,}{name} | {new:,} | {' | '.join(cells)} |")
-            if count >= _JUDGED_PARTITIONS and name and figures.repair_s > _MOST_TIMES * figures.listing_s:
+            if count >= _JUDGED_PARTITIONS and name and figures.repair_s > _MAX_TIMES * figures.listing_s:
                 missed.append(f"{count:,}{name}: {figures.repair_s:.1f} s, {figures.listing_s:.1f} s the listing")
     if missed:
-        raise click.ClickException(f"a repair takes more than {_MOST_TIMES:g} times its listing: {'; '.join(missed)}")
+        raise click.ClickException(f"a repair takes more than {_MAX_TIMES:g} times its listing: {'; '.join(missed)}")
 
 
 class _Figures(NamedTuple):

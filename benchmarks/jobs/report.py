@@ -46,7 +46,7 @@ class Bar:
     measure: str
     size: int
     column: str
-    most_s: float
+    max_s: float
 
 
 BARS = (Bar("statistics", 1_000_000, "2 cores", 1_200),)
@@ -75,7 +75,7 @@ class Report:
             one = self.figure(bar.measure, bar.size, bar.column)
             if one is not None:
                 what = f"{bar.measure}, {bar.size:,} {one.unit}, {bar.column}: {one.seconds:,.1f} s"
-                found.append((f"{what} (at most {bar.most_s:,.0f})", one.seconds <= bar.most_s))
+                found.append((f"{what} (at most {bar.max_s:,.0f})", one.seconds <= bar.max_s))
         return found
 
     def markdown(self, sizes: Sequence[int], cores: Sequence[int], stores: Sequence[str] = ()) -> str:

@@ -122,9 +122,9 @@ def close_audit_output(handlers: list[logging.Handler]) -> None:
         one.close()
 
 
-def _opened_file(path: Path, most_bytes: int, kept: int, log: LogSettings) -> logging.Handler:
+def _opened_file(path: Path, max_bytes: int, kept: int, log: LogSettings) -> logging.Handler:
     try:
-        handler = _File(path, maxBytes=most_bytes, backupCount=kept, encoding="utf-8")
+        handler = _File(path, maxBytes=max_bytes, backupCount=kept, encoding="utf-8")
     except OSError as error:
         raise StartupError(
             f"the audit log {path} cannot be opened: {error.strerror}",

@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 _REFILL_PAUSE_S = 0.2
 
 #: Files in memory that a worker holds at most: 65 million partitions in segments of 16,384.
-_MOST_MEMORY_FILES = 4_096
+_MAX_MEMORY_FILES = 4_096
 
 #: How long a task may take to end when the server stops: one statement, in the worst case, is given up.
 _STOP_TIMEOUT_S = 5.0
@@ -177,7 +177,7 @@ def build_caching(
 
 
 def _memory_files(settings: Settings, directory: Path, metrics: CacheMetrics) -> MemoryFiles:
-    most = files_to_spare(_MOST_MEMORY_FILES * OPEN_FILES_EACH, settings.server.max_connections) // OPEN_FILES_EACH
+    most = files_to_spare(_MAX_MEMORY_FILES * OPEN_FILES_EACH, settings.server.max_connections) // OPEN_FILES_EACH
     files = MemoryFiles(directory, most)
     metrics.shared_bytes.set_function(lambda: files.bytes)
     metrics.shared_blocks.include(lambda: {("made",): files.made, ("found",): files.found, ("refused",): files.refused})

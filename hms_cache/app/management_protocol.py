@@ -35,16 +35,16 @@ LARGEST_HEADER_BYTES = 32 * 1024
 class Places:
     """For so many connections, of one address so many at most; how many are taken, and how often none was left."""
 
-    def __init__(self, most: int, most_of_one_address: int) -> None:
+    def __init__(self, most: int, max_of_one_address: int) -> None:
         self._most = most
-        self._most_of_one_address = most_of_one_address
+        self._max_of_one_address = max_of_one_address
         self._of_address = Counts()
         self.taken = 0
         self.refused = 0
 
     def take(self, address: str) -> bool:
         """Whether a place was left."""
-        if self.taken >= self._most or self._of_address.get(address, 0) >= self._most_of_one_address:
+        if self.taken >= self._most or self._of_address.get(address, 0) >= self._max_of_one_address:
             self.refused += 1
             return False
         self.taken += 1

@@ -30,7 +30,7 @@ from hms_cache.store.engine.errors import DatabaseUnavailable
 
 _log = logging.getLogger(__name__)
 
-MOST_PROCESSES: Final = 2
+MAX_PROCESSES: Final = 2
 """While one computes, the database works for the other. More would take turns with the database on common machines."""
 
 _LONGEST_READ_S: Final = 1800.0
@@ -205,7 +205,7 @@ class SharedWarming:
 def _count(settings: Settings) -> int:
     cache = settings.cache
     is_needed = cache.enabled and cache.warm == "full" and hasattr(os, "fork")
-    return min(MOST_PROCESSES, os.cpu_count() or 1) if is_needed else 0
+    return min(MAX_PROCESSES, os.cpu_count() or 1) if is_needed else 0
 
 
 def _forked(

@@ -189,7 +189,7 @@ class KeySet:
         if parts.scheme == "file":
             data = Path(urllib.request.url2pathname(parts.path)).read_bytes()
         else:
-            data = fetched(options.url, options.timeout_s, ca_file=options.ca_file, most_bytes=MAX_BYTES)
+            data = fetched(options.url, options.timeout_s, ca_file=options.ca_file, max_bytes=MAX_BYTES)
         if len(data) > MAX_BYTES:
             raise KeySetError(f"{options.url}: more than {MAX_BYTES} bytes")
         return data

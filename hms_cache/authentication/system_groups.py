@@ -15,12 +15,12 @@ from collections.abc import Callable
 from concurrent.futures import Future
 
 TIMEOUT_S = 5.0
-MOST_AT_ONCE = 4
+MAX_AT_ONCE = 4
 """Questions that are not answered yet; others wait for a place, no longer than the time limit."""
 
 
 class SystemGroups:
-    """Thread-safe. Asks on threads of its own: a name service that hangs keeps `MOST_AT_ONCE` of them, no caller's."""
+    """Thread-safe. Asks on threads of its own: a name service that hangs keeps `MAX_AT_ONCE` of them, no caller's."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class SystemGroups:
         """`look`: stands for the system."""
         self._look = look or groups_of
         self._timeout_s = timeout_s
-        self._places = threading.BoundedSemaphore(MOST_AT_ONCE)
+        self._places = threading.BoundedSemaphore(MAX_AT_ONCE)
 
     def of(self, user: str) -> frozenset[str]:
         """Raises TimeoutError when the system does not answer, OSError when it answers with an error or cannot be

@@ -16,15 +16,15 @@ class FetchError(Exception):
     """There was no whole answer, or none that is HTTP."""
 
 
-def fetched(url: str, timeout_s: float, *, ca_file: str | None, most_bytes: int) -> bytes:
-    """What the address answers with status 200, up to one byte more than `most_bytes`. Redirections are not followed.
+def fetched(url: str, timeout_s: float, *, ca_file: str | None, max_bytes: int) -> bytes:
+    """What the address answers with status 200, up to one byte more than `max_bytes`. Redirections are not followed.
 
     `ca_file`: authorities of https addresses; None: those of the system. Raises FetchError.
     """
     ends_at_s = time.monotonic() + timeout_s
     try:
         with opened_within(timeout_s) as sockets, _opener(sockets, url, ca_file).open(url, timeout=timeout_s) as answer:
-            found: bytes = answer.read(most_bytes + 1)
+            found: bytes = answer.read(max_bytes + 1)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise FetchError(str(error) or type(error).__name__) from error
     if time.monotonic() >= ends_at_s:  # what was cut may look whole

@@ -17,10 +17,10 @@ from typing import Protocol
 from hms_cache.authorization.decisions import NO_GROUPS, Action, Question, SecuredObject
 from hms_cache.clock import elapsed_s
 
-MOST_PRINCIPALS = 10_000
+MAX_PRINCIPALS = 10_000
 """Whose decisions are held; others are asked about at each call."""
 
-MOST_HELD = 500_000
+MAX_HELD = 500_000
 """Answers that are held of all principals together, of some 200 bytes each; beyond, an epoch ends before its time. A
 service that acts for others asks in as many names as it likes."""
 
@@ -142,7 +142,7 @@ class AskingAuthorizer:
     def policy(self) -> object:
         """The epoch. With age 0 another one each time."""
         epoch = self._epoch
-        is_on = self._now_s() < epoch.ends_at_s and epoch.held <= MOST_HELD
+        is_on = self._now_s() < epoch.ends_at_s and epoch.held <= MAX_HELD
         return epoch if is_on else self._begin(epoch)
 
     def _begin(self, ended: Epoch) -> Epoch:
@@ -167,7 +167,7 @@ class AskingAuthorizer:
                 found = epoch.by_principal.get((principal, groups))
                 if found is None:
                     found = AskedDecisions(epoch, self._judge_of(principal, groups))
-                    if len(epoch.by_principal) < MOST_PRINCIPALS:
+                    if len(epoch.by_principal) < MAX_PRINCIPALS:
                         epoch.by_principal[principal, groups] = found
                         epoch.by_tag[found.tag] = found
                         found.is_held = True

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from hms_cache.authorization.decisions import NO_GROUPS, Action, Question, SecuredObject
 from hms_cache.authorization.known_groups import KnownGroups
 from hms_cache.authorization.policy import (
-    MOST_PRINCIPALS,
+    MAX_PRINCIPALS,
     GrantedDecisions,
     Policy,
     of_directory,
@@ -107,7 +107,7 @@ class GroupedPolicy:
                 return epoch.granted.decisions(principal, of_directory(self._groups.of(principal)) | of_token(groups))
 
             found = EpochDecisions(epoch, resolve)
-            if len(epoch.by_principal) < MOST_PRINCIPALS:
+            if len(epoch.by_principal) < MAX_PRINCIPALS:
                 found = epoch.by_principal.setdefault((principal, groups), found)
         return found
 

@@ -16,7 +16,7 @@ RETRY_INTERVAL_S = 5.0
 """After the other system did not answer, nobody waits for it again for so long; after it did not about a user alone,
 nobody asks about that one."""
 
-MOST_USERS = 10_000
+MAX_USERS = 10_000
 """Whose groups are held; those of others are asked for each time."""
 
 
@@ -77,7 +77,7 @@ class KnownGroups:
             with self._lock:
                 self._untold[user] = self.now_s() + RETRY_INTERVAL_S
                 self._untold.move_to_end(user)
-                if len(self._untold) > MOST_USERS:
+                if len(self._untold) > MAX_USERS:
                     self._untold.popitem(last=False)
             return self._kept(user)
         except UndecidedError:
@@ -88,7 +88,7 @@ class KnownGroups:
             self._untold.pop(user, None)
             self._known[user] = found, asked_at_s
             self._known.move_to_end(user)
-            if len(self._known) > MOST_USERS:
+            if len(self._known) > MAX_USERS:
                 self._known.popitem(last=False)
         return found
 

@@ -20,7 +20,7 @@ DEFAULT_DATABASE = "default"
 ALL = "all"
 """As an action: every one but `service`."""
 
-MOST_PRINCIPALS = 10_000
+MAX_PRINCIPALS = 10_000
 """Principals whose class is remembered. Without authentication clients invent names; others are looked up again."""
 
 _IMPLY_READ = frozenset({Action.ALTER, Action.DROP, Action.WRITE, Action.UPDATE, Action.DELETE})
@@ -179,7 +179,7 @@ class Policy:
         if found is None:
             places = tuple(place for place, grant in enumerate(self.grants) if grant.is_for(principal, groups))
             found = self._classes.get(places) or self._make(places)
-            if len(self._by_principal) < MOST_PRINCIPALS:
+            if len(self._by_principal) < MAX_PRINCIPALS:
                 self._by_principal[principal, groups] = found
         return found
 

@@ -30,13 +30,13 @@ from hms_cache.values import frozen
 _logger = logging.getLogger(__name__)
 
 SCHEMES = ("http", "https")
-MOST_QUESTIONS = 1000
+MAX_QUESTIONS = 1000
 """Of one request; more are asked in several. A document of them has some 150 kB."""
 
-MOST_ANSWER_BYTES = 64 * 1024
+MAX_ANSWER_BYTES = 64 * 1024
 """Of an answer: a thousand answers have 7 kB."""
 
-MOST_REMEMBERED = 100_000
+MAX_REMEMBERED = 100_000
 """Decisions of one principal; some 20 MB."""
 
 SHOW = "show"
@@ -54,7 +54,7 @@ class ServiceOptions:
     """Authorities of https addresses; None: those of the system."""
     token: Callable[[], str | None] = field(default=lambda: None)
     """For the header Authorization, taken anew for each request."""
-    most_at_once: int = 16
+    max_at_once: int = 16
     """Requests on their way; others wait for them, no longer than `timeout_s`."""
 
 
@@ -70,7 +70,7 @@ class PolicyService:
         self._host, self._port = parts.hostname, parts.port
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._tls = ssl.create_default_context(cafile=options.ca_file) if parts.scheme == "https" else None
-        self._places = threading.BoundedSemaphore(options.most_at_once)
+        self._places = threading.BoundedSemaphore(options.max_at_once)
         self._log = LimitedLog(_logger)
         self.outcomes = {"ok": 0, "failed": 0}
 
@@ -84,7 +84,7 @@ class PolicyService:
         """One answer for each. Raises UndecidedError."""
         answers: list[bool] = []
         ends_at_s = time.monotonic() + self._options.timeout_s
-        for asked in batches(questions, MOST_QUESTIONS):
+        for asked in batches(questions, MAX_QUESTIONS):
             answers += self._ask(_document(principal, groups, directory_groups, asked), len(asked), ends_at_s)
         return answers
 
@@ -120,11 +120,11 @@ class PolicyService:
                 headers["Authorization"] = f"Bearer {token}"
             link.request("POST", self._path, document, headers)
             answer = link.getresponse()
-            body = answer.read(MOST_ANSWER_BYTES + 1)
+            body = answer.read(MAX_ANSWER_BYTES + 1)
             if answer.status != http.HTTPStatus.OK:
                 raise UndecidedError(f"status {answer.status}")
-            if len(body) > MOST_ANSWER_BYTES:
-                raise UndecidedError(f"its answer is longer than {MOST_ANSWER_BYTES} bytes")
+            if len(body) > MAX_ANSWER_BYTES:
+                raise UndecidedError(f"its answer is longer than {MAX_ANSWER_BYTES} bytes")
             if time.monotonic() > ends_at_s:
                 raise UndecidedError("no answer in time")
         found = json.loads(body)
@@ -167,7 +167,7 @@ class ServiceJudge:
         """Asks what is not known. Raises UndecidedError."""
         unknown = list(dict.fromkeys(one for one in questions if one not in self._known))
         if unknown:
-            if len(self._known) + len(unknown) > MOST_REMEMBERED:
+            if len(self._known) + len(unknown) > MAX_REMEMBERED:
                 self._known = {}
             self._known.update(zip(unknown, self._ask(unknown), strict=True))
 
@@ -187,7 +187,7 @@ class ServiceJudge:
         known = self._known.get(question)
         if known is None:
             known = self._ask([question])[0]
-            if len(self._known) < MOST_REMEMBERED:
+            if len(self._known) < MAX_REMEMBERED:
                 self._known[question] = known
         return known
 

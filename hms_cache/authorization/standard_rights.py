@@ -32,22 +32,22 @@ DEFAULT_CATALOG, DEFAULT_DATABASE = "hive", "default"
 GLOBAL_ONLY = SecuredObject("")
 """In place of an object: global rights and roles alone. No catalog has this name."""
 
-MOST_GROUPS = 2000
+MAX_GROUPS = 2000
 """Of one user: each stands in every part of a statement, and databases have limits for those."""
 
-MOST_PLACES = 5_000
+MAX_PLACES = 5_000
 """Of which one user's rights are remembered at a time: some 5 MB. A client may ask for names that do not exist."""
 
 _PARTS_OF_A_PLACE = 5
 """A place takes as much memory as so many of its rights."""
 
-MOST_READ_AT_FIRST = 300
+MAX_READ_AT_FIRST = 300
 """Rights of one kind on a database's tables: more are read when tables are asked about."""
 
-MOST_SINGLE_TABLES = 2
+MAX_SINGLE_TABLES = 2
 """More tables of a database are looked up together."""
 
-MOST_TABLES_TOGETHER = 1_000
+MAX_TABLES_TOGETHER = 1_000
 """More are looked up with all others of it."""
 
 _DATA = frozenset({"SELECT", "INSERT", "UPDATE", "DELETE"})
@@ -167,8 +167,8 @@ class StandardJudge:
                 shown.add(of._replace(table=None))
             elif action is Action.READ:
                 tables.setdefault(of._replace(table=None), set()).add(of.table)
-        many = [database for database, names in tables.items() if len(names) > MOST_SINGLE_TABLES]
-        if len(many) + len(shown) > MOST_SINGLE_TABLES or len(tables) > MOST_SINGLE_TABLES:
+        many = [database for database, names in tables.items() if len(names) > MAX_SINGLE_TABLES]
+        if len(many) + len(shown) > MAX_SINGLE_TABLES or len(tables) > MAX_SINGLE_TABLES:
             if not tables:
                 self._by_database()
                 return
@@ -255,7 +255,7 @@ class StandardJudge:
         known = self._read.get(database) or in_part.get(METASTORE) or in_part.get(database)
         if known is not None:
             return known
-        found = self._source.rights(self._user.name, database, self._groups(), at_most=MOST_READ_AT_FIRST)
+        found = self._source.rights(self._user.name, database, self._groups(), at_most=MAX_READ_AT_FIRST)
         if found.is_whole:
             return self._remember(self._read, database, found)
         known = self._remember(self._read_in_part, database, found)
@@ -268,7 +268,7 @@ class StandardJudge:
         if METASTORE in read or self._on_database(database) is read.get(database):
             return
         wanted = {database._replace(table=name) for name in names} - read.keys()
-        if len(wanted) > MOST_TABLES_TOGETHER:
+        if len(wanted) > MAX_TABLES_TOGETHER:
             self._rights(database)
         elif wanted:
             self._read_together(database, wanted)
@@ -295,7 +295,7 @@ class StandardJudge:
     def _remember(
         self, places: dict[SecuredObject, _KnownRights], within: SecuredObject, found: Rights
     ) -> _KnownRights:
-        if len(self._read) + len(self._read_in_part) >= MOST_PLACES:
+        if len(self._read) + len(self._read_in_part) >= MAX_PLACES:
             self._read.clear()
             self._read_in_part.clear()
             self.held = 0
@@ -306,6 +306,6 @@ class StandardJudge:
     def _groups(self) -> frozenset[str]:
         """Raises UndecidedError."""
         found = self._user.token_groups | self._user.directory_groups()
-        if len(found) > MOST_GROUPS:
-            raise UndecidedError(f"the user is in more than {MOST_GROUPS} groups")
+        if len(found) > MAX_GROUPS:
+            raise UndecidedError(f"the user is in more than {MAX_GROUPS} groups")
         return found

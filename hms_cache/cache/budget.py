@@ -21,7 +21,7 @@ ALWAYS_KEPT_ANSWER_BYTES = 1024 * 1024
 FULL_SHARE = 0.9
 """Part of the budget that is filled ahead: the rest is for what is asked meanwhile."""
 
-MOST_MISSING = 1_000
+MAX_MISSING = 1_000
 """Databases and catalogs of which nothing is known but that there is nothing in them, as of those that are not there:
 each that was dropped, and each name that a client makes up."""
 
@@ -35,7 +35,7 @@ ONE_STATISTICS_SHARE = 8
 is held by what was asked, and a request may name any number of partitions and columns, whether there are such or not: a
 client that goes on naming others would push out all tables."""
 
-MOST_LARGE_QUESTIONS = 64
+MAX_LARGE_QUESTIONS = 64
 """Remembered of one table, or of its partitions; beyond it they start anew."""
 
 
@@ -91,9 +91,9 @@ class BudgetedEntries(HeldEntries):
 
     def _bound_statistics(self, keep: Entry) -> None:
         """All statistics together take no more than they may: those go that nothing was added to for longest."""
-        most_bytes = self.budget_bytes // STATISTICS_SHARE
+        max_bytes = self.budget_bytes // STATISTICS_SHARE
         for _ in range(len(self.statistics)):
-            if self.statistics_weight <= most_bytes:
+            if self.statistics_weight <= max_bytes:
                 return
             key, facet = next(iter(self.statistics))
             if key == keep.key:
@@ -110,10 +110,8 @@ class BudgetedEntries(HeldEntries):
             return
         self.seem_missing[key] = weight = sum(entry.weights.values())
         self._missing_weight += weight
-        most_bytes = self.budget_bytes // MISSING_SHARE
-        while len(self.seem_missing) > 1 and (
-            len(self.seem_missing) > MOST_MISSING or self._missing_weight > most_bytes
-        ):
+        max_bytes = self.budget_bytes // MISSING_SHARE
+        while len(self.seem_missing) > 1 and (len(self.seem_missing) > MAX_MISSING or self._missing_weight > max_bytes):
             oldest, weight = self.seem_missing.popitem(last=False)
             self._missing_weight -= weight
             found = self._entries(oldest).get(oldest)
@@ -124,7 +122,7 @@ class BudgetedEntries(HeldEntries):
     def remember_large_question(self, key: Key, facet: Facet, question: int) -> None:
         """Under the lock."""
         of_subject = self.large_questions.setdefault((key, facet), set())
-        if len(of_subject) >= MOST_LARGE_QUESTIONS:
+        if len(of_subject) >= MAX_LARGE_QUESTIONS:
             of_subject.clear()
         of_subject.add(question)
         while len(self.large_questions) > REFILL_KEYS:

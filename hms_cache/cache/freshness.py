@@ -94,7 +94,7 @@ class Lease(Protocol):
 NEVER_ASKS = float("inf")
 """The `max_staleness_s` of readers that want no proof."""
 
-MOST_AWAITED = 10_000
+MAX_AWAITED = 10_000
 """Events that a read waits for: they are applied in half a second. Memory that lacks more was not followed for a while
 (the server was stopped or cut off, or the poller was paused), and lacks them for as long as they take."""
 
@@ -117,7 +117,7 @@ class Freshness:
         self.lease: Lease | None = None
         """`cache.exactness = lease`; None: every exact read asks."""
         self.apply_timeout_s = apply_timeout_s
-        self.most_awaited = MOST_AWAITED
+        self.max_awaited = MAX_AWAITED
         self._cache = cache
         self._check = check
         self._follower = follower
@@ -275,7 +275,7 @@ class Freshness:
     def bring_up_to(self, event_id: int) -> bool:
         """Whether memory has everything up to an event, or has it within `apply_timeout_s`.
 
-        Nobody waits for more than `most_awaited` events: all threads would, one read after the other, until the last
+        Nobody waits for more than `max_awaited` events: all threads would, one read after the other, until the last
         of them is applied, while the database answers at once (P12).
         """
         follower = self._follower
@@ -289,7 +289,7 @@ class Freshness:
         return follower.ensure_applied(event_id, self.apply_timeout_s)
 
     def _is_far_from(self, event_id: int) -> bool:
-        return event_id - self._cache.position > self.most_awaited
+        return event_id - self._cache.position > self.max_awaited
 
     def holds_lease(self, table: TableName | None = None) -> bool:
         """Whether memory shows every event that is committed at this moment and changes an answer, without a question

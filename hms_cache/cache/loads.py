@@ -9,7 +9,7 @@ from hms_cache.cache.entries import Facet, Key
 from hms_cache.cache.event_rules import Action
 from hms_cache.cache.partitions.segment import Values
 
-MOST_NAMED = 10_000
+MAX_NAMED = 10_000
 """Partitions named by events that one load remembers, some 3 MB; beyond that it is not kept: a table whose partitions
 change so fast is loaded once that is over."""
 
@@ -27,7 +27,7 @@ class Load:
     """What events did to these facets, and the last event that did it: whether one came after a fence is all that is
     asked. Bounded: one for each pair."""
     named: dict[Facet, dict[Values, int]] = field(default_factory=dict)
-    """Partitions that events named, and the last event that did; bounded by `MOST_NAMED`."""
+    """Partitions that events named, and the last event that did; bounded by `MAX_NAMED`."""
     abandoned: bool = False
     """The cache was reset: whatever this load read belongs to another history."""
 
@@ -36,7 +36,7 @@ class Load:
         if action is Action.DROP_NAMED:
             values = self.named.setdefault(facet, {})
             values.update(dict.fromkeys(named, event_id))
-            if len(values) > MOST_NAMED:
+            if len(values) > MAX_NAMED:
                 values.clear()
                 action = Action.DROP
         self.effects[facet, action] = event_id

@@ -98,12 +98,12 @@ def make_file(runs: Sequence[memoryview]) -> NewFile:
 class MemoryFiles:
     """The files of one process. Thread-safe, but for two threads that hold the same at once: both then have a file."""
 
-    def __init__(self, directory: Path, most_files: int, now_s: Callable[[], float] = time.monotonic) -> None:
-        """`directory`: only this user may enter it. `most_files`: that this process holds at once."""
+    def __init__(self, directory: Path, max_files: int, now_s: Callable[[], float] = time.monotonic) -> None:
+        """`directory`: only this user may enter it. `max_files`: that this process holds at once."""
         self._now_s = now_s
         self._rests_until_s = float("-inf")
         self._directory = directory
-        self._most_files = most_files
+        self._max_files = max_files
         self._loose: deque[str] = deque(maxlen=_LOOSE_LINKS)
         """Names whose files this process has let go of."""
         self._held: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
@@ -118,7 +118,7 @@ class MemoryFiles:
     @property
     def is_at_rest(self) -> bool:
         """Whether no file is to be had now: as many are held as may be, or the system gave none a moment ago."""
-        return len(self._held) >= self._most_files or self._now_s() < self._rests_until_s
+        return len(self._held) >= self._max_files or self._now_s() < self._rests_until_s
 
     @property
     def bytes(self) -> int:

@@ -25,7 +25,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     Table,
 )
 
-MOST_COLUMNS = 10_000
+MAX_COLUMNS = 10_000
 """Columns held of one table or list of partitions, absent ones included: more than any table has (P11)."""
 
 DEFAULT_ENGINE = "hive"
@@ -33,7 +33,7 @@ DEFAULT_ENGINE = "hive"
 ColumnsHeld = dict[str, tuple[StatisticsOfColumn, ...]]
 """By column, in lower case."""
 
-MOST_STATISTICS_ANSWERS = 64
+MAX_STATISTICS_ANSWERS = 64
 """Different statistics questions held for one table: planners ask the same few; beyond it they start anew (P11)."""
 
 _VALUES_BYTES = 150
@@ -118,7 +118,7 @@ class StatisticsHeld(dict[Question, Any]):
         self._make_room(question)
         held: ColumnsHeld = dict(self.get(question, {}))
         weights = self._columns.setdefault(question, {})
-        if len(held) + len(loaded.columns) > MOST_COLUMNS:
+        if len(held) + len(loaded.columns) > MAX_COLUMNS:
             held.clear()
             weights.clear()
         held.update(loaded.columns)
@@ -185,22 +185,22 @@ class StatisticsHeld(dict[Question, Any]):
             self._charge(question, sum(weights.values()))
         return bool(gone)
 
-    def has_room_for(self, question: Question, more: int, most_bytes: int) -> bool:
+    def has_room_for(self, question: Question, more: int, max_bytes: int) -> bool:
         """Whether so many bytes more about a question can be held, once others have gone, those asked first before
         others; at last what is held of the question itself."""
-        if more > most_bytes:
+        if more > max_bytes:
             return False
         for one in [*self]:
-            if self.weight + more <= most_bytes:
+            if self.weight + more <= max_bytes:
                 return True
             if one != question:
                 self._remove(one)
-        if self.weight + more > most_bytes:
+        if self.weight + more > max_bytes:
             self._remove(question)
         return True
 
     def _make_room(self, question: Question) -> None:
-        if question not in self and len(self) >= MOST_STATISTICS_ANSWERS:
+        if question not in self and len(self) >= MAX_STATISTICS_ANSWERS:
             for one in list(self):
                 self._remove(one)
 
@@ -227,7 +227,7 @@ def missing_columns(held: ColumnsHeld | None, columns: Iterable[str]) -> tuple[s
 
 def add_columns(held: ColumnsHeld, asked: Sequence[str], found: Iterable[StatisticsOfColumn]) -> None:
     """Takes in what a load found for the columns it asked for."""
-    if len(held) + len(asked) > MOST_COLUMNS:
+    if len(held) + len(asked) > MAX_COLUMNS:
         held.clear()
     by_column: dict[str, list[StatisticsOfColumn]] = {column: [] for column in asked}
     for one in found:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from rich.console import Group
 
 #: Methods and operations shown: a terminal's height.
-_MOST_METHODS = 12
-_MOST_OPERATIONS = 5
-_MOST_LOADS = 5
+_MAX_METHODS = 12
+_MAX_OPERATIONS = 5
+_MAX_LOADS = 5
 
 #: Of the page of operations: what a row is about, and its list there.
 _LOADS = (("user", "users"), ("address", "addresses"), ("table", "tables"))
@@ -193,7 +193,7 @@ def _outcomes(reads: Mapping[str, float]) -> Any:
 
 def _methods(calls: Mapping[str, float], now: Reading) -> Any:
     table = _table("calls", "method", "per second", "mean of the decoded")
-    for method, rate in sorted(calls.items(), key=lambda one: (-one[1], one[0]))[:_MOST_METHODS]:
+    for method, rate in sorted(calls.items(), key=lambda one: (-one[1], one[0]))[:_MAX_METHODS]:
         table.add_row(method, f"{rate:,.1f}", f"{now.mean_s(method) * 1000:.3f} ms")
     return table
 
@@ -220,7 +220,7 @@ def _loads(
     table = _table(f"load by {of}", of, "busy", "calls/s", "loads/s", last)
     found = {name: rates(before.get(name, dict.fromkeys(counts, 0.0)), counts, seconds) for name, counts in now.items()}
     ranked = sorted(found.items(), key=lambda one: (-one[1]["busy_s"], -one[1]["sent_bytes"], -one[1]["reads"], one[0]))
-    for name, rate in ranked[:_MOST_LOADS]:
+    for name, rate in ranked[:_MAX_LOADS]:
         told = f"{rate['reads']:,.1f}" if of == "table" else f"{rate['sent_bytes'] / 1024:,.1f} KiB"
         table.add_row(shown(name), f"{rate['busy_s']:.1%}", f"{rate['calls']:,.1f}", f"{rate['loads']:,.1f}", told)
     return table
@@ -228,7 +228,7 @@ def _loads(
 
 def _operations(running: Iterable[Mapping[str, Any]]) -> Any:
     table = _table("running", "operation", "about", "who", "for", "progress")
-    for one in list(running)[:_MOST_OPERATIONS]:
+    for one in list(running)[:_MAX_OPERATIONS]:
         progress = f"{one['done']} of {one['total']}" if one["total"] is not None else ""
         table.add_row(*(shown(one[of]) for of in ("name", "subject", "who")), f"{one['running_s']:.1f} s", progress)
     return table

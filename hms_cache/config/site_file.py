@@ -28,7 +28,7 @@ _BARE_NUMBER = re.compile(r"([+-]?\d+)\s*[lL]?")
 #: What the defaults of Hive's times end in.
 _TIME = re.compile(r"\d+(ns|us|ms|s|m|h|d)")
 #: Of all texts of a file. A whole cluster's site has some 100,000.
-_MOST_CHARACTERS = 1 << 20
+_MAX_CHARACTERS = 1 << 20
 
 
 @frozen
@@ -72,8 +72,8 @@ class _BoundedTree(ElementTree.TreeBuilder):
     def data(self, data: str, /) -> None:
         """A part of a text, its entities replaced."""
         self._characters += len(data)
-        if self._characters > _MOST_CHARACTERS:
-            raise ConfigurationError(f"{self._path}: its texts have more than {_MOST_CHARACTERS:,} characters")
+        if self._characters > _MAX_CHARACTERS:
+            raise ConfigurationError(f"{self._path}: its texts have more than {_MAX_CHARACTERS:,} characters")
         super().data(data)
 
 
@@ -158,9 +158,9 @@ def _substituted(value: str, properties: Mapping[str, SiteProperty], environment
         for match in _VARIABLE.finditer(value):
             replacement = known(match[1])
             if replacement is not None:
-                if len(value) + len(replacement) > _MOST_CHARACTERS:
+                if len(value) + len(replacement) > _MAX_CHARACTERS:
                     raise ConfigurationError(
-                        f"a value of a site file has more than {_MOST_CHARACTERS:,} characters: {value[:80]}…"
+                        f"a value of a site file has more than {_MAX_CHARACTERS:,} characters: {value[:80]}…"
                     )
                 value = value[: match.start()] + replacement + value[match.end() :]
                 break

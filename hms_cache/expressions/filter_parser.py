@@ -39,7 +39,7 @@ DEFAULT_MAX_DEPTH = 100
 """Deepest nesting of parentheses and NOTs. Binding and evaluation recurse, with some 4 Python frames a level; the
 interpreter allows 1,000 frames. Programs that make filters nest them two or three deep, but for ORs in ORs: Spark and
 Hudi write `((a = 1 or a = 2) or a = 3)`, a thousand levels for as many values. These become one and do not count."""
-MOST_PARENTHESES = 10_000
+MAX_PARENTHESES = 10_000
 """Deepest nesting of parentheses at all. The stack of Hive 4.0.1's threads is exceeded by 500 of them."""
 DEFAULT_MAX_COMPARISONS = 50_000_000
 """Most values that a filter is tried on: of each part, the texts of its key that Python looks at one by one (LIKE,
@@ -50,14 +50,14 @@ _LONGEST_CACHED_TEXT = 2_048
 """A tree takes some 30 bytes for each character of its text, so the kept trees stay under 16 MB."""
 
 _MIN_LONG, _MAX_LONG = -(1 << 63), (1 << 63) - 1
-MOST_ESCAPES = 10_000
+MAX_ESCAPES = 10_000
 """In one text, or quotes in one quoted name: no value of a partition has so many characters (767 of its name at most).
 A regular expression holds the interpreter until it has read all of a text, 30 ns for each escape; the longest texts, of
 nothing else, kept all other threads waiting for 16 ms at a time."""
 _NESTING = re.compile(
-    rf"""'(?:[^'\\]++|\\.?){{0,{MOST_ESCAPES}}}+(?P<single>')?"""
-    rf"""|"(?:[^"\\]++|\\.?){{0,{MOST_ESCAPES}}}+(?P<double>")?"""
-    rf"""|`(?:``|[^`]++){{0,{MOST_ESCAPES}}}+(?P<back>`(?!`))?"""
+    rf"""'(?:[^'\\]++|\\.?){{0,{MAX_ESCAPES}}}+(?P<single>')?"""
+    rf"""|"(?:[^"\\]++|\\.?){{0,{MAX_ESCAPES}}}+(?P<double>")?"""
+    rf"""|`(?:``|[^`]++){{0,{MAX_ESCAPES}}}+(?P<back>`(?!`))?"""
     r"""|\(|\)|\b(?:not|and|or)\b""",
     re.IGNORECASE | re.DOTALL,
 )
@@ -229,8 +229,8 @@ def _check_depth(text: str, max_depth: int) -> None:
         if part == "(":
             levels.append(_Level(nots))
             nots = 0
-            if len(levels) > MOST_PARENTHESES:
-                raise FilterLimitError(f"{ERROR_PREFIX}nested more than {MOST_PARENTHESES} deep")
+            if len(levels) > MAX_PARENTHESES:
+                raise FilterLimitError(f"{ERROR_PREFIX}nested more than {MAX_PARENTHESES} deep")
         elif part == ")":
             if len(levels) > 1:
                 levels.pop()
@@ -244,7 +244,7 @@ def _check_depth(text: str, max_depth: int) -> None:
             if part[0] not in _QUOTES:
                 level.connectives |= {part.lower()}
             elif match.lastgroup is None and match.end() < len(text):
-                raise FilterLimitError(f"{ERROR_PREFIX}a text in it has more than {MOST_ESCAPES} escapes")
+                raise FilterLimitError(f"{ERROR_PREFIX}a text in it has more than {MAX_ESCAPES} escapes")
         if levels[-1].others > max_depth:
             break
     else:

@@ -148,8 +148,8 @@ class _Translation:
     def __init__(self) -> None:
         limits = input_limits()
         self._nodes = 0
-        self._most_nodes = limits.expression_nodes
-        self._free_characters = self._most_characters = limits.expression_bytes
+        self._max_nodes = limits.expression_nodes
+        self._free_characters = self._max_characters = limits.expression_bytes
 
     def _enter(self, depth: int) -> None:
         if depth > MAX_DEPTH:
@@ -159,8 +159,8 @@ class _Translation:
 
     def _check_nodes(self, expected: int) -> None:
         """`expected`: those that are still to come, at least."""
-        if self._nodes + expected > self._most_nodes:
-            raise KryoError(f"more than {self._most_nodes} nodes ({exceeded('expression_nodes')})")
+        if self._nodes + expected > self._max_nodes:
+            raise KryoError(f"more than {self._max_nodes} nodes ({exceeded('expression_nodes')})")
 
     def predicate(self, node: Value, depth: int) -> tree.Predicate:
         self._enter(depth)
@@ -281,7 +281,7 @@ class _Translation:
             self._free_characters -= len(literal)
             if self._free_characters < 0:
                 told = exceeded("expression_bytes")
-                raise KryoError(f"its texts have more than {self._most_characters} characters in all uses ({told})")
+                raise KryoError(f"its texts have more than {self._max_characters} characters in all uses ({told})")
         return tree.Constant(literal, type_name)
 
 

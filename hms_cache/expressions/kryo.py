@@ -108,10 +108,10 @@ def read_expression(data: bytes, translate: Callable[[KryoObject], Translated]) 
     The objects are taken apart afterwards: those that hold each other would stay until the collector of cycles comes
     by, which is rare. Raises `KryoError` if no dialect reads it, and whatever `translate` does.
     """
-    most_bytes = input_limits().expression_bytes
-    if len(data) > most_bytes:
+    max_bytes = input_limits().expression_bytes
+    if len(data) > max_bytes:
         told = exceeded("expression_bytes")
-        raise KryoError(f"the expression has {len(data)} bytes, {most_bytes} are allowed ({told})")
+        raise KryoError(f"the expression has {len(data)} bytes, {max_bytes} are allowed ({told})")
     failures: list[str] = []
     is_too_large = False
     for dialect in dialects():
@@ -141,7 +141,7 @@ class KryoReader:
         self._classes = dialect.classes
         self._names: list[str] = []
         self._objects: list[Value] = []
-        self._free_bytes = self._most_bytes = input_limits().expression_memory_bytes
+        self._free_bytes = self._max_bytes = input_limits().expression_memory_bytes
         self._order = "<" if dialect.kryo_5 else ">"
 
     def read_root(self) -> KryoObject:
@@ -190,7 +190,7 @@ class KryoReader:
     def _spend(self, size_bytes: int) -> None:
         self._free_bytes -= size_bytes
         if self._free_bytes < 0:
-            raise _TooManyObjects(f"the objects take more than {self._most_bytes} bytes")
+            raise _TooManyObjects(f"the objects take more than {self._max_bytes} bytes")
 
     # Bytes and numbers
 
@@ -493,7 +493,7 @@ def _local_date_time(reader: KryoReader, known: KryoClass) -> Value:
     return KryoObject("java.time.LocalDateTime", {"date": date, "time": [*parts, nanosecond]})
 
 
-_MOST_NUMBER_BYTES = 64
+_MAX_NUMBER_BYTES = 64
 """Of one number. Hive's end at 38 digits. Python makes a decimal of one in the square of its length, in one go: of a
 megabyte in more than a minute, in which nobody else is answered."""
 
@@ -502,7 +502,7 @@ def _big_integer(reader: KryoReader, _known: KryoClass | None = None) -> int:
     length = reader.positive()
     if length == 0:
         raise KryoError("a number is null")
-    if length - 1 > _MOST_NUMBER_BYTES:
+    if length - 1 > _MAX_NUMBER_BYTES:
         raise KryoError("a number is too long")
     return int.from_bytes(reader.take(length - 1), "big", signed=True)
 

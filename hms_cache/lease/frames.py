@@ -18,7 +18,7 @@ from typing import Final
 CHALLENGE_BYTES: Final = 32
 PROOF_BYTES: Final = 32
 MAX_FRAME_BYTES: Final = 1024
-"""A message is a word, a number and at most eight more (`scopes.MOST_TABLES`), of 20 digits; a name of a member has 32
+"""A message is a word, a number and at most eight more (`scopes.MAX_TABLES`), of 20 digits; a name of a member has 32
 letters."""
 
 HEADER: Final = struct.Struct(">I")

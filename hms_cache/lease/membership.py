@@ -39,7 +39,7 @@ each time that the others still cannot reach it costs a write the wait for a lea
 FORGET_S: Final = 60.0
 """After so long without a lease a member's row is deleted: its server was killed, most likely."""
 
-MOST_REASONS: Final = 50
+MAX_REASONS: Final = 50
 """Reasons that are kept, for people."""
 
 _RETRY_S: Final = 0.2
@@ -92,7 +92,7 @@ class Membership:
         """The members as they were last read."""
         self.acknowledgements = 0
         """Given to other members."""
-        self.reasons: deque[tuple[float, str]] = deque(maxlen=MOST_REASONS)
+        self.reasons: deque[tuple[float, str]] = deque(maxlen=MAX_REASONS)
         """When, in seconds since 1970, and why it lost a lease or could not ask for one; the last at the end."""
         self._database = database
         self._memory = memory

@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 LOOK_AGAIN_S: Final = 0.05
 """How often a wait for the end of a lease looks whether it is over."""
 
-MOST_SEEN: Final = 10_000
+MAX_SEEN: Final = 10_000
 """Revocations that are remembered: a member is revoked a few times an hour, for it waits longer after each."""
 
 
@@ -91,6 +91,6 @@ class Revocations:
         now_s = self._now_s()
         with self._lock:
             self.count += 1
-            while len(self._seen) >= MOST_SEEN:
+            while len(self._seen) >= MAX_SEEN:
                 del self._seen[next(iter(self._seen))]
             self._seen.setdefault((row.member, row.epoch), now_s)

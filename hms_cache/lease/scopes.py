@@ -49,7 +49,7 @@ of this project log the constraints of each table by themselves.
 That a table is not there is an answer about it, too: the list of its database is asked for nothing else then.
 """
 
-MOST_TABLES: Final = 8
+MAX_TABLES: Final = 8
 """Tables of one write that are told one by one: so many fit into a message. Few writes have more than two."""
 
 _NUMBER_BYTES: Final = 8
@@ -87,7 +87,7 @@ def scope_of(events: Iterable[EventRow]) -> Scope:
         if not is_of_table or not event.catalog or not event.database or not event.table:
             return EVERYTHING
         tables.add(table_number(table_name(event.catalog, event.database, event.table)))
-    return frozenset(tables) if is_known and len(tables) <= MOST_TABLES else EVERYTHING
+    return frozenset(tables) if is_known and len(tables) <= MAX_TABLES else EVERYTHING
 
 
 def _changes_nothing(event: EventRow) -> bool:

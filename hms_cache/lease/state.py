@@ -34,13 +34,13 @@ DRIFT: Final = 0.01
 
 NEVER: Final = float("-inf")
 
-MOST_INTENTS: Final = 10_000
+MAX_INTENTS: Final = 10_000
 """Writes of other members that may be open: more than all their threads; then the lease is given up."""
 
-MOST_TABLE_FLOORS: Final = 1_000
+MAX_TABLE_FLOORS: Final = 1_000
 """Tables whose last event memory has still to reach: a second of many writers; then the floor of everything rises."""
 
-MOST_ACCOUNTED: Final = 10_000
+MAX_ACCOUNTED: Final = 10_000
 """Announced events that are known beyond one that is not: memory is that far behind, or does not follow the log at all,
 as while the poller is paused or waits for an operator. Then those in between are taken for announced ones."""
 
@@ -191,7 +191,7 @@ class LeaseState:
         """A write is under way, own or another member's; again: it still is. The epoch to acknowledge it with."""
         with self._lock:
             known = self._intents.get(intent)
-            if known is None and len(self._intents) >= MOST_INTENTS:
+            if known is None and len(self._intents) >= MAX_INTENTS:
                 return None
             if known is not None:
                 after, known_to, awaits_page = known.after, known.known_to, known.awaits_page
@@ -367,7 +367,7 @@ class LeaseState:
             return
         for table in scope:
             self._table_floors[table] = max(self._table_floors.get(table, -1), position)
-        if len(self._table_floors) > MOST_TABLE_FLOORS:
+        if len(self._table_floors) > MAX_TABLE_FLOORS:
             self._floor_of_everything = self._floor
             self._table_floors.clear()
 
@@ -378,7 +378,7 @@ class LeaseState:
             self._account_to(last)
         else:
             self._accounted.update(range(first, last + 1))
-            if len(self._accounted) > MOST_ACCOUNTED:
+            if len(self._accounted) > MAX_ACCOUNTED:
                 self._account_to(max(self._accounted))
 
     def _account_to(self, position: int) -> None:

@@ -35,16 +35,16 @@ Message = tuple[str | int | None, ...]
 HANDSHAKE_S: Final = 5.0
 """Two round trips on one network."""
 
-MOST_QUEUED: Final = 1_000
+MAX_QUEUED: Final = 1_000
 """Messages that wait for a connection: a second of writes. Then they are dropped."""
 
-MOST_CONNECTIONS: Final = 256
+MAX_CONNECTIONS: Final = 256
 """Members that may call at once; a set has a handful."""
 
-MOST_STRANGERS: Final = 64
+MAX_STRANGERS: Final = 64
 """Connections that have not proved themselves; beyond them the oldest makes way. They take no place of a member's."""
 
-MOST_LOGGED_ADDRESSES: Final = 256
+MAX_LOGGED_ADDRESSES: Final = 256
 """Addresses whose first refusal is logged; all are counted."""
 
 _RECONNECT_S: Final = 0.1
@@ -150,7 +150,7 @@ class Transport:
         if peer.link is not None and peer.channel is not None:
             self._say(peer.link, peer.channel, message)
             return
-        if len(peer.queue) >= MOST_QUEUED:
+        if len(peer.queue) >= MAX_QUEUED:
             self.counts["dropped"] += len(peer.queue)
             peer.queue.clear()
         peer.queue.append(message)
@@ -236,7 +236,7 @@ class Transport:
         task = self._loop.create_task(self._serve(link))
         self._called.add(task)
         task.add_done_callback(self._called.discard)
-        if len(self._strangers) >= MOST_STRANGERS:
+        if len(self._strangers) >= MAX_STRANGERS:
             oldest = next(iter(self._strangers))
             self._strangers.pop(oldest).abort()
             oldest.cancel()
@@ -261,7 +261,7 @@ class Transport:
             if (earlier := self._callers.pop(member, None)) is not None:
                 earlier.abort()
             self._callers[member] = link
-            if len(self._callers) > MOST_CONNECTIONS:
+            if len(self._callers) > MAX_CONNECTIONS:
                 self.counts["refused"] += 1
                 return
 
@@ -286,7 +286,7 @@ class Transport:
     def _refused(self, address: str, error: BadFrameError) -> None:
         """Whoever reaches the port can be refused as often as it likes: it gets one line."""
         self.counts["refused"] += 1
-        if address not in self._logged and len(self._logged) < MOST_LOGGED_ADDRESSES:
+        if address not in self._logged and len(self._logged) < MAX_LOGGED_ADDRESSES:
             self._logged.add(address)
             _log.warning(
                 "a connection from %s that is no member's is closed: %s (others from there are only counted)",

@@ -232,10 +232,10 @@ def cut_to_long(value: int) -> int:
     return max(min(value, _MAX_LONG), -_MAX_LONG - 1)
 
 
-_MOST_DECIMAL_BYTES: Final = 64
+_MAX_DECIMAL_BYTES: Final = 64
 """38 digits need 16; sums of them a few more."""
 
-_MOST_DECIMAL_SCALE: Final = 1_000
+_MAX_DECIMAL_SCALE: Final = 1_000
 
 
 def decimal_of(value: ttypes.Decimal) -> Decimal:
@@ -243,7 +243,7 @@ def decimal_of(value: ttypes.Decimal) -> Decimal:
 
     Raises MetaException for one that no column has: its text would take the square of its length to make.
     """
-    if len(value.unscaled) > _MOST_DECIMAL_BYTES or abs(value.scale) > _MOST_DECIMAL_SCALE:
+    if len(value.unscaled) > _MAX_DECIMAL_BYTES or abs(value.scale) > _MAX_DECIMAL_SCALE:
         raise ttypes.MetaException(
             f"A decimal of {len(value.unscaled)} bytes and scale {value.scale}: those of columns have at most 38 digits"
         )

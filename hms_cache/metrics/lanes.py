@@ -14,7 +14,7 @@ class LaneLoad:
     """That take new calls; those that a stuck call holds are not among them."""
     running: int
     waiting: int
-    most_waiting: int
+    max_waiting: int
     """One more is refused."""
     oldest_wait_s: float
     stuck: int

@@ -47,13 +47,13 @@ class LogHead(NamedTuple):
     history: History
 
 
-MOST_RECOGNIZED: Final = 1024 * 1024
+MAX_RECOGNIZED: Final = 1024 * 1024
 """Characters of a message up to which all of them tell it from others."""
 
 RECOGNIZED_END: Final = 32 * 1024
 """Characters at each end of a longer one that do, with its length."""
 
-_LENGTH_OF_MARK: Final = range(2 + len(str(MOST_RECOGNIZED)), 2 + 12)
+_LENGTH_OF_MARK: Final = range(2 + len(str(MAX_RECOGNIZED)), 2 + 12)
 """Of what stands between the ends of a shortened one."""
 
 
@@ -116,7 +116,7 @@ class LogPosition:
 
 
 def shortened(length: int, beginning: str, end: str) -> str:
-    """What a message of more than `MOST_RECOGNIZED` characters is recognized by; `beginning` and `end`: of it, as long
+    """What a message of more than `MAX_RECOGNIZED` characters is recognized by; `beginning` and `end`: of it, as long
     as `RECOGNIZED_END` at least.
 
     Whoever follows the log reads the row that it stands on again each time: of one that holds a table with a parameter
@@ -129,11 +129,11 @@ def is_long(message: str | None) -> bool:
     """Whether to recognize a row with this message, whole or `shortened`, is much to read."""
     text = message or ""
     is_cut = text[RECOGNIZED_END : RECOGNIZED_END + 1] == text[-RECOGNIZED_END - 1 : -RECOGNIZED_END] == "…"
-    return len(text) > MOST_RECOGNIZED or (is_cut and len(text) - 2 * RECOGNIZED_END in _LENGTH_OF_MARK)
+    return len(text) > MAX_RECOGNIZED or (is_cut and len(text) - 2 * RECOGNIZED_END in _LENGTH_OF_MARK)
 
 
 def _recognized(message: str | None) -> str | None:
-    if message is None or len(message) <= MOST_RECOGNIZED:
+    if message is None or len(message) <= MAX_RECOGNIZED:
         return message
     return shortened(len(message), message[:RECOGNIZED_END], message[-RECOGNIZED_END:])
 

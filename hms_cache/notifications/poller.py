@@ -44,7 +44,7 @@ _LOGGER = logging.getLogger(__name__)
 
 _LOG_STARTED = "starting: nothing is known yet"
 
-_MOST_HISTORIES = 64
+_MAX_HISTORIES = 64
 """Histories kept as proven: more than a server has connections for checks; those of closed ones are forgotten."""
 
 
@@ -343,7 +343,7 @@ class Poller:
             for one in known
             if one is not None and one.server_identity == self._server_identity and one.stale_reason is None
         ]
-        self.proven = dict.fromkeys(proven[-_MOST_HISTORIES:])
+        self.proven = dict.fromkeys(proven[-_MAX_HISTORIES:])
         self._suspended = {}
 
     def renew(self) -> None:

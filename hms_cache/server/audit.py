@@ -30,7 +30,7 @@ in `…`."""
 _LONGEST_TEXT = 1_000
 """Characters of a text in a struct: a line tells what was created, and holds `LONGEST_FIELD_CHARACTERS`."""
 
-_MOST_ELEMENTS = 200
+_MAX_ELEMENTS = 200
 """Of a list or map in it."""
 
 _USER_IN_URL = re.compile(r"(://)[^/@\s]{1,1000}@")
@@ -42,7 +42,7 @@ _LINE_OVERHEAD_BYTES = 120
 """The tuple of a queued line and its place in the queue."""
 
 
-MOST_OBJECTS = 50
+MAX_OBJECTS = 50
 """Of a call in a line; how many more there were is told."""
 
 
@@ -75,14 +75,14 @@ class Audited(NamedTuple):
             "allowed": self.outcome != "denied",
             "principal": None if self.principal is None else _cut(self.principal),
             "mechanism": self.mechanism,
-            "objects": [_cut(one) for one in self.objects[:MOST_OBJECTS]],
+            "objects": [_cut(one) for one in self.objects[:MAX_OBJECTS]],
         }
         if self.real_user:
             told["real_user"] = _cut(self.real_user)
         if self.events:
             told["events"] = self.events
-        if len(self.objects) > MOST_OBJECTS:
-            told["objects_left_out"] = len(self.objects) - MOST_OBJECTS
+        if len(self.objects) > MAX_OBJECTS:
+            told["objects_left_out"] = len(self.objects) - MAX_OBJECTS
         return json.dumps(told)[1:-1]
 
 
@@ -191,11 +191,11 @@ def struct_text(value: Any) -> str:
     if isinstance(value, dict):
         entries = [
             f"{struct_text(key)}: {repr(MASK) if is_secret_name(str(key)) else struct_text(one)}"
-            for key, one in islice(value.items(), _MOST_ELEMENTS)
+            for key, one in islice(value.items(), _MAX_ELEMENTS)
         ]
         return "{" + ", ".join(_left_out(entries, len(value))) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(_left_out([struct_text(one) for one in value[:_MOST_ELEMENTS]], len(value))) + "]"
+        return "[" + ", ".join(_left_out([struct_text(one) for one in value[:_MAX_ELEMENTS]], len(value))) + "]"
     if not hasattr(value, "thrift_spec"):
         return repr(value)
     fields = [f"{name}={struct_text(getattr(value, name))}" for name in value.__slots__]

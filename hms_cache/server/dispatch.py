@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 _LONGEST_FAILURE = 1000
 """Characters of an error's text for the log of slow calls and the page of operations: it may be what a client sent."""
 
-MOST_SUMMED_PIECES = 20_000
+MAX_SUMMED_PIECES = 20_000
 """More are those of 2,500 partitions, a large answer: adding them up would cost a tenth of joining them."""
 
 LARGE_REPLY_BYTES = 64 * 1024
@@ -341,7 +341,7 @@ class Dispatcher:
 
     def _keeps_pieces(self, message: Message, pieces: list[bytes], decisions: Decisions | None) -> bool:
         """Whether a reply in pieces is kept: small ones always, large ones when they are asked for again."""
-        if len(pieces) <= MOST_SUMMED_PIECES and sum(map(len, pieces)) <= ALWAYS_KEPT_ANSWER_BYTES:
+        if len(pieces) <= MAX_SUMMED_PIECES and sum(map(len, pieces)) <= ALWAYS_KEPT_ANSWER_BYTES:
             return True
         key = message.key_bytes
         tag = decisions.tag if decisions is not None else b""

@@ -45,7 +45,7 @@ piece that took long comes one of half the size, down to `LEAST_PIECE_BYTES`; af
 
 LEAST_PIECE_BYTES = 256
 
-MOST_PIECE_BYTES = 64 * 1024
+MAX_PIECE_BYTES = 64 * 1024
 
 
 class Handshakes:
@@ -175,7 +175,7 @@ class Layer(asyncio.Protocol, asyncio.Transport):
             if now_s - began_s > slice_s / 2:
                 self._piece_bytes = max(self._piece_bytes // 2, LEAST_PIECE_BYTES)
             elif now_s - began_s < slice_s / 8:
-                self._piece_bytes = min(self._piece_bytes * 2, MOST_PIECE_BYTES)
+                self._piece_bytes = min(self._piece_bytes * 2, MAX_PIECE_BYTES)
             began_s = now_s
             if now_s >= end_s:
                 break

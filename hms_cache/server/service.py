@@ -75,12 +75,12 @@ class MetastoreServer:
                 lane: WorkerPool(
                     count,
                     lane.value,
-                    most_waiting=settings.max_waiting_per_lane,
+                    max_waiting=settings.max_waiting_per_lane,
                     on_thread_start=on_transaction_thread if lane is Lane.TRANSACTIONS else None,
                     connections=connections,
                     observe_wait=observe_wait,
                     takes_turns=lane in BY_TURNS,
-                    most_large=settings.large_reply_threads if lane is Lane.READS else None,
+                    max_large=settings.large_reply_threads if lane is Lane.READS else None,
                 )
                 for lane, count in threads.items()
             }

@@ -25,7 +25,7 @@ _limited_log = LimitedLog(_log)
 CALL_THREADS = "hms-call"
 """How names of their threads begin."""
 
-MOST_REPLACEMENTS = 2
+MAX_REPLACEMENTS = 2
 """Times its threads a pool may start in place of those that stuck calls hold: a bound, since what holds a call for ever
 (a file system that does not answer) may hold the next one, too."""
 
@@ -39,7 +39,7 @@ LINGER_S = 0.0005
 LINGER_SHARE = 0.3
 """Of what the calls before took: a wait for nothing makes nobody much later."""
 
-MOST_SKIPPED = 64
+MAX_SKIPPED = 64
 """Chances that a group lets pass after waits for nothing, at most: it notices soon that clients keep in step again."""
 
 
@@ -104,7 +104,7 @@ class InStep:
         """Seconds to wait for the others where so many have come; 0 or less: none."""
         if not gathered < self.expected <= SMALL_GROUP or now_s >= self.until_s:
             return 0.0
-        if self.skipped < min(2**self.misses - 1, MOST_SKIPPED):
+        if self.skipped < min(2**self.misses - 1, MAX_SKIPPED):
             self.skipped += 1
             return 0.0
         self.skipped = 0
@@ -116,7 +116,7 @@ class InStep:
 
 
 class WorkerPool:
-    """`threads` daemon threads that run submitted work in order of arrival; at most `most_waiting` wait for them.
+    """`threads` daemon threads that run submitted work in order of arrival; at most `max_waiting` wait for them.
 
     A thread is started when work comes and none is idle: most servers, and each of many worker processes, never use all
     of theirs.
@@ -138,21 +138,21 @@ class WorkerPool:
         threads: int,
         name: str = "calls",
         *,
-        most_waiting: int = 1024,
+        max_waiting: int = 1024,
         on_thread_start: Callable[[], None] | None = None,
         connections: Connections | None = None,
         observe_wait: Callable[[str, float], None] | None = None,
         takes_turns: bool = False,
-        most_large: int | None = None,
+        max_large: int | None = None,
     ) -> None:
         """`on_thread_start` runs first on each thread. `connections`: those that calls use.
         `observe_wait` is told the lane and the seconds that a call waited for its thread.
         `takes_turns`: the threads compute by turns (`hms_cache.computing`).
-        `most_large`: as many calls with large replies run at a time; None: as many as there are threads.
+        `max_large`: as many calls with large replies run at a time; None: as many as there are threads.
         """
         self.name = name
         self._size = threads
-        self._most_waiting = most_waiting
+        self._max_waiting = max_waiting
         self._on_thread_start = on_thread_start
         self._connections = connections
         self._observe_wait = observe_wait
@@ -160,7 +160,7 @@ class WorkerPool:
         self._lock = threading.Lock()
         self._waiting: deque[_Waiting | Group] = deque()
         """Single calls, and groups of which calls wait and that no thread is carrying out."""
-        self._most_large = threads if most_large is None else most_large
+        self._max_large = threads if max_large is None else max_large
         self._large: set[object] = set()
         """Tokens of those that run and are not stuck."""
         self._held_back: deque[_Waiting] = deque()
@@ -210,7 +210,7 @@ class WorkerPool:
         one = _Waiting(work, token, time.monotonic(), member, is_large)
         woken: threading.Lock | None = None
         with self._lock:
-            if self._count_waiting() >= self._most_waiting:
+            if self._count_waiting() >= self._max_waiting:
                 self._refused += 1
                 return False
             if group is None:
@@ -252,7 +252,7 @@ class WorkerPool:
     def refusal(self) -> str:
         """What a client is told when `submit` said no."""
         return (
-            f"too many calls wait for a thread of the lane {self.name}: {self._most_waiting} "
+            f"too many calls wait for a thread of the lane {self.name}: {self._max_waiting} "
             "(setting server.max_waiting_per_lane); retry"
         )
 
@@ -290,7 +290,7 @@ class WorkerPool:
             one = self._take_back(token)
             if one is None:
                 return True
-            if len(self._postponed) >= self._most_waiting:
+            if len(self._postponed) >= self._max_waiting:
                 self._refused += 1
                 return False
             self._postponed.append(one)
@@ -321,10 +321,10 @@ class WorkerPool:
             oldest = time.monotonic() - min(since_s) if since_s else 0.0
             return LaneLoad(
                 self.name,
-                min(self._size, self._most_threads() - len(self._stuck_threads)),
+                min(self._size, self._max_threads() - len(self._stuck_threads)),
                 len(self._running) - len(self._stuck),
                 self._count_waiting() + len(self._postponed),
-                self._most_waiting,
+                self._max_waiting,
                 oldest,
                 len(self._stuck),
                 self._refused,
@@ -350,13 +350,13 @@ class WorkerPool:
     def _free_threads(self) -> int:
         return len(self._threads) - len(self._stuck_threads)
 
-    def _most_threads(self) -> int:
+    def _max_threads(self) -> int:
         """Those that stuck calls hold among them."""
-        return self._size * (1 + MOST_REPLACEMENTS)
+        return self._size * (1 + MAX_REPLACEMENTS)
 
     def _start_missing(self) -> None:
         """Under the lock: one more thread, if there may be one."""
-        if self._free_threads() >= self._size or len(self._threads) >= self._most_threads():
+        if self._free_threads() >= self._size or len(self._threads) >= self._max_threads():
             return
         try:
             self._start_one()
@@ -431,7 +431,7 @@ class WorkerPool:
                         self._lock.acquire()
                 first = self._waiting.popleft() if self._waiting else self._postponed.popleft()
                 if isinstance(first, _Waiting):
-                    if first.is_large and len(self._large) >= self._most_large:
+                    if first.is_large and len(self._large) >= self._max_large:
                         self._held_back.append(first)
                         continue
                     if first.is_large:

@@ -58,7 +58,7 @@ class _Schema:
         self._types: dict[str, str | None] = {}
         """None for a record whose fields are not known yet."""
         self._characters = 0
-        self._most_characters = input_limits().avro_type_characters
+        self._max_characters = input_limits().avro_type_characters
 
     def columns(self, record: Mapping[str, Any]) -> list[FieldSchema]:
         name, namespace = _full_name(record, "")
@@ -91,9 +91,9 @@ class _Schema:
             raise AvroSchemaError(f"the schema is nested more than {_MAX_DEPTH} levels deep")
         kind = self._any_type(schema, namespace, depth)
         self._characters += len(kind)
-        if self._characters > self._most_characters:
+        if self._characters > self._max_characters:
             told = exceeded("avro_type_characters")
-            raise AvroSchemaError(f"its types written out have more than {self._most_characters} characters ({told})")
+            raise AvroSchemaError(f"its types written out have more than {self._max_characters} characters ({told})")
         return kind
 
     def _any_type(self, schema: Any, namespace: str, depth: int) -> str:

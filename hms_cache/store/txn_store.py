@@ -93,7 +93,7 @@ def _refusal_of_compactions(features: SchemaFeatures) -> str | None:
     return f"The metastore schema {features.version} has no {lacking[0]}: upgrade it with Hive's schematool"
 
 
-_MOST_ROUNDS = 100
+_MAX_ROUNDS = 100
 """Rounds of one housekeeping step: what is left then waits for the next."""
 
 
@@ -525,7 +525,7 @@ class TxnStore:
         txns = locks = rebuild_locks = 0
         if self._refusal is not None and not self._has_locks:
             return time_outs.TimedOut(0, 0, 0)
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             given_up = self._log(time_outs.give_up_timed_out, pause_ms, self._refusal is not None)
             txns, locks = txns + given_up.txns, locks + given_up.locks
             rebuild_locks += given_up.rebuild_locks
@@ -539,7 +539,7 @@ class TxnStore:
         if self._refusal is not None:
             return total
         cleaned: housekeeping.Cleaned | None = None
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(_MAX_ROUNDS):
             cleaned = self._write(housekeeping.clean, self._context, cleaned)
             total = total.plus(cleaned)
             if cleaned.is_complete:

@@ -37,7 +37,7 @@ from hms_cache.txn.id_lists import (
 )
 from hms_cache.values import frozen
 
-_MOST_NEW_IDS = 10_000
+_MAX_NEW_IDS = 10_000
 """Write ids above a list's mark of which one looks whether they are all open or aborted."""
 
 _FEW = 20
@@ -218,7 +218,7 @@ class ValidWriteIdList:
         gap = request.high_watermark - self.high_watermark
         if gap <= 0 and (not mine or mine == theirs):
             return True
-        if gap > _MOST_NEW_IDS:
+        if gap > _MAX_NEW_IDS:
             return False
         if gap > 0:
             above_from = bisect_right(theirs, self.high_watermark)

@@ -28,7 +28,7 @@ from hms_cache.wire.errors import MalformedMessage, MessageTooLarge, WireError
 #: piece that takes long (a struct of one byte takes more than a microsecond) comes a smaller one.
 _FIRST_PIECE_BYTES: Final = 256
 _LEAST_PIECE_BYTES: Final = 128
-_MOST_PIECE_BYTES: Final = 64 * 1024
+_MAX_PIECE_BYTES: Final = 64 * 1024
 _LONG_PIECE_S: Final = 0.0001
 _SHORT_PIECE_S: Final = 0.00003
 #: Pieces that are shorter are put together.
@@ -41,7 +41,7 @@ _FREE_OBJECTS: Final = 1_000_000
 _BYTES_PER_OBJECT: Final = 2
 #: To count objects, the interpreter goes through all its memory: 70 microseconds beside 200,000 objects of others, 600
 #: beside two million. The first bytes of a message are not worth that: empty structs of 8 KiB take a megabyte, no more
-#: than a row of `_MOST_EMPTY_OBJECTS` may.
+#: than a row of `_MAX_EMPTY_OBJECTS` may.
 _UNCOUNTED_BYTES: Final = 8 * 1024
 #: A count takes milliseconds beside gigabytes, and was most of what a request with statistics of many partitions took.
 #: So what cannot have made many objects is not counted: bytes that the processor decodes in less time than if there
@@ -50,7 +50,7 @@ _ORDINARY_BYTES_PER_OBJECT: Final = 4
 #: Other bytes are counted when decoding them has taken so many times as long as a count.
 _TIMES_A_COUNT: Final = 4
 #: Or so long: some 100,000 objects at most, which are let go of in 8 ms.
-_MOST_UNCOUNTED_S: Final = 0.01
+_MAX_UNCOUNTED_S: Final = 0.01
 #: Beyond the first bytes, objects are counted after this many bytes each, while the decoder runs, or not.
 _COUNTED_BYTES: Final = 16 * 1024
 #: A message that comes in small portions stops the decoder after each, and what others allocate meanwhile is not its
@@ -60,12 +60,12 @@ _COUNTED_BYTES: Final = 16 * 1024
 _SAMPLE_BYTES: Final = 128
 _SAMPLED_FROM_BYTES: Final = 8 * 1024
 #: A byte makes one object at most; a list of them grows now and then.
-_MOST_BLOCKS_PER_BYTE: Final = 2
+_MAX_BLOCKS_PER_BYTE: Final = 2
 #: Of what was not counted: objects are as many as in ordinary requests.
 _USUAL_BYTES_PER_OBJECT: Final = 12
 #: Objects in a row, of no more than 1.5 bytes each: structs without a field, which no client sends. To let go of half a
 #: million of them would hold the loop for 40 ms. A piece during which other threads made objects breaks no honest row.
-_MOST_EMPTY_OBJECTS: Final = 10_000
+_MAX_EMPTY_OBJECTS: Final = 10_000
 
 _RANDOM: Final = random.Random()
 
@@ -227,7 +227,7 @@ class MessageStream:
         if took_s > _LONG_PIECE_S:
             self._piece_bytes = max(self._piece_bytes // 2, _LEAST_PIECE_BYTES)
         elif took_s < _SHORT_PIECE_S:
-            self._piece_bytes = min(self._piece_bytes * 2, _MOST_PIECE_BYTES)
+            self._piece_bytes = min(self._piece_bytes * 2, _MAX_PIECE_BYTES)
         ends_slice = self.slice_s is not None and perf_counter() > self._slice_end_s
         if ends_slice:
             self._count_objects()
@@ -289,7 +289,7 @@ class MessageStream:
             self._counts
             and self._is_slow
             and self._taken_bytes + self._waiting_bytes > self._sample_at
-            and self._uncounted_s >= min(_MOST_UNCOUNTED_S, _TIMES_A_COUNT * self._counting_s)
+            and self._uncounted_s >= min(_MAX_UNCOUNTED_S, _TIMES_A_COUNT * self._counting_s)
         )
         self._is_count_due = self._is_counting
         self._sample_began_bytes = self._taken_bytes
@@ -320,7 +320,7 @@ class MessageStream:
         sample_blocks, sample_bytes = self._sample_blocks, self._sample_bytes
         self._sample_blocks = self._sample_bytes = 0
         self._counting_s, self._sample_s = self._sample_s, 0.0
-        if size_bytes > sample_bytes and sample_blocks > _MOST_BLOCKS_PER_BYTE * sample_bytes:
+        if size_bytes > sample_bytes and sample_blocks > _MAX_BLOCKS_PER_BYTE * sample_bytes:
             return  # other threads': they shall not be multiplied; the next portion is another sample
         made = sample_blocks * size_bytes // sample_bytes
         self._blocks += made
@@ -328,7 +328,7 @@ class MessageStream:
         self._is_slow = self._is_counting = False
         self._sample_at = self._taken_bytes + _RANDOM.randrange(_SAMPLED_FROM_BYTES)
         self._empty_objects = self._empty_objects + made if 3 * made > 2 * size_bytes else 0
-        if self._empty_objects > _MOST_EMPTY_OBJECTS:
+        if self._empty_objects > _MAX_EMPTY_OBJECTS:
             text = f"the message makes {self._empty_objects} objects without content in a row"
             raise self._fail(MessageTooLarge(text))
         if self._blocks > min(self._max_objects, _FREE_OBJECTS + self._taken_bytes // _BYTES_PER_OBJECT):
@@ -403,7 +403,7 @@ _BLOCKS_LET_GO: Final = _blocks_let_go()
 def _object_s() -> float:
     """How long the decoder takes on this machine for an object, at least: for a struct without a field."""
     many = 200
-    least_s = _MOST_UNCOUNTED_S
+    least_s = _MAX_UNCOUNTED_S
     for _ in range(5):  # the first one finds nothing in the processor's caches
         stream = MessageStream(BINARY, [_Nothings, _Nothings.thrift_spec], 1 << 20, 1 << 20)
         stream.push(bytes([TType.LIST, 0, 1, TType.STRUCT]) + many.to_bytes(4, "big"))

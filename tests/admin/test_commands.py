@@ -301,7 +301,7 @@ def test_commands_need_the_token_and_a_cache(running: Running, tmp_path: Path) -
 
 
 def test_there_is_a_limit_to_commands_at_once(running: Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(routes, "MOST_COMMANDS", 1)
+    monkeypatch.setattr(routes, "MAX_COMMANDS", 1)
     operation = running.sources.operations.begin("command", "warm", "everything", "a test")
     assert running.ask("/commands/flush", TOKEN, post=True)[0] == 429
     running.sources.operations.end(operation, "ok")
@@ -311,7 +311,7 @@ def test_there_is_a_limit_to_commands_at_once(running: Running, monkeypatch: pyt
 @pytest.mark.soak
 def test_probes_and_pages_do_not_wait_for_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each that waits has a thread, and one for each other worker: fifty are eight commands to a server of seven."""
-    monkeypatch.setattr(routes, "MOST_COMMANDS", 50)
+    monkeypatch.setattr(routes, "MAX_COMMANDS", 50)
     running = Running(tmp_path, admin__max_connections=400)
     try:
         assert running.service.management_address is not None

@@ -264,7 +264,7 @@ def test_blocks_beyond_the_files_of_one_answer_are_sent_as_they_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shared_blocks, "SMALLEST_BYTES", 0)
-    monkeypatch.setattr("hms_cache.cache.warming.sent_reads.MOST_FILES", 130)
+    monkeypatch.setattr("hms_cache.cache.warming.sent_reads.MAX_FILES", 130)
     reading = Reading(1, sends_files=True)
     found = reading.callers[0].read(TABLES * 30, MemoryFiles(tmp_path, 1000))
     assert _blocks(found) == [True] * 130 + [False] * 50

@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from hms_cache.authentication.system_groups import MOST_AT_ONCE, SystemGroups, groups_of
+from hms_cache.authentication.system_groups import MAX_AT_ONCE, SystemGroups, groups_of
 
 
 def test_groups_are_those_of_the_system() -> None:
@@ -46,13 +46,13 @@ def test_a_system_that_hangs_holds_no_caller_and_few_threads() -> None:
         return frozenset({"g"})
 
     system = SystemGroups(look, timeout_s=0.05)
-    for _ in range(3 * MOST_AT_ONCE):
+    for _ in range(3 * MAX_AT_ONCE):
         with pytest.raises(TimeoutError):
             system.of("ann")
-    assert len(asked) == MOST_AT_ONCE
+    assert len(asked) == MAX_AT_ONCE
     gate.set()
     assert SystemGroups(look, timeout_s=30).of("ann") == {"g"}
-    for _ in range(MOST_AT_ONCE):  # its threads have ended
+    for _ in range(MAX_AT_ONCE):  # its threads have ended
         while True:
             try:
                 assert system.of("ann") == {"g"}
@@ -65,7 +65,7 @@ def test_an_error_is_told() -> None:
     def look(user: str) -> frozenset[str]:
         raise OSError("no such service")
 
-    for _ in range(2 * MOST_AT_ONCE):
+    for _ in range(2 * MAX_AT_ONCE):
         with pytest.raises(OSError, match="no such service"):
             SystemGroups(look).of("ann")
 
@@ -79,7 +79,7 @@ def test_threads_that_cannot_be_started_keep_no_place(monkeypatch: pytest.Monkey
 
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "start", refuse)
-        for _ in range(MOST_AT_ONCE):
+        for _ in range(MAX_AT_ONCE):
             with pytest.raises(OSError, match="can't start new thread"):
                 system.of("ann")
     assert system.of("ann") == {"g"}

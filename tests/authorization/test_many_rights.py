@@ -8,7 +8,7 @@ from hms_cache.authorization.decisions import METASTORE, NO_GROUPS, Action, Secu
 from hms_cache.authorization.known_groups import Principal
 from hms_cache.authorization.standard_rights import (
     GLOBAL_ONLY,
-    MOST_READ_AT_FIRST,
+    MAX_READ_AT_FIRST,
     OWNER,
     Right,
     Rights,
@@ -94,7 +94,7 @@ def test_a_question_about_a_database_or_some_tables_does_not_read_the_rights_on_
         judge.prepare([(Action.READ, one) for one in (*some, databases[0]._replace(table="of_others"))])
         assert all(judge.allow(Action.READ, one) for one in some)
         assert not judge.allow(Action.READ, databases[0]._replace(table="of_others"))
-        assert source.told <= MOST_READ_AT_FIRST + len(databases) + len(some)
+        assert source.told <= MAX_READ_AT_FIRST + len(databases) + len(some)
     # And then for its tables.
     judge.prepare([(Action.READ, one) for one in source.tables[::4]])
     assert all(judge.allow(Action.READ, one) for one in source.tables[::4])

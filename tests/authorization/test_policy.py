@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hms_cache.authorization.decisions import METASTORE, Action, SecuredObject
-from hms_cache.authorization.policy import MOST_PRINCIPALS, TOKEN_GROUPS, PolicyError, of_token, parse_policy
+from hms_cache.authorization.policy import MAX_PRINCIPALS, TOKEN_GROUPS, PolicyError, of_token, parse_policy
 from hms_cache.authorization.policy_file import PolicyFile
 
 TEXT = """
@@ -99,9 +99,9 @@ def test_principals_with_the_same_grants_are_one_class() -> None:
 
 def test_invented_principals_take_no_memory() -> None:
     policy = parse_policy(TEXT)
-    for number in range(MOST_PRINCIPALS + 50):
+    for number in range(MAX_PRINCIPALS + 50):
         policy.decisions(f"u{number}")
-    assert len(policy._by_principal) == MOST_PRINCIPALS
+    assert len(policy._by_principal) == MAX_PRINCIPALS
     assert policy.decisions("ann").allow(Action.READ, of("sales", "orders"))
 
 

@@ -94,7 +94,7 @@ def is_held(server: Server) -> bool:
 def test_of_many_that_changed_none_is_looked_at_by_itself(here: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """That would be while memory is locked; more than may be queued are read as a whole anyway."""
     here.cache.loader.load([Wanted(T, Facet.TABLE), Wanted(T, Facet.PARTITIONS)])
-    monkeypatch.setattr(background_loads, "MOST_QUEUED", 3)
+    monkeypatch.setattr(background_loads, "MAX_QUEUED", 3)
     looked_at = []
 
     def watched(held: PartitionSet, values: tuple[str, ...]) -> bool:
@@ -252,7 +252,7 @@ def test_an_outage_leaves_the_load_to_a_later_question(here: Server) -> None:
 
 
 def test_the_queue_is_bounded(here: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hms_cache.cache.warming.background_loads.MOST_QUEUED", 0)
+    monkeypatch.setattr("hms_cache.cache.warming.background_loads.MAX_QUEUED", 0)
     for _ in range(5):
         READS["ps"](here.store)
     assert here.cache.background.waiting == 0
@@ -284,7 +284,7 @@ def test_what_waits_for_a_load_has_no_names_that_no_partition_has(here: Server) 
 def test_what_is_loaded_at_once_comes_in_one_piece_only_if_it_is_few(
     most_few: int, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background_loads, "MOST_FEW", most_few)
+    monkeypatch.setattr(background_loads, "MAX_FEW", most_few)
     server = servers(CacheOptions(load_at_once_partitions=LARGE))
     make_large(server)
     pages = []

@@ -95,7 +95,7 @@ def test_names_that_nobody_has_make_no_table_go(
     length: int, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor do those of databases that were dropped, in the course of a year: tables are what is evicted first."""
-    monkeypatch.setattr(budgets, "MOST_MISSING", 20)
+    monkeypatch.setattr(budgets, "MAX_MISSING", 20)
     plenty = servers()
     fill(plenty, 12)
     for number in range(3):

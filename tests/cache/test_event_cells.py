@@ -16,7 +16,7 @@ import pytest
 
 from hms_cache.cache.entries import Entry, Facet, Key
 from hms_cache.cache.event_rules import Action
-from hms_cache.cache.loads import MOST_NAMED, Load
+from hms_cache.cache.loads import MAX_NAMED, Load
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.verification import invariants
@@ -563,14 +563,14 @@ def test_an_altered_database_keeps_what_is_in_it_if_its_images_show_that(
 def test_what_a_long_load_remembers_is_bounded() -> None:
     cache = new_cache()
     loads = begin(cache)
-    for number in range(3 * MOST_NAMED):
+    for number in range(3 * MAX_NAMED):
         commit = ev.TransactionCommitted(header("COMMIT_TXN", None)._replace(event_id=EVENT + number), number)
         cache.apply([commit], EVENT + number)
     for load in cache.loads:
         assert len(load.effects) <= len(Facet) * len(Action)
     load = Load(PLAIN, frozenset({Facet.PARTITIONS}))
-    for number in range(3 * MOST_NAMED):
+    for number in range(3 * MAX_NAMED):
         load.note(number, Facet.PARTITIONS, Action.DROP_NAMED, ((str(number),),))
-        assert sum(map(len, load.named.values())) <= MOST_NAMED
-    assert load.effects[Facet.PARTITIONS, Action.DROP] > MOST_NAMED
+        assert sum(map(len, load.named.values())) <= MAX_NAMED
+    assert load.effects[Facet.PARTITIONS, Action.DROP] > MAX_NAMED
     assert loads

@@ -47,7 +47,7 @@ def made(servers: MakeServer, max_staleness_s: float = 0.0) -> tuple[Server, Ser
     """Two servers, of which the first holds both tables."""
     options = CacheOptions(max_staleness_s=max_staleness_s, apply_timeout_s=NEVER_S)
     here = servers(options, None, Settings(events=EventSettings(batch_size=PAGE)))
-    here.cache.freshness.most_awaited = FAR
+    here.cache.freshness.max_awaited = FAR
     create_database(here.store, "d")
     for name in "tu":
         here.store.writes.tables.create_table(table("d", name, version="old"))

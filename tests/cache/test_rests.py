@@ -9,7 +9,7 @@ from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.reads.assembly import CacheOptions
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.refill import LONGEST_REST_TIMES
-from hms_cache.cache.warming.rests import LENGTHENING, MOST_REMEMBERED, SOON_TIMES, Rests
+from hms_cache.cache.warming.rests import LENGTHENING, MAX_REMEMBERED, SOON_TIMES, Rests
 from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.partitions import ByFilter, PartitionQuery
 from tests.cache.conftest import MakeServer
@@ -80,7 +80,7 @@ def test_a_rest_grows_while_the_table_is_lost_again_and_again() -> None:
 
 def test_rests_are_bounded() -> None:
     rests = Rests(1, 1)
-    tables = [TableName(CATALOG, "d", f"t{number}") for number in range(MOST_REMEMBERED + 1)]
+    tables = [TableName(CATALOG, "d", f"t{number}") for number in range(MAX_REMEMBERED + 1)]
     for one in tables:
         rests.begin(one, 0.0, 10.0)
     assert rests.is_over(tables[0], 11.0)

@@ -26,7 +26,7 @@ FIXES = (
         "effects_of_a_long_load",
         "What a long load remembers grows with every event.",
         "hms_cache/cache/loads.py",
-        "            if len(values) > MOST_NAMED:\n",
+        "            if len(values) > MAX_NAMED:\n",
         "            if False:\n",
         ("tests/cache/test_event_cells.py",),
     ),

@@ -373,16 +373,16 @@ def _compared(value: Any, ignored: set[str]) -> Any:
 # Sequences that fail
 
 
-def shrunk(calls: Sequence[Request], fails: Callable[[Sequence[Request]], bool], most_runs: int) -> list[Request]:
+def shrunk(calls: Sequence[Request], fails: Callable[[Sequence[Request]], bool], max_runs: int) -> list[Request]:
     """A part of the calls that still fails, from which no run of calls of any tried length can be left out.
 
-    Delta debugging: halves are left out first, then quarters, down to single calls, as long as `most_runs` lasts.
+    Delta debugging: halves are left out first, then quarters, down to single calls, as long as `max_runs` lasts.
     Ids are those of the whole sequence: a call whose transaction was left out meets an unknown one, on both sides.
     """
     left, length, runs = list(calls), max(1, len(calls) // 2), 0
-    while runs < most_runs:
+    while runs < max_runs:
         start, is_smaller = 0, False
-        while start < len(left) and runs < most_runs:
+        while start < len(left) and runs < max_runs:
             candidate = left[:start] + left[start + length :]
             runs += 1
             if candidate and fails(candidate):

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.java, pytest.mark.mariadb, pytest.mark.soak, pytest.ma
 
 SEEDS = 30
 CALLS = 320
-MOST_RUNS = 60
+MAX_RUNS = 60
 """Shorter sequences tried for each difference."""
 ROWS_EVERY = 20
 """Calls between two looks at the rows: each is eleven queries on both sides."""
@@ -71,7 +71,7 @@ def _run(sides: Sides, seed: int, sent: Counter[str], answered: Counter[str]) ->
         if found is None and (number % ROWS_EVERY == ROWS_EVERY - 1 or number == CALLS - 1):
             found = _difference_of_rows(sides)
         if found is not None:
-            small = shrunk(calls, lambda part: _replayed(sides, part) is not None, MOST_RUNS)
+            small = shrunk(calls, lambda part: _replayed(sides, part) is not None, MAX_RUNS)
             lines = [f"{position}: {method} {arguments}" for position, (method, arguments) in enumerate(small)]
             return "\n".join([f"seed {seed}, {number + 1} calls: {found}", *lines, _replayed(sides, small) or ""])
         history.learn(request, ours)

@@ -20,7 +20,7 @@ from hms_cache.expressions import (
     filter_parser,
     parse_filter,
 )
-from hms_cache.expressions.filter_parser import MOST_ESCAPES
+from hms_cache.expressions.filter_parser import MAX_ESCAPES
 from hms_cache.expressions.tree import (
     TRUE,
     And,
@@ -232,13 +232,13 @@ def test_no_text_has_so_many_escapes_that_all_threads_wait_for_it(quote: str, es
     """A regular expression reads a text in one go, and nothing else runs meanwhile."""
     refused: list[None] = []
     limits = FilterLimits(on_refusal=lambda: refused.append(None))
-    few = quote + "".join([escape] * (MOST_ESCAPES // 2 - 1)) + quote
-    many = quote + "".join([escape] * (MOST_ESCAPES + 1))
+    few = quote + "".join([escape] * (MAX_ESCAPES // 2 - 1)) + quote
+    many = quote + "".join([escape] * (MAX_ESCAPES + 1))
     whole = "{} = 1" if quote == "`" else "p = {}"
     assert isinstance(parse_filter(whole.format(few), limits), Comparison)
     for end in (quote, ""):
         for before in ("", f"{quote}x{quote} = 1 or " if quote == "`" else f"p = {quote}x{quote} or "):
-            with pytest.raises(FilterLimitError, match=f"more than {MOST_ESCAPES} escapes"):
+            with pytest.raises(FilterLimitError, match=f"more than {MAX_ESCAPES} escapes"):
                 parse_filter(before + whole.format(many + end), limits)
     assert len(refused) == 4
 

@@ -26,7 +26,7 @@ EXAMPLES = 60
 SHORT_RUN_S = 2.0
 FUZZED_FOR_A_TIME = ("wire", "filter", "kryo", "tjson", "write_ids", "txn_ids", "database_url", "names")
 """Readers of what any client may send, and of URLs: the short soak has a time for these, and some inputs for others."""
-MOST_BYTES = 20_000
+MAX_BYTES = 20_000
 NAMES = sorted(TARGETS)
 
 
@@ -36,10 +36,10 @@ def inputs(target: Target, seeds: tuple[bytes, ...]) -> st.SearchStrategy[bytes]
     run = st.tuples(pieces, st.sampled_from([1, 1, 1, 1, 2, 40, 400])).map(lambda pair: pair[0] * pair[1])
     made = st.lists(run, max_size=25).map(b"".join)
     if not seeds:
-        return made.map(lambda data: data[:MOST_BYTES])
+        return made.map(lambda data: data[:MAX_BYTES])
     edit = st.tuples(st.integers(0, 1 << 16), st.integers(0, 24), run)
     mutated = st.tuples(st.sampled_from(seeds), st.lists(edit, max_size=6)).map(lambda pair: _edited(*pair))
-    return st.one_of(made, mutated).map(lambda data: data[:MOST_BYTES])
+    return st.one_of(made, mutated).map(lambda data: data[:MAX_BYTES])
 
 
 def _edited(data: bytes, edits: list[tuple[int, int, bytes]]) -> bytes:

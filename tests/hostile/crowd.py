@@ -38,5 +38,5 @@ def run(port: int, duration_s: float) -> tuple[int, int]:
 
 
 if __name__ == "__main__":
-    done, most_open = run(int(sys.argv[1]), float(sys.argv[2]))
-    sys.stdout.write(f"{done} {most_open}\n")
+    done, max_open = run(int(sys.argv[1]), float(sys.argv[2]))
+    sys.stdout.write(f"{done} {max_open}\n")

@@ -2,7 +2,7 @@
 
 What they measure shall be the server's, so they do next to nothing: requests and replies are bytes made before, one
 thread waits for all connections, and nothing looks for garbage. Prints a line when they begin, and JSON at the end:
-`count`, `p50_ms`, `p99_ms`, `most_ms`.
+`count`, `p50_ms`, `p99_ms`, `max_ms`.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def measure(port: int, connections: int, methods: Sequence[str]) -> list[float]:
 def summary(waits_s: list[float]) -> dict[str, float]:
     """Of all calls together."""
     cuts = quantiles(waits_s, n=100)
-    values = {"p50_ms": cuts[49], "p99_ms": cuts[98], "most_ms": max(waits_s)}
+    values = {"p50_ms": cuts[49], "p99_ms": cuts[98], "max_ms": max(waits_s)}
     return {"count": len(waits_s)} | {name: round(value_s * 1000, 4) for name, value_s in values.items()}
 
 

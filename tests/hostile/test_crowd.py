@@ -99,8 +99,8 @@ def crowded(port: int, duration_s: float, look: Callable[[], None]) -> tuple[Wai
                 crowd.kill()
             output, _ = crowd.communicate(timeout=120)
     assert crowd.returncode == 0
-    attacks, most_open = map(int, output.split())
-    return found, attacks, most_open
+    attacks, max_open = map(int, output.split())
+    return found, attacks, max_open
 
 
 @contextmanager
@@ -145,16 +145,16 @@ def attack_and_judge(duration_s: int, directory: Path) -> None:
 
         quiet_waits = quiet(server.port, QUIET_S if is_judged else QUIET_UNJUDGED_S, look)
         quiet_bytes = server.resident_bytes()
-        crowded_waits, attacks, most_open = crowded(server.port, duration_s, look)
+        crowded_waits, attacks, max_open = crowded(server.port, duration_s, look)
         bound = memory_bound(LIMITS, quiet_bytes)
         sys.stdout.write(
-            f"{attacks} attacks, {most_open} connections; memory {quiet_bytes >> 20} MiB quiet, "
+            f"{attacks} attacks, {max_open} connections; memory {quiet_bytes >> 20} MiB quiet, "
             f"{max(bytes_held) >> 20} MiB at most of {bound >> 20}\n"
             + told("quiet", quiet_waits)
             + told("crowded", crowded_waits)
             + of_nobody
         )
-        assert attacks > 2 * len(ATTACKS) and most_open > CONNECTIONS / 4
+        assert attacks > 2 * len(ATTACKS) and max_open > CONNECTIONS / 4
         assert max(bytes_held) <= bound
         if is_judged:
             assert crowded_waits["p99_ms"] <= max(3 * quiet_waits["p99_ms"], TOLERATED_MS)

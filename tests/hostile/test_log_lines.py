@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hms_cache.app.log_output import JsonFormatter, TextFormatter
-from hms_cache.server.audit import LONGEST_FIELD_CHARACTERS, MOST_OBJECTS, Audited, AuditLog, audit_log, struct_text
+from hms_cache.server.audit import LONGEST_FIELD_CHARACTERS, MAX_OBJECTS, Audited, AuditLog, audit_log, struct_text
 from hms_cache.server.handlers.table import all_handlers
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore as methods
 from hms_cache.thrift_gen.hive_metastore import ttypes
@@ -182,7 +182,7 @@ def test_lines_that_wait_are_bounded_in_bytes_and_lost_ones_counted() -> None:
 
 @pytest.mark.usefixtures("quiet")
 @settings(max_examples=40)
-@given(principal=TEXTS, objects=st.lists(TEXTS, max_size=MOST_OBJECTS + 3))
+@given(principal=TEXTS, objects=st.lists(TEXTS, max_size=MAX_OBJECTS + 3))
 def test_json_of_principals_and_objects_is_one_line_and_bounded(principal: str, objects: list[str]) -> None:
     log = Log(TextFormatter())
     audit_log.addHandler(log.handler)
@@ -196,5 +196,5 @@ def test_json_of_principals_and_objects_is_one_line_and_bounded(principal: str, 
     (line,) = log.lines()
     found = json.loads(line.partition(" hms_cache.audit: ")[2])
     assert (found["ugi"], found["principal"], found["allowed"]) == ("u", principal, False)
-    assert found["objects"] == objects[:MOST_OBJECTS]
-    assert found.get("objects_left_out", 0) == max(0, len(objects) - MOST_OBJECTS)
+    assert found["objects"] == objects[:MAX_OBJECTS]
+    assert found.get("objects_left_out", 0) == max(0, len(objects) - MAX_OBJECTS)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hms_cache.lease.scopes import EVERYTHING, MOST_TABLES, NOTHING, scope_of, table_number
+from hms_cache.lease.scopes import EVERYTHING, MAX_TABLES, NOTHING, scope_of, table_number
 from hms_cache.lease.writes import Write
 from hms_cache.metadata.object_names import TableName, table_name
 from hms_cache.notifications import events as ev
@@ -117,9 +117,9 @@ def test_transactions_add_nothing_to_a_write() -> None:
 
 
 def test_a_write_of_many_tables_is_one_of_everything() -> None:
-    tables = [table_name("hive", "d", f"t{number}") for number in range(MOST_TABLES + 1)]
+    tables = [table_name("hive", "d", f"t{number}") for number in range(MAX_TABLES + 1)]
     assert scope_of(row("INSERT", one) for one in tables) is EVERYTHING
-    assert len(scope_of(row("INSERT", one) for one in tables[1:]) or ()) == MOST_TABLES
+    assert len(scope_of(row("INSERT", one) for one in tables[1:]) or ()) == MAX_TABLES
     assert scope_of([]) is EVERYTHING
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from hms_cache.lease.scopes import EVERYTHING, Scope, table_number
-from hms_cache.lease.state import DRIFT, MOST_ACCOUNTED, MOST_TABLE_FLOORS, NEVER, LeaseState
+from hms_cache.lease.state import DRIFT, MAX_ACCOUNTED, MAX_TABLE_FLOORS, NEVER, LeaseState
 from hms_cache.metadata.object_names import TableName
 
 LENGTH_S = 10.0
@@ -205,14 +205,14 @@ def leased(position: list[int]) -> LeaseState:
 def test_floors_of_more_tables_than_are_kept_become_one() -> None:
     position = [0]
     state = leased(position)
-    for number in range(MOST_TABLE_FLOORS):
+    for number in range(MAX_TABLE_FLOORS):
         state.writing(("b", number), frozenset({number}))
         state.written(("b", number), number + 1, number + 1)
     assert state.answers_table(TABLES[0])
-    state.writing(("b", 0), frozenset({MOST_TABLE_FLOORS}))
-    state.written(("b", 0), MOST_TABLE_FLOORS + 1, MOST_TABLE_FLOORS + 1)
+    state.writing(("b", 0), frozenset({MAX_TABLE_FLOORS}))
+    state.written(("b", 0), MAX_TABLE_FLOORS + 1, MAX_TABLE_FLOORS + 1)
     assert not state.answers_table(TABLES[0])
-    position[0] = MOST_TABLE_FLOORS + 1
+    position[0] = MAX_TABLE_FLOORS + 1
     state.moved()
     assert state.answers_table(TABLES[0]) and state.deadline_s > 1.0
 
@@ -279,11 +279,11 @@ def test_what_is_known_of_events_is_bounded_where_memory_does_not_follow() -> No
     """The poller is paused, or waits for an operator, and every other event is one that nobody announces."""
     position = [0]
     state = leased(position)
-    last = 2 * (3 * MOST_ACCOUNTED)
+    last = 2 * (3 * MAX_ACCOUNTED)
     for event_id in range(2, last + 1, 2):
         state.writing(("b", event_id), EVERYTHING)
         state.written(("b", event_id), event_id, event_id)
-        assert len(state._accounted) <= MOST_ACCOUNTED
+        assert len(state._accounted) <= MAX_ACCOUNTED
     assert not state.alarm_reason
     # It follows again.
     state.exempt(range(1, last, 2))
@@ -298,7 +298,7 @@ def test_what_is_known_of_events_is_bounded_where_memory_does_not_follow() -> No
 def test_what_is_known_of_events_is_not_looked_through_for_each() -> None:
     """Memory comes to a thousand events at once, of which each may be one that nobody announced: the lock is held."""
     state = leased([0])
-    known = MOST_ACCOUNTED // 2
+    known = MAX_ACCOUNTED // 2
     for number in range(1, known + 1):
         state.written(("b", number), 2 * number, 2 * number)
     accounted = state._accounted

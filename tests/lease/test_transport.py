@@ -198,7 +198,7 @@ def test_strangers_take_no_place_of_a_members(make: Make) -> None:
     a, b = make("a"), make("b")
     with ExitStack() as stack:
         held = []
-        for number in range(transport_module.MOST_CONNECTIONS + 10):
+        for number in range(transport_module.MAX_CONNECTIONS + 10):
             connection = stack.enter_context(connect(b))
             if number % 2:
                 connection.sendall(challenge() + b"x".ljust(64))
@@ -207,7 +207,7 @@ def test_strangers_take_no_place_of_a_members(make: Make) -> None:
         a.meets(b)
         a.is_heard_by(b, 1)
         assert is_closed(held[0]), "the oldest has made way"
-        assert len(b.transport._called) <= transport_module.MOST_STRANGERS + 1
+        assert len(b.transport._called) <= transport_module.MAX_STRANGERS + 1
 
 
 def test_who_is_refused_again_and_again_writes_one_line(make: Make, caplog: pytest.LogCaptureFixture) -> None:
@@ -277,7 +277,7 @@ def test_a_connection_that_breaks_is_opened_again_and_begins_with_what_may_be_lo
 
 
 def test_a_peer_that_reads_nothing_holds_up_nobody_and_no_memory(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport_module, "MOST_QUEUED", 100)
+    monkeypatch.setattr(transport_module, "MAX_QUEUED", 100)
     a, b, stalled = make("a"), make("b"), make("c")
     with proxy_to("127.0.0.1", stalled.port) as way:
         a.transport.meet({"b": b.address, "c": f"127.0.0.1:{way.port}"})
@@ -321,7 +321,7 @@ def test_who_calls_again_and_again_takes_one_place(make: Make) -> None:
     """Each connection before is one of which nobody said that it ended. What was said on it comes to an end as well."""
     a, b = make("a"), make("b")
     with ExitStack() as stack:
-        held = [stack.enter_context(introduce(b)[0]) for _ in range(transport_module.MOST_CONNECTIONS + 10)]
+        held = [stack.enter_context(introduce(b)[0]) for _ in range(transport_module.MAX_CONNECTIONS + 10)]
         assert all(is_closed(one) for one in held[:-1])
         a.meets(b)
         a.is_heard_by(b, 1)
@@ -330,7 +330,7 @@ def test_who_calls_again_and_again_takes_one_place(make: Make) -> None:
 
 
 def test_more_members_than_there_may_be_are_refused(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport_module, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(transport_module, "MAX_CONNECTIONS", 2)
     b = make("b")
     with ExitStack() as stack:
         first, second, third = (stack.enter_context(introduce(b, name)[0]) for name in ("c", "d", "e"))

@@ -448,7 +448,7 @@ def test_events_of_many_partitions_are_made_one_by_one() -> None:
         tracemalloc.start()
         try:
             assert len(next(iter(build())).message) > 20 * WIDE
-            _, most_bytes = tracemalloc.get_traced_memory()
+            _, max_bytes = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
-        assert most_bytes < 100_000_000
+        assert max_bytes < 100_000_000

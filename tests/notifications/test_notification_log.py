@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import event, insert
 
 from hms_cache.notifications import events as ev
-from hms_cache.notifications.event_log import MOST_RECOGNIZED, RECOGNIZED_END, History, LogHead, LogPage, digest_of
+from hms_cache.notifications.event_log import MAX_RECOGNIZED, RECOGNIZED_END, History, LogHead, LogPage, digest_of
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.notifications.message_reader import read_event
 from hms_cache.notifications.poller import Poller
@@ -141,11 +141,11 @@ def test_a_known_event_is_recognized_without_its_long_message(
     writer: LogWriter, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     """Every poll of every server would read it again: a table with a parameter of 100 MB."""
-    monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", 4 * MOST_RECOGNIZED)
+    monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", 4 * MAX_RECOGNIZED)
     log = NotificationLog(writer.database)
     some = "ü" * RECOGNIZED_END
-    long = some + "x" * MOST_RECOGNIZED + some
-    messages = [long, "ü" * MOST_RECOGNIZED, "x" * (MOST_RECOGNIZED + 1), f"other{long[5:]}", f"{long}.", "short"]
+    long = some + "x" * MAX_RECOGNIZED + some
+    messages = [long, "ü" * MAX_RECOGNIZED, "x" * (MAX_RECOGNIZED + 1), f"other{long[5:]}", f"{long}.", "short"]
     writer.append(*(ev.EventRow("CREATE_TABLE", "hive", "d", "t", message, "json-0.2") for message in messages))
     digests = []
     for event_id, message in enumerate(messages, 1):
@@ -156,7 +156,7 @@ def test_a_known_event_is_recognized_without_its_long_message(
         else:
             rows = log.read(event_id - 1, 1000, event_id)[1].rows
         assert [row.message for row in rows[1:2]] == messages[event_id : event_id + 1], "what follows is whole"
-        is_long = len(message) > MOST_RECOGNIZED
+        is_long = len(message) > MAX_RECOGNIZED
         assert (len(rows[0].message or "") < 3 * RECOGNIZED_END) == (is_long or message == "short")
         assert digest_of([whole]) == digest_of(rows[:1])
         digests.append(digest_of([whole._replace(event_id=1, event_time_s=1)]))
@@ -167,14 +167,14 @@ def test_a_known_event_is_recognized_without_its_long_message(
 def test_a_poller_leaves_a_long_message_alone_until_it_needs_a_proof(
     noticed_by: str, writer: LogWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", 4 * MOST_RECOGNIZED)
+    monkeypatch.setattr(notification_log, "_MAX_PAGE_BYTES", 4 * MAX_RECOGNIZED)
     log = NotificationLog(writer.database)
     sink = RecordingSink()
     poller = Poller(log, sink, ManualClock())
     poller.start()
     poller.step()
     row = BUILDER.build_create_table(table("t"))
-    long = f"{row.message}{' ' * 3 * MOST_RECOGNIZED}"
+    long = f"{row.message}{' ' * 3 * MAX_RECOGNIZED}"
     writer.append(row._replace(message=long))
     read = log.read
     lengths: list[int] = []

@@ -654,7 +654,7 @@ def test_who_may_create_tables_locks_none_that_is_there(world: World) -> None:
 
 CATALOGS = 2_000
 
-MOST_CPU_S = 2.0
+MAX_CPU_S = 2.0
 
 
 @pytest.mark.parametrize("provider", ["policy", None])
@@ -668,7 +668,7 @@ def test_a_request_names_no_more_objects_than_its_elements(serve: Serve, tmp_pat
     strangers = [t.Partition([str(n)], "open", f"t{n}", catName=f"c{n}") for n in range(CATALOGS)]
     started_s = time.process_time()
     found = outcome(link, "add_partitions", new_parts=strangers)
-    assert time.process_time() - started_s < MOST_CPU_S
+    assert time.process_time() - started_s < MAX_CPU_S
     if provider is not None:
         assert found == (
             t.MetaException,

@@ -20,7 +20,7 @@ from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedEr
 from hms_cache.authorization.grouped_policy import GroupedPolicy
 from hms_cache.authorization.known_groups import KnownGroups, Principal
 from hms_cache.authorization.policy_file import PolicyFile
-from hms_cache.authorization.standard_rights import MOST_GROUPS, Rights, StandardJudge
+from hms_cache.authorization.standard_rights import MAX_GROUPS, Rights, StandardJudge
 from hms_cache.cache.verification.verify import verify
 from hms_cache.config import load
 from hms_cache.errors import ConfigurationError, StartupError
@@ -525,9 +525,9 @@ def test_a_statement_has_room_for_so_many_groups() -> None:
             Source(), Principal("ann", frozenset({"admin"}), lambda user: frozenset(map(str, range(count))))
         )
 
-    assert judge(MOST_GROUPS - 1).allow(Action.DROP, TABLE)
+    assert judge(MAX_GROUPS - 1).allow(Action.DROP, TABLE)
     with pytest.raises(UndecidedError, match="more than 2000 groups"):
-        judge(MOST_GROUPS).allow(Action.DROP, TABLE)
+        judge(MAX_GROUPS).allow(Action.DROP, TABLE)
 
 
 def test_grants_to_groups_count_for_those_that_a_token_names(serve: Serve) -> None:

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from hms_cache.server.transports.sasl import MOST_EMPTY_FRAMES
-from hms_cache.server.transports.tls import MOST_EMPTY_BYTES
+from hms_cache.server.transports.sasl import MAX_EMPTY_FRAMES
+from hms_cache.server.transports.tls import MAX_EMPTY_BYTES
 from tests.server.conftest import Link, Running, Serve
 from tests.server.kerberos_realm import Realm, realm_of_this_process
 from tests.server.test_delegation_tokens import asked, with_ticket, with_token
@@ -47,7 +47,7 @@ def test_empty_frames(
     server = serve(**settings_of(realm))
     link, other = signed(server, realm, quality), signed_in(server, realm)
     for _ in range(3):
-        for _ in range(MOST_EMPTY_FRAMES):
+        for _ in range(MAX_EMPTY_FRAMES):
             link.sock.sendall(b"")
         assert link.call("getStatus") == 2  # begins to count anew
         request = link.request("getName")
@@ -55,12 +55,12 @@ def test_empty_frames(
             link.sock.sendall(piece)
         assert link.reply("getName") == "new db based metaserver"
     assert authentications(server).keys() == {"ok"}
-    for _ in range(MOST_EMPTY_FRAMES + 1):
+    for _ in range(MAX_EMPTY_FRAMES + 1):
         link.sock.sendall(b"")
     with pytest.raises((EOFError, ConnectionError)):
         link.sock.exactly(1)  # type: ignore[attr-defined]
     wait_for(lambda: authentications(server).get("bad_frame") == 1)
-    assert f"more than {MOST_EMPTY_FRAMES} empty frames in a row" in caplog.text
+    assert f"more than {MAX_EMPTY_FRAMES} empty frames in a row" in caplog.text
     assert other.call("getStatus") == 2
 
 
@@ -83,13 +83,13 @@ def test_keys_of_tls_without_end(serve: Serve, tmp_path: Path, caplog: Any) -> N
     client = KeyClient(server.connect())
     link = Link(client)  # type: ignore[arg-type]
     for _ in range(3):
-        for _ in range(MOST_EMPTY_BYTES // KEY_UPDATE_BYTES // 2):
+        for _ in range(MAX_EMPTY_BYTES // KEY_UPDATE_BYTES // 2):
             assert client.change_key()
         assert link.call("getStatus") == 2
     changed = 0
     while client.change_key():
         changed += 1
-        assert changed < 10 * MOST_EMPTY_BYTES // KEY_UPDATE_BYTES
+        assert changed < 10 * MAX_EMPTY_BYTES // KEY_UPDATE_BYTES
     client.close()
-    assert changed >= MOST_EMPTY_BYTES // KEY_UPDATE_BYTES
+    assert changed >= MAX_EMPTY_BYTES // KEY_UPDATE_BYTES
     assert "closing the connection of 127.0.0.1: it sends TLS records without content" in caplog.text

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from hms_cache.server import workers
-from hms_cache.server.workers import LINGER_S, LINGER_SHARE, MOST_SKIPPED, Group, WorkerPool
+from hms_cache.server.workers import LINGER_S, LINGER_SHARE, MAX_SKIPPED, Group, WorkerPool
 from tests.servers import PATIENCE_S
 
 
@@ -129,7 +129,7 @@ def test_other_groups_and_single_calls_go_on() -> None:
 
 
 def test_those_that_gather_count_as_waiting() -> None:
-    with running(most_waiting=2) as pool:
+    with running(max_waiting=2) as pool:
         calls = Calls(pool)
         futures = calls.gather(1, [2, 3])
         assert not pool.submit(lambda: None, "more", calls.group, 4)
@@ -278,9 +278,9 @@ def test_waits_for_nothing_grow_rare_until_one_is_worth_it() -> None:
             waited.append(number)
             in_step.waited(1)
     between = [later - earlier for earlier, later in itertools.pairwise(waited)]
-    assert between[:7] == [2, 4, 8, 16, 32, 64, MOST_SKIPPED + 1]
-    assert set(between[7:]) == {MOST_SKIPPED + 1}
-    in_step.skipped = MOST_SKIPPED
+    assert between[:7] == [2, 4, 8, 16, 32, 64, MAX_SKIPPED + 1]
+    assert set(between[7:]) == {MAX_SKIPPED + 1}
+    in_step.skipped = MAX_SKIPPED
     assert in_step.wait_s(1, 10.0) > 0
     in_step.waited(3)
     assert in_step.wait_s(1, 10.0) > 0, "the next time at once"

@@ -17,7 +17,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.object_names import DatabaseName
-from hms_cache.server.workers import MOST_REPLACEMENTS, WorkerPool
+from hms_cache.server.workers import MAX_REPLACEMENTS, WorkerPool
 from hms_cache.store.databases.database_store import Databases
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -243,7 +243,7 @@ def test_a_call_waits_for_a_thread_that_there_is_where_no_other_can_be_started(
 
 
 def test_a_postponed_call_waits_for_all_others() -> None:
-    pool = WorkerPool(1, most_waiting=2)
+    pool = WorkerPool(1, max_waiting=2)
     proceed, running = threading.Event(), threading.Event()
     begun: list[str] = []
 
@@ -331,7 +331,7 @@ def test_replacements_have_a_bound_and_go_when_the_stuck_come_back() -> None:
     pool = WorkerPool(1)
     pool.start()
     proceed = threading.Event()
-    for number in range(1 + MOST_REPLACEMENTS):
+    for number in range(1 + MAX_REPLACEMENTS):
         running = threading.Event()
 
         def hold(running: threading.Event = running) -> None:

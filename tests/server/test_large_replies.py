@@ -50,8 +50,8 @@ class Work:
 
 
 @contextmanager
-def working(threads: int, most_large: int | None, **options: Any) -> Iterator[tuple[WorkerPool, Work]]:
-    pool = WorkerPool(threads, "reads", most_large=most_large, **options)
+def working(threads: int, max_large: int | None, **options: Any) -> Iterator[tuple[WorkerPool, Work]]:
+    pool = WorkerPool(threads, "reads", max_large=max_large, **options)
     work = Work(pool)
     pool.start()
     try:
@@ -93,7 +93,7 @@ def test_without_a_limit_they_are_as_others() -> None:
 
 
 def test_those_held_back_have_places_in_the_queue() -> None:
-    with working(2, 1, most_waiting=2) as (pool, work):
+    with working(2, 1, max_waiting=2) as (pool, work):
         work.submit("large 1", is_large=True)
         work.wait_until_begun("large 1")
         for name in ("large 2", "large 3"):

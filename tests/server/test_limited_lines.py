@@ -10,7 +10,7 @@ import pytest
 
 from hms_cache.authentication.mechanism import AuthenticationError
 from hms_cache.authentication.plain import PlainMechanism
-from hms_cache.limited_log import INTERVAL_S, LONGEST_TOLD, MOST_TRACED, LimitedLog
+from hms_cache.limited_log import INTERVAL_S, LONGEST_TOLD, MAX_TRACED, LimitedLog
 from hms_cache.notifications.event_log import LogHead
 from hms_cache.server.faults import MAX_LOGGED_TEXT
 from hms_cache.server.layer import LOGGED_AGAIN_S, MAX_LOGGED_ADDRESSES, Handshakes
@@ -63,9 +63,9 @@ def test_a_fault_has_its_trace_once(caplog: pytest.LogCaptureFixture) -> None:
         (f"{told}{'x' * 11}", False),
     ]
     assert len(caplog.records[-1].getMessage()) < LONGEST_TOLD + 100
-    for number in range(2 * MOST_TRACED):
+    for number in range(2 * MAX_TRACED):
         log.fault(f"thing {number} failed", ValueError())
-    assert sum(bool(one.exc_info) for one in caplog.records) == MOST_TRACED
+    assert sum(bool(one.exc_info) for one in caplog.records) == MAX_TRACED
 
 
 @pytest.mark.parametrize("kind", ["inline", "thread", "packets"])

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from hms_cache.authorization.decisions import Action, Question, SecuredObject, UndecidedError
-from hms_cache.authorization.policy_service import MOST_QUESTIONS, PolicyService, ServiceOptions
+from hms_cache.authorization.policy_service import MAX_QUESTIONS, PolicyService, ServiceOptions
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.server.conftest import Serve, database, table
 from tests.server.test_authorization import outcome
@@ -102,7 +102,7 @@ def test_many_questions_are_answered_in_order(agent: Agent) -> None:
     names = (None, "sales", "pub", 'x" or true', "salés")
     questions: list[Question] = [
         (chance.choice(actions), SecuredObject("hive", chance.choice(names), chance.choice((None, "t"))))
-        for _ in range(3 * MOST_QUESTIONS + 7)
+        for _ in range(3 * MAX_QUESTIONS + 7)
     ]
     service = PolicyService(ServiceOptions(agent.url(), timeout_s=30))
     expected = [action in (Action.READ, None) and of.database == "sales" for action, of in questions]

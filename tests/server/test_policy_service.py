@@ -14,7 +14,7 @@ from hms_cache.authorization import asking
 from hms_cache.authorization.asking import AskingAuthorizer
 from hms_cache.authorization.decisions import Action, SecuredObject, UndecidedError
 from hms_cache.authorization.known_groups import Principal
-from hms_cache.authorization.policy_service import MOST_QUESTIONS, PolicyService, ServiceJudge, ServiceOptions
+from hms_cache.authorization.policy_service import MAX_QUESTIONS, PolicyService, ServiceJudge, ServiceOptions
 from hms_cache.thrift_gen.hive_metastore import ttypes as t
 from tests.manual_clock import ManualClock
 from tests.server.answering import TLS_RECORD, answering
@@ -85,9 +85,9 @@ def service(agent: Agent, **options: Any) -> PolicyService:
 def test_questions_go_together_and_are_answered_in_order(agent: Agent) -> None:
     agent.answer = decided(lambda user, one: one["table"] == "t7" or one["action"] == "show")
     judge = ServiceJudge(service(agent), Principal("ann"))
-    objects = [TABLE._replace(table=f"t{n}") for n in range(MOST_QUESTIONS + 5)]
+    objects = [TABLE._replace(table=f"t{n}") for n in range(MAX_QUESTIONS + 5)]
     judge.prepare([(Action.READ, one) for one in objects] + [(None, TABLE._replace(table=None))])
-    assert [len(one["questions"]) for one in agent.asked] == [MOST_QUESTIONS, 6]
+    assert [len(one["questions"]) for one in agent.asked] == [MAX_QUESTIONS, 6]
     assert [one.table for one in objects if judge.allow(Action.READ, one)] == ["t7"]
     assert judge.show(TABLE._replace(table=None)) and judge.allow(Action.DROP, objects[7])
     assert len(agent.asked) == 3
@@ -118,7 +118,7 @@ def test_a_status_of_failure_silence_and_nobody_deny(agent: Agent) -> None:
         service(agent).ask("ann", [(Action.READ, TABLE)])
     agent.status = 200
     agent.gate.clear()
-    made = service(agent, timeout_s=0.2, most_at_once=1)
+    made = service(agent, timeout_s=0.2, max_at_once=1)
     with pytest.raises(UndecidedError):
         made.ask("ann", [(Action.READ, TABLE)])
     with pytest.raises(UndecidedError):
@@ -169,7 +169,7 @@ def test_a_decision_is_no_older_than_its_age(agent: Agent) -> None:
 
 def test_what_is_remembered_of_all_users_together_is_bounded(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has a limit of its own; a service that acts for others asks in as many names as it likes."""
-    monkeypatch.setattr(asking, "MOST_HELD", 100)
+    monkeypatch.setattr(asking, "MAX_HELD", 100)
     made = service(agent)
     authorizer = AskingAuthorizer(lambda user, groups: ServiceJudge(made, Principal(user, groups)), 3600.0)
     questions = [(Action.READ, TABLE._replace(table=f"t{number}")) for number in range(30)]

@@ -137,8 +137,8 @@ def test_a_filter_that_shows_nothing_holds_a_page_of_the_log_at_a_time(monkeypat
         asked = t.NotificationEventRequest(last, tableNames=["wanted"])
         before = len(pages)
         [event] = shown.shown_events(None, asked, ask).events  # type: ignore[arg-type]
-        assert len(pages) - before <= shown.MOST_PAGES
+        assert len(pages) - before <= shown.MAX_PAGES
         last = event.eventId
         found = [event] if event.eventType != HIDDEN else []
     assert found == [log[-1]]
-    assert max(pages) <= shown.EVENTS_OF_A_PAGE < len(log) // shown.MOST_PAGES
+    assert max(pages) <= shown.EVENTS_OF_A_PAGE < len(log) // shown.MAX_PAGES

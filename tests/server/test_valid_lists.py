@@ -91,10 +91,10 @@ def test_the_path_of_a_field_is_no_tree_of_any_depth(serve: Serve, path: str) ->
     try:
         with pytest.raises(t.MetaException, match="Invalid partition fields in the projection spec") as told:
             link.call("get_partitions_with_specs", request=request)
-        _, most_bytes = tracemalloc.get_traced_memory()
+        _, max_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most_bytes < 40_000_000 and len(str(told.value)) < 1_000
+    assert max_bytes < 40_000_000 and len(str(told.value)) < 1_000
 
 
 def test_a_sketch_full_of_entries_is_no_sketch(serve: Serve) -> None:
@@ -116,10 +116,10 @@ def test_a_sketch_full_of_entries_is_no_sketch(serve: Serve) -> None:
     tracemalloc.start()
     try:
         assert write(hostile, merge=True)
-        _, most_bytes = tracemalloc.get_traced_memory()
+        _, max_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most_bytes < 10 * entries, "an entry that is read takes a hundred bytes"
+    assert max_bytes < 10 * entries, "an entry that is read takes a hundred bytes"
 
 
 @pytest.mark.parametrize("part", [None, "p=1"])
@@ -178,10 +178,10 @@ def test_what_partitions_share_is_not_there_for_each(serve: Serve) -> None:
     tracemalloc.start()
     try:
         assert link.call("add_partitions_pspec", new_parts=shared_by(300, 600)) == 300
-        _, most_bytes = tracemalloc.get_traced_memory()
+        _, max_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most_bytes < 30_000_000
+    assert max_bytes < 30_000_000
     found = link.call("get_partition_by_name", db_name="d", tbl_name="t", part_name="p=7")
     assert (len(found.sd.cols), found.sd.location) == (600, "file:/nowhere/p=7")
 
@@ -206,7 +206,7 @@ def test_a_long_path_is_not_sent_once_for_many_partitions(serve: Serve, specs: i
     try:
         with pytest.raises(t.MetaException, match="send fewer at a time"):
             link.call("add_partitions_pspec", new_parts=sent)
-        _, most_bytes = tracemalloc.get_traced_memory()
+        _, max_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most_bytes < 250_000_000
+    assert max_bytes < 250_000_000

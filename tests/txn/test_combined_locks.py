@@ -118,10 +118,10 @@ def some_history(draw: random.Random, client: TxnClient) -> list[Any]:
 
 @pytest.mark.parametrize(("seed", "most_read"), [(0, 1000), (1, 1000), (2, 2)])
 def test_together_they_are_what_they_are_one_by_one(
-    seed: int, most_read: int, database_server: SqliteFiles | DatabaseServer, monkeypatch: pytest.MonkeyPatch
+    seed: int, max_read: int, database_server: SqliteFiles | DatabaseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With few earlier locks, which are read at once, and with more than may be."""
-    monkeypatch.setattr(earlier_locks, "MOST_EARLIER_LOCKS", most_read)
+    monkeypatch.setattr(earlier_locks, "MAX_EARLIER_LOCKS", max_read)
     earlier_locks._query.cache_clear()
     earlier_locks.direct_query.cache_clear()
     found: list[Any] = []
@@ -242,7 +242,7 @@ class Monitor:
     held: set[Held] = field(default_factory=set)
     wrong: list[tuple[Held, Held]] = field(default_factory=list)
     granted: int = 0
-    most_at_once: int = 0
+    max_at_once: int = 0
 
     @contextmanager
     def holding(self, own: Held) -> Iterator[None]:
@@ -250,7 +250,7 @@ class Monitor:
             self.wrong += [(own, other) for other in self.held if own.excludes(other)]
             self.held.add(own)
             self.granted += 1
-            self.most_at_once = max(self.most_at_once, len(self.held))
+            self.max_at_once = max(self.max_at_once, len(self.held))
         yield
         with self.lock:
             self.held.remove(own)
@@ -285,5 +285,5 @@ def test_no_two_that_exclude_each_other_are_granted(client: TxnClient) -> None:
             done.result()
     assert not monitor.wrong
     assert monitor.granted == len(work) * rounds
-    assert monitor.most_at_once > 1, "some can be held at the same moment"
+    assert monitor.max_at_once > 1, "some can be held at the same moment"
     assert client.count(HIVE_LOCKS) == 0

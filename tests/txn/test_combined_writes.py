@@ -17,7 +17,7 @@ from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import CommitOutcomeUnknown
 from hms_cache.store.engine.work_units import run_write
-from hms_cache.store.locks.lock_calls import MOST_COMPONENTS_TOGETHER
+from hms_cache.store.locks.lock_calls import MAX_COMPONENTS_TOGETHER
 from hms_cache.store.schema import (
     COMPLETED_TXN_COMPONENTS,
     HIVE_LOCKS,
@@ -77,7 +77,7 @@ def test_calls_that_change_more_than_their_transaction_share_none(client: TxnCli
     # Its id is the source's; committed together with others, our transaction of that id was.
     assert not combined["commit_txn"].admits(CommitTxnRequest(txnid=1, txn_type=TxnType.REPL_CREATED))
     assert not combined["allocate_table_write_ids"].admits(AllocateTableWriteIdsRequest("d", "t", txnIds=[1, 2]))
-    parts = [component(LockType.SHARED_READ, "t", f"p={number}") for number in range(MOST_COMPONENTS_TOGETHER + 1)]
+    parts = [component(LockType.SHARED_READ, "t", f"p={number}") for number in range(MAX_COMPONENTS_TOGETHER + 1)]
     assert not combined["lock"].admits(LockRequest(component=parts, user="u", hostname="h"))
 
 

@@ -234,7 +234,7 @@ def test_show_selects_and_orders(client: TxnClient) -> None:
     ],
 )
 def test_the_first_of_many_are_not_looked_for_among_all(
-    client: TxnClient, monkeypatch: pytest.MonkeyPatch, order: str | None, most_read: int
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch, order: str | None, max_read: int
 ) -> None:
     numbers = random.Random(1)
     columns = ("START", "END", "COMMIT_TIME", "ENQUEUE_TIME", "TXN_ID", "NEXT_TXN_ID", "HIGHEST_WRITE_ID")
@@ -263,7 +263,7 @@ def test_the_first_of_many_are_not_looked_for_among_all(
 
     monkeypatch.setattr(showing_compactions, "_sort", counted)
     assert shown(client, order=order, limit=5) == everything[:5]
-    assert read == [most_read]
+    assert read == [max_read]
     assert shown(client, order=order, limit=64) == everything
 
 
@@ -571,7 +571,7 @@ def test_what_may_not_be_compacted_keeps_nothing_else_from_it(
     client: TxnClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However much of it there is: what waits, works, fails, is forbidden or gone comes before the limit."""
-    monkeypatch.setattr(initiator, "_MOST_INITIATED", 1)
+    monkeypatch.setattr(initiator, "_MAX_INITIATED", 1)
     client.make_table()
     places = [*(f"p={number}" for number in range(5)), "p=failing", "p=waiting", "p=wanted"]
     client.make_partitions(*places[5:])

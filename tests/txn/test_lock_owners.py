@@ -45,10 +45,10 @@ def test_the_dead_are_told_from_the_living(client: TxnClient) -> None:
 
 @pytest.mark.parametrize(("most_rows", "is_complete"), [(3, False), (4, True)])
 def test_a_list_that_is_cut_says_so(
-    client: TxnClient, monkeypatch: pytest.MonkeyPatch, most_rows: int, is_complete: bool
+    client: TxnClient, monkeypatch: pytest.MonkeyPatch, max_rows: int, is_complete: bool
 ) -> None:
     """A lock on a partition has two rows where Hive 4 spells its name in another way; the list shows one of them."""
-    monkeypatch.setattr(owners, "MOST_LISTED_LOCKS", most_rows)
+    monkeypatch.setattr(owners, "MAX_LISTED_LOCKS", max_rows)
     for hour in ("10%3A00", "11%3A00"):
         client.lock(component(LockType.SHARED_READ, "t", f"t={hour}"))
     found = client.store.owned_locks()

@@ -182,7 +182,7 @@ def test_of_many_aborted_transactions_their_own_write_ids_are_read(
 ) -> None:
     """With more than 500 of them all write ids of the tables were, from the oldest one on: a million for one table,
     while nobody compacted another one."""
-    monkeypatch.setattr(valid_write_ids, "_MOST_TXNS_IN_SQL", 10)
+    monkeypatch.setattr(valid_write_ids, "_MAX_TXNS_IN_SQL", 10)
     database = client.database
     measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)
     rows = [

@@ -155,10 +155,10 @@ def test_the_latest_write_ids_tell_as_much_as_all(
         for snapshot in chance.sample(snapshots, min(4, len(snapshots))):
             lists = []
             for most, way in ((20, "parameters"), (0, "parameters"), (20, "lists"), (20, "all"), (20, "dense")):
-                monkeypatch.setattr(valid_write_ids, "_MOST_TABLES_BY_LATEST", most)
-                monkeypatch.setattr(valid_write_ids, "_MOST_TXNS_IN_SQL", 500 if way == "parameters" else 0)
+                monkeypatch.setattr(valid_write_ids, "_MAX_TABLES_BY_LATEST", most)
+                monkeypatch.setattr(valid_write_ids, "_MAX_TXNS_IN_SQL", 500 if way == "parameters" else 0)
                 monkeypatch.setattr(valid_write_ids, "_TXNS_AT_ONCE", 2)
-                monkeypatch.setattr(valid_write_ids, "_MOST_TXNS_BY_ID", 0 if way == "all" else 1000)
+                monkeypatch.setattr(valid_write_ids, "_MAX_TXNS_BY_ID", 0 if way == "all" else 1000)
                 monkeypatch.setattr(valid_write_ids, "_DENSE", 1000 if way == "dense" else 0)
                 with client.database.checking() as connection:
                     lists.append(valid_write_ids_of(connection, tables, snapshot))

@@ -13,7 +13,7 @@ from hms_cache.wire import METHODS, MessageReader, WireError
 from hms_cache.wire.encodings import ENCODINGS, Encoding
 from tests.wire.strategies import filled, request
 
-MOST_PORTIONS = 300
+MAX_PORTIONS = 300
 """In which a message comes: each of them is one more try to decode it from its beginning."""
 
 HOSTILE = settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.too_slow])
@@ -92,7 +92,7 @@ def test_mutated_messages(encoding: Encoding, name: str, changes: list[tuple[int
 @given(encoding=encodings, name=st.sampled_from(NAMES), length=st.integers(1, 1 << 20), portion=st.integers(1, 4000))
 def test_truncated_messages(encoding: Encoding, name: str, length: int, portion: int) -> None:
     data = sample(encoding, name)
-    portion = max(portion, len(data) // MOST_PORTIONS)
+    portion = max(portion, len(data) // MAX_PORTIONS)
     assert read(data[: length % len(data)], portion) == 0
     assert read(data, portion) == 1
 

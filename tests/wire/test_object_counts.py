@@ -24,7 +24,7 @@ from tests.wire.test_unfinished_messages import HEAD
 @pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encoding: encoding.name)
 @pytest.mark.parametrize(("names", "most_a_kilobyte"), [(200, 0.0), (60_000, 0.1)])
 def test_counts_by_length(
-    encoding: Encoding, names: int, most_a_kilobyte: float, monkeypatch: pytest.MonkeyPatch
+    encoding: Encoding, names: int, max_a_kilobyte: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = 0
 
@@ -42,7 +42,7 @@ def test_counts_by_length(
     reader.feed(data)
     message = reader.next_message()
     assert message is not None and message.args == arguments
-    assert counts <= most_a_kilobyte * len(data) / 1024
+    assert counts <= max_a_kilobyte * len(data) / 1024
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encoding: encoding.name)

@@ -38,7 +38,7 @@ from hms_cache.metrics.operations import Operation
 _log = logging.getLogger(__name__)
 
 #: Each takes a thread, and most of them database time.
-MOST_COMMANDS = 8
+MAX_COMMANDS = 8
 
 #: Longest `sync --wait`: an hour is a maintenance window; more is a client that forgot it.
 LONGEST_WAIT_S = 3600.0
@@ -110,8 +110,8 @@ class CommandRoutes:
         except CommandError as error:
             return PlainTextResponse(f"{error}\n", 400)
         operations = self._sources.operations
-        if operations.running_commands() >= MOST_COMMANDS:
-            return PlainTextResponse(f"{MOST_COMMANDS} commands are running: wait for one\n", 429)
+        if operations.running_commands() >= MAX_COMMANDS:
+            return PlainTextResponse(f"{MAX_COMMANDS} commands are running: wait for one\n", 429)
         operation = operations.begin("command", name, str(subject), who(request))
         _log.warning("%s of %s was commanded by %s", name, subject, operation.start.who)
         return StreamingResponse(self._lines(request, operation, work, parts), media_type=LINES)

@@ -16,7 +16,7 @@ from hms_cache.notifications.poller import Poller
 from hms_cache.store.snapshots import StoreReads
 from hms_cache.values import frozen
 
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 """As many as each 64-bit number may have."""
 
 
@@ -117,8 +117,6 @@ def whole_number(parameters: Mapping[str, str], name: str) -> int | None:
     text = parameters.get(name, "")
     if not text:
         return None
-    if not text.isascii() or not text.isdigit() or len(text) > _MOST_DIGITS:
-        raise CommandError(
-            f"{name} must be a number of 0 or more with at most {_MOST_DIGITS} digits, not {text[:80]!r}"
-        )
+    if not text.isascii() or not text.isdigit() or len(text) > _MAX_DIGITS:
+        raise CommandError(f"{name} must be a number of 0 or more with at most {_MAX_DIGITS} digits, not {text[:80]!r}")
     return int(text)

@@ -8,7 +8,7 @@ from hms_cache.cache.verification.verify import verify as compare
 from hms_cache.metrics.operations import Operation
 
 #: Differences told in full: one is enough to act on, and each may hold a table's every column.
-_MOST_DETAILS = 50
+_MAX_DETAILS = 50
 _LONGEST_DETAIL = 2_000
 
 
@@ -56,7 +56,7 @@ def verify(
 
 
 def _short(lines: list[str]) -> tuple[str, ...]:
-    shown = [line if len(line) <= _LONGEST_DETAIL else f"{line[:_LONGEST_DETAIL]}…" for line in lines[:_MOST_DETAILS]]
+    shown = [line if len(line) <= _LONGEST_DETAIL else f"{line[:_LONGEST_DETAIL]}…" for line in lines[:_MAX_DETAILS]]
     if len(lines) > len(shown):
         shown.append(f"and {len(lines) - len(shown)} more")
     return tuple(shown)

@@ -13,7 +13,7 @@ from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import TableName
 from hms_cache.values import frozen
 
-MOST_TABLES = 25
+MAX_TABLES = 25
 
 
 @frozen
@@ -65,7 +65,7 @@ def cache_page(context: PageContext) -> CachePage:
     excluded = sum(Facet.EXCLUDED in entry.facets for _, entry in entries)
 
     def first(rank: Callable[[Entry], float]) -> tuple[CachedTable, ...]:
-        ranked = heapq.nlargest(MOST_TABLES, entries, key=lambda one: rank(one[1]))
+        ranked = heapq.nlargest(MAX_TABLES, entries, key=lambda one: rank(one[1]))
         return tuple(table for key, entry in ranked if (table := cached_table(shared, key, entry)) is not None)
 
     return CachePage(

@@ -15,7 +15,7 @@ from hms_cache.metrics.loads import Load, Traffic
 from hms_cache.metrics.operations import FinishedOperation, RunningOperation
 from hms_cache.values import frozen
 
-MOST_ROWS = 25
+MAX_ROWS = 25
 """Of each list of loads."""
 
 
@@ -79,7 +79,7 @@ def _clients(loads: Iterable[Load], traffic: Iterable[Traffic]) -> tuple[ClientL
     """The busiest, then those whose connections were sent the most."""
     carried = {one.name: one for one in traffic}
     busy = {one.name: one for one in loads}
-    names = dict.fromkeys([*list(busy)[:MOST_ROWS], *list(carried)[:MOST_ROWS]])
+    names = dict.fromkeys([*list(busy)[:MAX_ROWS], *list(carried)[:MAX_ROWS]])
     rows = []
     for name in names:
         load = busy.get(name, Load(name, 0.0, 0, 0, 0.0))
@@ -96,6 +96,6 @@ def _tables(loads: Iterable[Load], cache: Cache | None) -> tuple[TableLoad, ...]
         with shared.view():
             entries = list(shared.tables.items())
         reads = {shown_name(key): shared.reads_of(entry) for key, entry in entries}
-    hottest = [name for name in heapq.nlargest(MOST_ROWS, reads, key=lambda one: reads[one]) if reads[name]]
-    names = dict.fromkeys([*list(busy)[:MOST_ROWS], *hottest])
+    hottest = [name for name in heapq.nlargest(MAX_ROWS, reads, key=lambda one: reads[one]) if reads[name]]
+    names = dict.fromkeys([*list(busy)[:MAX_ROWS], *hottest])
     return tuple(TableLoad(*busy.get(name, Load(name, 0.0, 0, 0, 0.0)), reads.get(name, 0)) for name in names)

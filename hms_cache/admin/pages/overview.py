@@ -12,7 +12,7 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.metrics import quantile_s
 from hms_cache.values import frozen
 
-MOST_METHODS = 30
+MAX_METHODS = 30
 
 MEANINGS = {
     Reason.HIT: "answered from memory",
@@ -73,7 +73,7 @@ class Overview:
     @property
     def methods(self) -> tuple[CallStatus, ...]:
         """Those called most."""
-        return self.server.calls[:MOST_METHODS]
+        return self.server.calls[:MAX_METHODS]
 
 
 def overview(context: PageContext) -> Overview:

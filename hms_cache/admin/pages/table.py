@@ -28,13 +28,13 @@ IMPALA_BLOCK_BYTES = 150
 _BLOCK_BYTES = 128 * 1024 * 1024
 
 #: Of a number of files or bytes, as many as each 64-bit number may have.
-_MOST_DIGITS = 18
+_MAX_DIGITS = 18
 
 #: Of a name, parted by dots: more are not told apart.
-_MOST_PARTS = 8
+_MAX_PARTS = 8
 
 #: Partitions whose parameters are read for the number of files; of more, as many evenly spread ones stand for all.
-_MOST_DECODED = 1_000
+_MAX_DECODED = 1_000
 
 
 @frozen
@@ -140,7 +140,7 @@ def _empty(key: TableName, state: str) -> TablePage:
 
 def _possible_keys(name: str) -> list[TableName]:
     """What the name can mean; what it most likely means is the first. Tables may have dots in their names, too."""
-    parts = name.split(".", _MOST_PARTS)
+    parts = name.split(".", _MAX_PARTS)
     named: list[tuple[str | None, str, str]] = [
         (None, ".".join(parts[:at]), ".".join(parts[at:])) for at in range(1, len(parts))
     ]
@@ -182,7 +182,7 @@ def _impala_size(shared: SharedCache, key: TableName, table: Table) -> ImpalaSiz
     if selected is None:
         return None
     count = len(selected)
-    step = count // _MOST_DECODED + 1
+    step = count // _MAX_DECODED + 1
     sample = selected.subset(np.arange(0, count, step)).structs() if count else []
     files, blocks = _files_and_blocks(partition.parameters or {} for partition in sample)
     scale = count / len(sample) if sample else 0.0
@@ -200,7 +200,7 @@ def _files_and_blocks(parameters: Iterable[Mapping[str, str]]) -> tuple[int, int
 
 def _whole(text: str | None) -> int:
     """0 for what counts nothing: clients set these parameters, too, to whatever they like."""
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS else 0
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS else 0
 
 
 def _sized(partitions: int, columns: int, files: int, blocks: int, looked_at: int) -> ImpalaSize:

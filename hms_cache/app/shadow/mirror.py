@@ -15,7 +15,7 @@ from hms_cache.app.shadow.report import Report
 from hms_cache.values import frozen
 
 #: Calls that wait to be mirrored. At 10 ms a call, 4 threads are behind by less than three seconds.
-MOST_WAITING: Final = 1000
+MAX_WAITING: Final = 1000
 #: Answers are kept while they wait, decoded, ten times as large: so much of a reply takes one more place. Full, the
 #: queue holds 32 MiB of replies.
 BYTES_PER_PLACE: Final = 32 * 1024
@@ -118,7 +118,7 @@ class Mirror:
     def _put(self, read: Read, timeout_s: float) -> bool:
         places = _places_of(read)
         with self._room:
-            if not self._room.wait_for(lambda: not self._places or self._places + places <= MOST_WAITING, timeout_s):
+            if not self._room.wait_for(lambda: not self._places or self._places + places <= MAX_WAITING, timeout_s):
                 return False
             self._places += places
         self._queue.put(read)

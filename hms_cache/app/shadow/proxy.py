@@ -17,9 +17,9 @@ from hms_cache.authentication.servers import verifying_context
 from hms_cache.wire import Message, MessageReader, MethodSpec, WireError
 
 #: Client connections at once: what Hive's metastore takes (metastore.server.max.threads).
-MOST_CONNECTIONS: Final = 1000
+MAX_CONNECTIONS: Final = 1000
 #: Calls that one connection may have sent without having their replies. Metastore clients send one at a time.
-MOST_PENDING: Final = 100
+MAX_PENDING: Final = 100
 _CONNECT_TIMEOUT_S: Final = 10.0
 _CHUNK_BYTES: Final = 256 * 1024
 
@@ -50,8 +50,8 @@ class Conversation:
                     self._pending.append(message)
         except WireError as error:
             self._lose(f"a request cannot be read: {error}")
-        if len(self._pending) > MOST_PENDING:
-            self._lose(f"more than {MOST_PENDING} calls without reply on one connection")
+        if len(self._pending) > MAX_PENDING:
+            self._lose(f"more than {MAX_PENDING} calls without reply on one connection")
 
     def replied(self, data: bytes) -> None:
         """Bytes from the primary, after they were passed on."""
@@ -121,8 +121,8 @@ class Proxy:
         self._tasks.add(task)
         try:
             try:
-                if len(self._tasks) > MOST_CONNECTIONS:
-                    self._note(f"connection refused: {MOST_CONNECTIONS} are open")
+                if len(self._tasks) > MAX_CONNECTIONS:
+                    self._note(f"connection refused: {MAX_CONNECTIONS} are open")
                 else:
                     await self._connect(reader, writer)
             finally:

@@ -19,7 +19,7 @@ from hms_cache.wire.codec import decode_with
 from hms_cache.wire.encodings import BINARY
 
 #: A recording stops growing here: some millions of calls.
-MOST_BYTES: Final = 1024**3
+MAX_BYTES: Final = 1024**3
 
 
 class BadRecording(HmsCacheError):
@@ -58,7 +58,7 @@ class Recorder:
             if not self.is_full and not self._file.closed:
                 try:
                     self._file.write(json.dumps(line) + "\n")
-                    self.is_full = self._file.tell() >= MOST_BYTES
+                    self.is_full = self._file.tell() >= MAX_BYTES
                 except OSError as error:
                     self._end(error)
 

@@ -12,12 +12,12 @@ from hms_cache.app.shadow.comparing import Difference
 from hms_cache.values import frozen
 
 #: Differences kept in full. Some hundred of them tell what is wrong; all are counted.
-MOST_KEPT: Final = 1000
+MAX_KEPT: Final = 1000
 #: Different notes kept. They have sizes and texts of what clients sent in them; more are counted as one.
-MOST_NOTES: Final = 1000
+MAX_NOTES: Final = 1000
 OTHER_NOTES: Final = "other notes"
 #: Places kept of one call's answer.
-MOST_PLACES: Final = 20
+MAX_PLACES: Final = 20
 
 Outcome = Literal["equal", "different", "passing", "unanswered", "dropped"]
 """``passing``: they differed and did not when both were asked again (a write came between). ``unanswered``: one of the
@@ -55,14 +55,14 @@ class Report:
     def note(self, text: str) -> None:
         """Something that kept calls from being compared."""
         with self._lock:
-            self._notes[text if text in self._notes or len(self._notes) < MOST_NOTES else OTHER_NOTES] += 1
+            self._notes[text if text in self._notes or len(self._notes) < MAX_NOTES else OTHER_NOTES] += 1
 
     def differ(self, method: str, arguments: str, places: list[Difference]) -> None:
         """One call that was answered differently."""
         with self._lock:
             self._counts[method, "different"] += 1
-            if len(self._calls) < MOST_KEPT:
-                self._calls.append(DifferentCall(method, arguments, tuple(places[:MOST_PLACES])))
+            if len(self._calls) < MAX_KEPT:
+                self._calls.append(DifferentCall(method, arguments, tuple(places[:MAX_PLACES])))
 
     def total(self, outcome: Outcome) -> int:
         """Calls with this outcome, of all methods."""

@@ -23,7 +23,7 @@ from hms_cache.values import frozen
 AT_ONCE: Final = 100
 """Entries copied under the lock at once: some tenths of a millisecond."""
 
-MOST_MISSING: Final = 10_000
+MAX_MISSING: Final = 10_000
 """Of a set with more missing partitions the copy would take milliseconds under the lock: it is left out."""
 
 CONFIRM_TRIES: Final = 100
@@ -117,7 +117,7 @@ def _without(captured: Sequence[CapturedEntry], changed: Set[Key]) -> list[Captu
 
 
 def _is_left_out(value: Any) -> bool:
-    return isinstance(value, PartitionSet) and len(value.missing) > MOST_MISSING
+    return isinstance(value, PartitionSet) and len(value.missing) > MAX_MISSING
 
 
 def _copy(value: Any) -> Any:

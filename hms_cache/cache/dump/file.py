@@ -29,7 +29,7 @@ LAST: Final = b"LAST"
 
 _FRAME: Final = struct.Struct("<4sIQI")
 
-MOST_TREE_BYTES: Final = 512 * 1024 * 1024
+MAX_TREE_BYTES: Final = 512 * 1024 * 1024
 """Of one section's tree: a table with 20,000 changed partitions has 10 MB. A longer one is no dump of ours."""
 
 _PIECE_BYTES: Final = 1024 * 1024
@@ -150,13 +150,13 @@ def _json(value: Any) -> Iterator[str]:
 class DumpReader:
     """Reads one file. Not for two threads."""
 
-    def __init__(self, path: Path, most_bytes: int) -> None:
+    def __init__(self, path: Path, max_bytes: int) -> None:
         """Finds the sections and reads none. Raises BadDump, NotADump, OSError (FileNotFoundError: there is none)."""
         # Not to wait for a writer where somebody put a pipe, nor to follow a link to another's file.
         flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
         self._file: BinaryIO = open(path, "rb", opener=lambda name, _: os.open(name, flags))  # noqa: SIM115
         try:
-            self.bytes = _size_of_own_file(self._file, most_bytes)
+            self.bytes = _size_of_own_file(self._file, max_bytes)
             self.sections = tuple(self._find_sections())
             if self.sections[-1].kind != LAST:
                 raise BadDump("the file is cut")
@@ -182,7 +182,7 @@ class DumpReader:
             if not offset and kind != HEAD:
                 raise NotADump("it is no dump")
             start = offset + _FRAME.size
-            if start + tree_bytes + body_bytes > self.bytes or tree_bytes > MOST_TREE_BYTES:
+            if start + tree_bytes + body_bytes > self.bytes or tree_bytes > MAX_TREE_BYTES:
                 raise BadDump("the file is cut")
             yield Section(kind, start, tree_bytes, body_bytes, checksum)
             offset = start + tree_bytes + body_bytes
@@ -208,12 +208,12 @@ class DumpReader:
         return tree, blobs
 
 
-def _size_of_own_file(file: BinaryIO, most_bytes: int) -> int:
+def _size_of_own_file(file: BinaryIO, max_bytes: int) -> int:
     found = os.fstat(file.fileno())
     if not stat.S_ISREG(found.st_mode):
         raise NotADump("it is no ordinary file")
-    if found.st_size > most_bytes:
-        raise BadDump(f"it has {found.st_size} bytes, more than {most_bytes}: nothing of ours")
+    if found.st_size > max_bytes:
+        raise BadDump(f"it has {found.st_size} bytes, more than {max_bytes}: nothing of ours")
     if hasattr(os, "geteuid"):
         if found.st_uid not in (os.geteuid(), 0):
             raise BadDump("it belongs to another user")

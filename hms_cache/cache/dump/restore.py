@@ -33,7 +33,7 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList
 
 _log = logging.getLogger(__name__)
 
-MOST_SMALL_S: Final = 5.0
+MAX_SMALL_S: Final = 5.0
 """How long the server's start waits for small entries, the most recently used first: some 100,000 tables. What is left
 is loaded when it is asked for."""
 
@@ -165,7 +165,7 @@ class Restore:
 
     def _read_small(self) -> None:
         assert self._reader is not None
-        end_s = self._now_s() + MOST_SMALL_S
+        end_s = self._now_s() + MAX_SMALL_S
         for section in self._reader.sections:
             if section.kind != ENTRIES:
                 continue

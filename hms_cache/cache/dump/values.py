@@ -14,7 +14,7 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire.codec import decode_with, encode_struct
 from hms_cache.wire.errors import MalformedMessage, UnencodableReply
 
-MOST_DEPTH = 20
+MAX_DEPTH = 20
 """Of lists in lists: a question of statistics has five."""
 
 
@@ -59,7 +59,7 @@ def decode_value(tree: Any, blobs: list[bytes], depth: int = 0) -> Any:
     """What `encode_value` was given. Raises BadDump."""
     if tree is None or isinstance(tree, bool | int | float | str):
         return tree
-    if depth > MOST_DEPTH or not isinstance(tree, dict):
+    if depth > MAX_DEPTH or not isinstance(tree, dict):
         raise BadDump("a value of no known kind")
 
     def inner(one: Any) -> Any:

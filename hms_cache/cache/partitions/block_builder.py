@@ -36,13 +36,13 @@ from hms_cache.wire.partition_parts import (
     is_regular,
 )
 
-MOST_SHAPES: Final = 1_000
+MAX_SHAPES: Final = 1_000
 """Above so many kinds, sets of parameter names make no more new ones: each costs as much as an encoded descriptor."""
 
-MOST_KINDS: Final = 20_000
+MAX_KINDS: Final = 20_000
 """Above so many kinds a further one is worth nothing: its partitions are kept whole."""
 
-MOST_BASES: Final = 16
+MAX_BASES: Final = 16
 """Beginnings of locations that make a kind of their own: the table's directory, and those it had before."""
 
 _LEAST_BYTES: Final = 28
@@ -150,7 +150,7 @@ class BlockBuilder:
         for template in base.parts.templates if base is not None else ():
             self._numbers.setdefault(_kind(template), len(self._drafts))
             self._drafts.append(_Draft(template, is_fixed=True))
-            if template.ends_with_name and len(self._bases) < MOST_BASES:
+            if template.ends_with_name and len(self._bases) < MAX_BASES:
                 self._bases[template.location_base] = None
         self._data = bytearray()
         self._ends = array("Q")
@@ -218,7 +218,7 @@ class BlockBuilder:
         base, own = self._split_location(location, name)
         parameters = encode_parameters(partition)
         names: tuple[str, ...] | None = tuple(partition.parameters) if partition.parameters is not None else None
-        if len(self._drafts) > MOST_SHAPES:
+        if len(self._drafts) > MAX_SHAPES:
             names = None
         kind = (owner, *descriptor, base, own is None, names, bytes_after_parameters(partition))
         number = self._numbers.get(kind)
@@ -242,7 +242,7 @@ class BlockBuilder:
         """(what it has in common with others, the rest; None: the name)."""
         if location.endswith(name):
             base = location[: len(location) - len(name)]
-            if base in self._bases or len(self._bases) < MOST_BASES:
+            if base in self._bases or len(self._bases) < MAX_BASES:
                 self._bases[base] = None
                 return base, None
         for base in self._bases:
@@ -257,7 +257,7 @@ class BlockBuilder:
             number = self._numbers.get(kind)
             if number is not None:
                 return number
-        if len(self._drafts) >= MOST_KINDS:
+        if len(self._drafts) >= MAX_KINDS:
             return None
         owner, before, after, base, ends_with_name, names, after_parameters = kind[:7]
         shared = self._shared(before), self._shared(after)

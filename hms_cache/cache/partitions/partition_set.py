@@ -52,15 +52,15 @@ class PartitionSet:
 
     @classmethod
     def from_pages(
-        cls, keys: Sequence[Key], pages: Iterable[PartitionRows], *, complete: bool, most_bytes: int | None = None
+        cls, keys: Sequence[Key], pages: Iterable[PartitionRows], *, complete: bool, max_bytes: int | None = None
     ) -> PartitionSet:
         """From rows as the store reads them, page by page, without structs.
 
-        Raises SetTooLargeError as soon as it is clear that the set will take more than `most_bytes`; ForeignNameError,
+        Raises SetTooLargeError as soon as it is clear that the set will take more than `max_bytes`; ForeignNameError,
         UnencodableReply, MetaException (a name without the table's keys), and what the pages raise.
         """
         made = cls.__new__(cls)
-        builder = builder_of_pages(keys, pages, most_bytes)
+        builder = builder_of_pages(keys, pages, max_bytes)
         made._set_up(keys, segments_of(tuple(keys), builder, complete=complete))
         return made
 
@@ -353,15 +353,13 @@ class PartitionSet:
         return sum(one.memory_bytes() for one in self.segments)
 
 
-def builder_of_pages(
-    keys: Sequence[Key], pages: Iterable[PartitionRows], most_bytes: int | None = None
-) -> BlockBuilder:
+def builder_of_pages(keys: Sequence[Key], pages: Iterable[PartitionRows], max_bytes: int | None = None) -> BlockBuilder:
     """All rows of the pages. Raises as `PartitionSet.from_pages`."""
     builder = BlockBuilder(keys)
     for page in pages:
         builder.add_rows(page)
-        if most_bytes is not None and builder.least_bytes > most_bytes:
-            raise SetTooLargeError(f"more than {most_bytes} bytes after {len(builder)} partitions")
+        if max_bytes is not None and builder.least_bytes > max_bytes:
+            raise SetTooLargeError(f"more than {max_bytes} bytes after {len(builder)} partitions")
     return builder
 
 

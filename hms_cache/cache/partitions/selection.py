@@ -44,10 +44,10 @@ from hms_cache.store.contract.partitions import (
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition, StorageDescriptor
 from hms_cache.values import frozen
 
-MOST_JUDGED = 500
+MAX_JUDGED = 500
 """Missing partitions that a selection is tried on, under the cache's lock: some milliseconds."""
 
-MOST_GAPS = 16
+MAX_GAPS = 16
 """Ranges that one read has loaded for it: each may be a segment."""
 
 _EMPTY = frozenset(("", DEFAULT_PARTITION_VALUE))
@@ -224,7 +224,7 @@ def narrowed(
 def gaps_of(
     held: PartitionSet, selection: PartitionSelection | Asked, limits: FilterLimits = DEFAULT_LIMITS
 ) -> tuple[NameRange, ...]:
-    """Ranges of the selection of which not all partitions are held, `MOST_GAPS` at most; none where any name may be of
+    """Ranges of the selection of which not all partitions are held, `MAX_GAPS` at most; none where any name may be of
     it. Raises SelectionError."""
     asked = _asked(selection, limits)
     gaps: Iterable[NameRange]
@@ -233,7 +233,7 @@ def gaps_of(
         gaps = map(only, chain.from_iterable(of_gaps))  # of many names the first few are enough
     else:
         gaps = (covered for covered in ranges_of(held, asked) or () if held.gap_in(covered) is not None)
-    return tuple(islice(gaps, MOST_GAPS))
+    return tuple(islice(gaps, MAX_GAPS))
 
 
 def missing_of(
@@ -241,12 +241,12 @@ def missing_of(
 ) -> list[Values]:
     """The missing partitions that the selection may be about, by name: without them it is decided exactly.
 
-    Beyond `MOST_JUDGED` all of them, in no order, since memory is locked meanwhile: to read them together costs less
+    Beyond `MAX_JUDGED` all of them, in no order, since memory is locked meanwhile: to read them together costs less
     than to judge each. Those of the default partition always: an event does not tell whether its value is stored empty,
     which selections tell apart. Raises SelectionError.
     """
     missing = held.missing
-    if not missing or len(missing) > MOST_JUDGED:
+    if not missing or len(missing) > MAX_JUDGED:
         return list(missing)
     asked = _asked(selection, limits)
     if isinstance(asked.selection, ByNames):

@@ -29,7 +29,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Table, TableMeta
 
 TableNames = dict[str, TableMeta]
 
-MOST_LOADED_TOGETHER = 300
+MAX_LOADED_TOGETHER = 300
 """Missing tables that one `get_tables` loads into the cache (Hive's batch size for clients that list): above it the
 store answers in its fixed number of statements, and the cache is not filled by one listing."""
 
@@ -79,7 +79,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
             # Tables that are held are there, whatever else is in the database: of others their names tell.
             if isinstance(held_names, Need) and (missing or not found):
                 return held_names
-            if len(missing) > MOST_LOADED_TOGETHER:
+            if len(missing) > MAX_LOADED_TOGETHER:
                 return Bypass(Reason.INCOMPLETE)
             if missing:
                 return Need(tuple(missing))

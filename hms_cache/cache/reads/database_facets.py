@@ -13,7 +13,7 @@ from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.names import matching_names
 from hms_cache.metadata.object_names import DatabaseName
 
-MOST_LOADED_TOGETHER = 20
+MAX_LOADED_TOGETHER = 20
 """Databases of which one read loads what is missing, a statement each: above it the store answers in one statement, and
 the next question of one of them loads it."""
 
@@ -67,6 +67,6 @@ def of_each_database(cache: SharedCache, catalog: str, names: Sequence[str], fac
     """A facet of each of these databases."""
     found = [of_database(cache, DatabaseName(catalog, name), facet) for name in names]
     missing = [wanted for one in found if isinstance(one, Need) for wanted in one.wanted]
-    if len(missing) > MOST_LOADED_TOGETHER:
+    if len(missing) > MAX_LOADED_TOGETHER:
         return Bypass(Reason.INCOMPLETE)
     return Need(tuple(missing)) if missing else found

@@ -22,7 +22,7 @@ from hms_cache.metadata.names import is_among
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.wire.codec import encode_struct
 
-MOST_DECODED = 1_000
+MAX_DECODED = 1_000
 """Partitions of a table, and tables, that are decoded, evenly spread."""
 
 SUBJECTS_AT_ONCE = 50
@@ -47,7 +47,7 @@ def check(cache: SharedCache, subjects: Sequence[Key] | None = None, go_on: Call
             subjects = [*cache.catalogs, *cache.databases, *cache.tables]
         by_id = list(cache.names_by_id.items())
         indexed = {name: _members(index) for name, index in vars(cache.indexes).items()}
-    encoded_every = len(subjects) // MOST_DECODED + 1
+    encoded_every = len(subjects) // MAX_DECODED + 1
     for first in range(0, len(subjects), SUBJECTS_AT_ONCE):
         if not go_on():
             break
@@ -247,7 +247,7 @@ def _partitions(cache: SharedCache, look: _PartitionsLook) -> Iterator[str]:
     firsts = [one.covered.first for one in segments]
     if firsts[0] or firsts != sorted(set(firsts)):
         yield f"P6: the segments of {key} do not lie side by side"
-    every = sum(len(one.rows) for one in segments) // MOST_DECODED + 1
+    every = sum(len(one.rows) for one in segments) // MAX_DECODED + 1
     last, chosen = "", []
     for one in segments:
         if one.misses_some and not one.complete:

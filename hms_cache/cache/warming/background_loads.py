@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 AT_ONCE_PARTITIONS: Final = 300
 """The default of `cache.load_at_once_partitions`: their load takes some 10 ms, as a planner's question does."""
 
-MOST_FEW: Final = 1_000
+MAX_FEW: Final = 1_000
 """Partitions that are read together with their table, in one piece; more of them come page by page."""
 
 ASKED_AGAIN_S: Final = 600.0
@@ -51,14 +51,14 @@ FREE_SHARE: Final = 0.9
 BYTES_A_PARTITION: Final = 200
 """What a held partition takes (docs/evidence/benchmarks.md: 192): the size of a table before it is loaded."""
 
-MOST_QUEUED: Final = 1_000
+MAX_QUEUED: Final = 1_000
 """Tables that wait for a load, and single partitions of one table; more of them come back when asked again."""
 
 LONGEST_NAME: Final = 1_000
 """Characters of the values, or of a name that a range begins or ends with, that are kept for a load: the column for
 names takes fewer. A request may name partitions as long as a message."""
 
-MOST_WINDOWS: Final = 16
+MAX_WINDOWS: Final = 16
 """Segments loaded for one range; all together take a table's share at most."""
 
 SMALLEST_WINDOW: Final = 100
@@ -70,7 +70,7 @@ SHORTEST_REST_TIMES: Final = 1
 LONGEST_REST_TIMES: Final = 64
 """One that is lost each time takes one load of a second in a minute."""
 
-MOST_REMEMBERED: Final = 10_000
+MAX_REMEMBERED: Final = 10_000
 """Tables whose size or last question is remembered, some 2 MB."""
 
 
@@ -131,7 +131,7 @@ class BackgroundLoads:
             return Way.LOAD
         count = self._count_unless_large(table)
         if count is not None:
-            return Way.LOAD_FEW if count <= MOST_FEW else Way.LOAD
+            return Way.LOAD_FEW if count <= MAX_FEW else Way.LOAD
         self._ask_for(table, [values for one in of_partitions for values in one.detail], gaps)
         return Way.PASS_THROUGH
 
@@ -142,8 +142,8 @@ class BackgroundLoads:
 
     def _is_refill(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
         """Whether only the table, or some partitions, are missing beside a complete set: to read these costs less."""
-        named = [len(one.detail) or MOST_QUEUED + 1 for one in wanted if one.facet is Facet.PARTITIONS]
-        if sum(named) > MOST_QUEUED:
+        named = [len(one.detail) or MAX_QUEUED + 1 for one in wanted if one.facet is Facet.PARTITIONS]
+        if sum(named) > MAX_QUEUED:
             return False
         with self._cache.view():
             entry = self._cache.tables.get(table)
@@ -177,15 +177,15 @@ class BackgroundLoads:
             if table not in self._queue:
                 is_worth_it = bool(reads) or now_s - asked_s <= ASKED_AGAIN_S
                 rests = not self._rests.is_over(table, now_s, evictions)
-                if rests or not is_worth_it or len(self._queue) >= MOST_QUEUED:
+                if rests or not is_worth_it or len(self._queue) >= MAX_QUEUED:
                     _remember(self._asked, table, now_s)
                     return
                 self._queue[table] = _Asked({}, {})
             asked = self._queue[table]
             named = [values for values in named if sum(map(len, values)) <= LONGEST_NAME]
             gaps = [gap for gap in gaps if max(len(gap.first), len(gap.end or "")) <= LONGEST_NAME]
-            asked.named.update(dict.fromkeys(named[: MOST_QUEUED - len(asked.named)]))
-            asked.gaps.update(dict.fromkeys(gaps[: MOST_QUEUED - len(asked.gaps)]))
+            asked.named.update(dict.fromkeys(named[: MAX_QUEUED - len(asked.named)]))
+            asked.gaps.update(dict.fromkeys(gaps[: MAX_QUEUED - len(asked.gaps)]))
 
     # The worker's side
 
@@ -248,10 +248,10 @@ class BackgroundLoads:
 
     def _load_gaps(self, table: TableName, covered: NameRange) -> bool:
         """Loads what is not held of a range of names, and what lies around it; whether anything was kept."""
-        most = self._cache.budget_bytes // TABLE_SHARE // MOST_WINDOWS // BYTES_A_PARTITION
+        most = self._cache.budget_bytes // TABLE_SHARE // MAX_WINDOWS // BYTES_A_PARTITION
         most = max(SMALLEST_WINDOW, min(segments.SEGMENT_PARTITIONS, most))
         before: NameRange | None = None
-        for number in range(MOST_WINDOWS):
+        for number in range(MAX_WINDOWS):
             gap = self._gap(table, covered)
             if gap is None or gap == before:  # all is held, or the last window could not be
                 return number > 0
@@ -286,9 +286,9 @@ class BackgroundLoads:
                 return False
             budget_bytes = self._cache.budget_bytes
             free_bytes = int(budget_bytes * FREE_SHARE) - self._cache.weight
-        most_bytes = min(budget_bytes // TABLE_SHARE, max(free_bytes, budget_bytes // 10))
-        most_partitions = most_bytes // BYTES_A_PARTITION
-        return self._store.count_partitions(TableName(*table), most_partitions + 1) <= most_partitions
+        max_bytes = min(budget_bytes // TABLE_SHARE, max(free_bytes, budget_bytes // 10))
+        max_partitions = max_bytes // BYTES_A_PARTITION
+        return self._store.count_partitions(TableName(*table), max_partitions + 1) <= max_partitions
 
 
 def _is_in_complete(held: PartitionSet, values: Values) -> bool:
@@ -299,5 +299,5 @@ def _is_in_complete(held: PartitionSet, values: Values) -> bool:
 def _remember(seen: OrderedDict[TableName, float], table: TableName, now_s: float) -> None:
     seen.pop(table, None)
     seen[table] = now_s
-    while len(seen) > MOST_REMEMBERED:
+    while len(seen) > MAX_REMEMBERED:
         seen.popitem(last=False)

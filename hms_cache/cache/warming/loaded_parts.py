@@ -15,8 +15,8 @@ AGGREGATE = "aggregate"
 """Marks a question for statistics merged over partitions."""
 
 
-def add_part(entry: Entry, item: Loaded, most_bytes: int, named: Set[Values] = frozenset()) -> int | None:
-    """Puts it into the entry; the new weight of the facet. `most_bytes`: that statistics may take. `named`: partitions
+def add_part(entry: Entry, item: Loaded, max_bytes: int, named: Set[Values] = frozenset()) -> int | None:
+    """Puts it into the entry; the new weight of the facet. `max_bytes`: that statistics may take. `named`: partitions
     of segments that events named since they were read.
 
     None: it does not fit what is held, or takes too much. Raises UnencodableReply, MetaException; then nothing has
@@ -29,7 +29,7 @@ def add_part(entry: Entry, item: Loaded, most_bytes: int, named: Set[Values] = f
     question = item.question
     found = entry.facets.get(item.facet)
     held: StatisticsHeld = found if found is not None else StatisticsHeld()
-    if not held.has_room_for(question, item.added_weight, most_bytes):
+    if not held.has_room_for(question, item.added_weight, max_bytes):
         return None
     if item.is_aggregate:
         held.add_aggregate(question, item.value, item.weight, item.question_weight, item.partitions)

@@ -260,8 +260,8 @@ class Loader:
             entry = cache.entry(slot.key)
             if entry is None or Facet.TABLE not in entry.facets:
                 return False
-            most_bytes = cache.budget_bytes // ONE_STATISTICS_SHARE
-            weight = add_part(entry, item, most_bytes, named)
+            max_bytes = cache.budget_bytes // ONE_STATISTICS_SHARE
+            weight = add_part(entry, item, max_bytes, named)
             if weight is None:
                 if item.facet in STATISTICS:
                     cache.remember_large_question(slot.key, item.facet, hash(item.wanted))

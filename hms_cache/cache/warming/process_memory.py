@@ -12,11 +12,11 @@ from thrift.protocol import fastbinary
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, SkewedInfo, StorageDescriptor, Table
 from hms_cache.wire.codec import ENCODING_FAULTS
 
-MOST_SHARED_PARTS = 50_000
+MAX_SHARED_PARTS = 50_000
 """Different columns, and different serdes and the like, that are remembered to be shared: 12 MB where they are as short
 as most; beyond it they begin anew."""
 
-MOST_SHARED_BYTES = 8 * 1024 * 1024
+MAX_SHARED_BYTES = 8 * 1024 * 1024
 """Of their texts. What is remembered is not charged to anybody, and stays when its tables are gone; and a schema may
 stand in the parameters of a serde, or a structure in the type of a column."""
 
@@ -99,7 +99,7 @@ class SharedParts:
         """Whether a part of this length is remembered; makes room for it."""
         if length > LONGEST_SHARED:
             return False
-        if max(len(self._columns), len(self._encoded)) >= MOST_SHARED_PARTS or self._bytes > MOST_SHARED_BYTES:
+        if max(len(self._columns), len(self._encoded)) >= MAX_SHARED_PARTS or self._bytes > MAX_SHARED_BYTES:
             self._columns, self._encoded, self._bytes = {}, {}, 0
         self._bytes += length
         return True

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from hms_cache.metadata.object_names import DatabaseName, TableName
 
-MOST_REMEMBERED: Final = 10_000
+MAX_REMEMBERED: Final = 10_000
 """Tables that rest or have rested, some 2 MB: the oldest begin anew."""
 
 LENGTHENING: Final = 4
@@ -54,7 +54,7 @@ class Rests:
             times = min(before.times * LENGTHENING, self._longest_times)
         took_s = now_s - began_s
         self._rests[subject] = _Rest(now_s + times * took_s, took_s, times, evictions)
-        if len(self._rests) > MOST_REMEMBERED:
+        if len(self._rests) > MAX_REMEMBERED:
             self._rests.popitem(last=False)
 
     def is_over(self, subject: Subject, now_s: float, evictions: int = 0) -> bool:

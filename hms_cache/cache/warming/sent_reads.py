@@ -21,7 +21,7 @@ from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
-MOST_FILES: Final = 256
+MAX_FILES: Final = 256
 """In one answer: 4 million partitions. Each is an open file of the process that read it until all have it; a process
 has 1,024 where nobody raised that. Blocks beyond them are sent as they are."""
 
@@ -48,7 +48,7 @@ def sent_read(read: SnapshotRead, files: list[int]) -> SentRead:
     made: list[NewFile] = []
 
     def send(block: PartitionBlock) -> Any:
-        if len(made) >= MOST_FILES or not is_worth_sharing(block):
+        if len(made) >= MAX_FILES or not is_worth_sharing(block):
             return block
         try:
             outline, new = outline_in_new_file(block)

@@ -380,7 +380,7 @@ class Moment:
             if self._rests:
                 pages = _with_rests(pages)
             try:
-                whole = PartitionSet.from_pages(keys, pages, complete=True, most_bytes=self._budget_bytes)
+                whole = PartitionSet.from_pages(keys, pages, complete=True, max_bytes=self._budget_bytes)
             except (SetTooLargeError, ForeignNameError):
                 # Neither is held, nor tried again before an event concerns the table.
                 nothing = PartitionSet.bare(keys)

@@ -18,7 +18,7 @@ MECHANISMS: dict[str, frozenset[str]] = {
 }
 """What each transport can carry."""
 
-MOST_LISTENERS = 16
+MAX_LISTENERS = 16
 
 
 def problem_of_mechanisms(mechanisms: tuple[str, ...], transport_mode: str) -> str | None:

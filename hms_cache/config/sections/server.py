@@ -9,7 +9,7 @@ from pydantic import SecretStr, model_validator
 
 from hms_cache.config.quantities import OptionalPath, Seconds, SizeBytes, Words
 from hms_cache.config.sections.listeners import (
-    MOST_LISTENERS,
+    MAX_LISTENERS,
     OF_THE_SERVER,
     Listeners,
     ListenerSettings,
@@ -56,7 +56,7 @@ class ServerSettings(Section):
     """How clients of this port authenticate: kerberos (delegation tokens are part of it), ldap, jwt, or none. What is
     named must be set up in [authentication]. Empty: by all that is set up there; with listeners, by all of it that goes
     over transport_mode."""
-    listeners: Listeners = setting((), reason="One port, as Hive has it.", max_length=MOST_LISTENERS)
+    listeners: Listeners = setting((), reason="One port, as Hive has it.", max_length=MAX_LISTENERS)
     """Further ports of this server, each a table [[server.listeners]]. All ports share the cache, the threads and every
     limit. In the environment and on the command line: a list of TOML."""
     advertised_uris: str = setting("", site_keys=("metastore.thrift.uris", "hive.metastore.uris"))

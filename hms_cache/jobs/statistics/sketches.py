@@ -19,7 +19,7 @@ from hms_cache.metadata.statistics_sketches import HyperLogLog
 
 _KEY_BITS, _RUN_BITS = 25, 6
 _BYTES_OF_AN_ENTRY = -(-(_KEY_BITS + _RUN_BITS) // 7)
-_MOST_SPARSE = ((1 << PRECISION) * 6 // 8) // 5
+_MAX_SPARSE = ((1 << PRECISION) * 6 // 8) // 5
 
 
 def sketches_of_groups(groups: npt.NDArray[np.int64], hashes: Hashes, count: int) -> list[bytes]:
@@ -37,7 +37,7 @@ def sketches_of_groups(groups: npt.NDArray[np.int64], hashes: Hashes, count: int
     deltas, ends = _encoded_deltas(entries, bounds[:-1])
     found = []
     for start, end in itertools.pairwise(bounds):
-        if end - start > _MOST_SPARSE:
+        if end - start > _MAX_SPARSE:
             found.append(_dense_sketch(entries[start:end]).serialized())
         else:
             head, first = _sparse_head(end - start), ends[start - 1] if start else 0
@@ -64,7 +64,7 @@ def _encoded_deltas(entries: npt.NDArray[np.int64], starts: Sequence[int]) -> tu
     return encoded.tobytes(), ends.tolist()
 
 
-@lru_cache(maxsize=_MOST_SPARSE + 1)
+@lru_cache(maxsize=_MAX_SPARSE + 1)
 def _sparse_head(entries: int) -> bytes:
     """What stands before so many entries."""
     sketch = HyperLogLog()

@@ -23,7 +23,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 HIDDEN = "HIDDEN"
 """Type of an event that is not shown; no release of Hive has one of this name."""
 
-MOST_PAGES = 16
+MAX_PAGES = 16
 """Of the log, read for one request with filters. Where they show nothing, the last id of them tells how far it got."""
 
 EVENTS_OF_A_PAGE = 2_000
@@ -42,7 +42,7 @@ def shown_events(decisions: Decisions, request: NotificationEventRequest, ask: A
     matches = _filter(request)
     wanted = request.maxEvents or 0
     last: NotificationEvent | None = None
-    for _ in range(MOST_PAGES):
+    for _ in range(MAX_PAGES):
         page = ask(NotificationEventRequest(last.eventId if last else request.lastEvent, EVENTS_OF_A_PAGE)).events
         if not page:
             return NotificationEventResponse([])

@@ -42,7 +42,7 @@ REFERENCED = ("pktable_db", "pktable_name")
 """The table that a foreign key refers to: it is only looked at."""
 
 FEW_CATALOGS = 2
-MOST_WITH_CATALOGS = 100_000
+MAX_WITH_CATALOGS = 100_000
 """A request that names more than few catalogs may be about so many objects: each of its tables in each of them. Those
 of real clients name one; a list of partitions could name as many as it has tables."""
 
@@ -305,7 +305,7 @@ def named_objects(arguments: Any) -> tuple[str, ...]:
 
 def _in_each(catalogs: Collection[str], names: Collection[tuple[str | None, str | None]]) -> frozenset[SecuredObject]:
     """Raises MetaException for too many."""
-    if len(catalogs) > FEW_CATALOGS and len(catalogs) * len(names) > MOST_WITH_CATALOGS:
+    if len(catalogs) > FEW_CATALOGS and len(catalogs) * len(names) > MAX_WITH_CATALOGS:
         raise MetaException(f"The request names {len(catalogs)} catalogs beside {len(names)} tables or databases")
     return frozenset(SecuredObject(catalog, *name) for name in names for catalog in catalogs)
 

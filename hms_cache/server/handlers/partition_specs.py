@@ -152,7 +152,7 @@ def _descriptor_key(descriptor: StorageDescriptor | None) -> Any:
     )
 
 
-_MOST_SHARED_CHARACTERS = 100 * 1024 * 1024
+_MAX_SHARED_CHARACTERS = 100 * 1024 * 1024
 """What partitions share, their path and descriptor but for the columns, is written for each of them: as much in all as
 a request can hold in which they share nothing."""
 
@@ -181,7 +181,7 @@ def expand_specs(specifications: Iterable[PartitionSpec]) -> list[Partition]:
             root = specification.rootPath or specification.sharedSDPartitionSpec.sd.location or ""
             shared, shorts = specification.sharedSDPartitionSpec.sd, specification.sharedSDPartitionSpec.partitions
             shared_characters += _shared_characters(root, shared, len(shorts or ()))
-            if shared_characters > _MOST_SHARED_CHARACTERS:
+            if shared_characters > _MAX_SHARED_CHARACTERS:
                 raise MetaException(
                     f"A path and storage descriptor of {len(root) + len(write_struct(shared))} characters, columns"
                     f" included, are too long for {len(shorts or ())} partitions: send fewer at a time"

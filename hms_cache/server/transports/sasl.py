@@ -50,7 +50,7 @@ INLINE_BYTES = 16 * 1024
 UNWRAP_THREADS = 2
 """Beside those of negotiations, which shall not wait for long requests."""
 
-MOST_EMPTY_FRAMES = 100
+MAX_EMPTY_FRAMES = 100
 """In a row. Clients that flush once more send one, and Java's server ends the connection at the first (`readAll`). A
 million a second kept a connection with work, which its limits did not see: nothing of a request comes."""
 
@@ -528,9 +528,9 @@ class SaslLayer(Layer):
     def _is_one_too_empty(self) -> bool:
         """One more has come: whether the connection ends with it."""
         self._empty_frames += 1
-        is_too_many = self._empty_frames > MOST_EMPTY_FRAMES
+        is_too_many = self._empty_frames > MAX_EMPTY_FRAMES
         if is_too_many:
-            self._bad_frame(f"more than {MOST_EMPTY_FRAMES} empty frames in a row")
+            self._bad_frame(f"more than {MAX_EMPTY_FRAMES} empty frames in a row")
         return is_too_many
 
     def _count_cut_frame(self, reason: str) -> None:

@@ -35,7 +35,7 @@ MAX_ANSWER_BYTES = 64 * 1024
 8446, 4.6.3) is answered by one of 27 bytes; honest clients send one in thousands of records. No setting: a client needs
 two thousand of them in a row, without reading."""
 
-MOST_EMPTY_BYTES = 256 * 1024
+MAX_EMPTY_BYTES = 256 * 1024
 """Of records in a row that have nothing in them for the connection: changes of keys. OpenSSL itself ends connections
 that send other empty records."""
 
@@ -354,7 +354,7 @@ class TlsLayer(Layer):
                     broken = True
             self._flush()
         self._empty_bytes = 0 if pieces else self._empty_bytes + came_bytes
-        if self._empty_bytes > MOST_EMPTY_BYTES:
+        if self._empty_bytes > MAX_EMPTY_BYTES:
             self._log_cut_off("it sends TLS records without content")
             broken = True
         if pieces:

@@ -332,7 +332,7 @@ def _delete_surplus(connection: Connection, context: TxnContext) -> int:
         are_asked = or_(*(and_(*(column == name for column, name in zip(place, one, strict=True))) for one in some))
         rows = connection.execute(
             # From the newest to the oldest.
-            select(H.CC_ID, *place, H.CC_STATE).where(are_asked).order_by(H.CC_ID.desc()).limit(_MOST_ENTRIES_READ)
+            select(H.CC_ID, *place, H.CC_STATE).where(are_asked).order_by(H.CC_ID.desc()).limit(_MAX_ENTRIES_READ)
         )
         surplus: list[int] = []
         for entry_id, *key in rows:
@@ -354,7 +354,7 @@ _ENTRIES_AT_ONCE = 10_000
 
 _PLACES_IN_A_STATEMENT = 100
 
-_MOST_ENTRIES_READ = 100_000
+_MAX_ENTRIES_READ = 100_000
 """Of these: a history that nobody has shortened before."""
 
 _MAJOR = COMPACTION_TYPE_CODES[CompactionType.MAJOR]

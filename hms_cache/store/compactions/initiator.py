@@ -43,12 +43,12 @@ Q = COMPACTION_QUEUE.c
 DONE = COMPLETED_TXN_COMPONENTS.c
 C = TXN_COMPONENTS.c
 
-_MOST_CANDIDATES = 100_000
+_MAX_CANDIDATES = 100_000
 """Tables and partitions looked at in one step."""
 
 _TABLES_IN_A_STATEMENT = 200
 
-_MOST_INITIATED = 1000
+_MAX_INITIATED = 1000
 """Compactions asked for in one step; the rest waits for the next."""
 
 
@@ -67,7 +67,7 @@ def initiate_compactions(connection: Connection, context: TxnContext, initiator_
     waiting = [candidate for candidate in candidates.values() if candidate.place not in busy]
     # What waits for a cleaner may be asked for again: after all others, since most of it is refused.
     waiting.sort(key=lambda candidate: candidate.place in ready)
-    wanted = eligible(connection, context, waiting)[:_MOST_INITIATED]
+    wanted = eligible(connection, context, waiting)[:_MAX_INITIATED]
     if not wanted:
         return []
     # Once for all: where much was aborted, it takes long to read what transactions there are.
@@ -98,7 +98,7 @@ def _after_aborts(connection: Connection, context: TxnContext) -> list[Candidate
                 func.min(TXNS.c.TXN_STARTED) < now_ms() - whole_milliseconds(settings.aborted_transaction_age_s),
             )
         )
-        .limit(_MOST_CANDIDATES)
+        .limit(_MAX_CANDIDATES)
     )
     return [Candidate(_place(row), CompactionType.MAJOR) for row in rows]
 
@@ -119,7 +119,7 @@ def _written_often(
         select(DONE.CTC_DATABASE, DONE.CTC_TABLE)
         .where(DONE.CTC_TABLE.is_not(None), are_of_part)
         .distinct()
-        .limit(_MOST_CANDIDATES)
+        .limit(_MAX_CANDIDATES)
     )
     own = own_delta_thresholds(connection, {(database, table) for database, table in written})
     rows = list(_written(connection, common, are_of_part))
@@ -145,7 +145,7 @@ def _written(
         .where(DONE.CTC_TABLE.is_not(None), are_wanted)
         .group_by(DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION, ExactText(DONE.CTC_PARTITION))
         .having(writes > more_than)
-        .limit(_MOST_CANDIDATES)
+        .limit(_MAX_CANDIDATES)
     )
     return connection.execute(query).tuples()
 

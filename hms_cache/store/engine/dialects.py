@@ -252,17 +252,17 @@ def take_from_counter(
 
 
 #: Statements kept: one for each counter, and some whose conditions are not constant.
-_MOST_COUNTER_STATEMENTS = 64
+_MAX_COUNTER_STATEMENTS = 64
 
 
-@lru_cache(_MOST_COUNTER_STATEMENTS)
+@lru_cache(_MAX_COUNTER_STATEMENTS)
 def _taking_on_mysql(column: Column[Any], where: ColumnElement[bool] | None) -> Update:
     amount = bindparam("counter_amount", type_=Integer())
     statement = update(column.table).values({column: func.last_insert_id(column) + amount})
     return statement if where is None else statement.where(where)
 
 
-@lru_cache(_MOST_COUNTER_STATEMENTS)
+@lru_cache(_MAX_COUNTER_STATEMENTS)
 def _taking(column: Column[Any], where: ColumnElement[bool] | None) -> ReturningUpdate[Any]:
     statement = update(column.table).values({column: column + bindparam("counter_amount", type_=Integer())})
     return (statement if where is None else statement.where(where)).returning(column)

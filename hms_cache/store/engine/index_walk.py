@@ -56,7 +56,7 @@ class IndexWalk:
     """A tenth of a second where rows are grouped. With more of one place a part has all of that place."""
 
     _SHORT_S: Final = 0.1
-    _MOST_OF_TIME: Final = 0.01
+    _MAX_OF_TIME: Final = 0.01
     """Of one place that is large a part takes longer: then there are pauses."""
 
     _LONGEST_PAUSE_S: Final = 3600.0
@@ -103,4 +103,4 @@ class IndexWalk:
         finally:
             now_s = self._clock.monotonic_s()
             if (took_s := now_s - begun_s) > self._SHORT_S:
-                self._rests_until_s = now_s + min(took_s / self._MOST_OF_TIME, self._LONGEST_PAUSE_S)
+                self._rests_until_s = now_s + min(took_s / self._MAX_OF_TIME, self._LONGEST_PAUSE_S)

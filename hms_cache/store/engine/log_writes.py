@@ -35,10 +35,10 @@ from hms_cache.store.engine.events import EventRow
 from hms_cache.store.engine.features import read_features
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 
-MOST_EVENTS: Final = 64
+MAX_EVENTS: Final = 64
 """More are written by the driver's own way to insert many rows, which cuts them into statements of a safe length."""
 
-MOST_CHARACTERS: Final = 256 * 1024
+MAX_CHARACTERS: Final = 256 * 1024
 """Of all messages together: far below what servers take as one statement (max_allowed_packet, 16 MB)."""
 
 _COLUMNS: Final = (
@@ -67,7 +67,7 @@ def can_log_at_once(connection: Connection, messages: Sequence[str]) -> bool:
     """Whether `log_at_once` may be called for events with these messages."""
     if connection.dialect.name == "sqlite":
         return False
-    return len(messages) <= MOST_EVENTS and sum(map(len, messages)) <= MOST_CHARACTERS
+    return len(messages) <= MAX_EVENTS and sum(map(len, messages)) <= MAX_CHARACTERS
 
 
 def log_at_once(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int | None:
@@ -127,7 +127,7 @@ def has_refused_rows(connection: Connection) -> bool:
     return not connection.invalidated and bool(getattr(connection.connection.dbapi_connection, "has_refused", False))
 
 
-@lru_cache(MOST_EVENTS)
+@lru_cache(MAX_EVENTS)
 def _on_postgresql(count: int) -> Insert:
     sequence, log = NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID, NOTIFICATION_LOG.c
     amount = bindparam("count", type_=sequence.type)
@@ -167,7 +167,7 @@ TAKE_FOR_LAST_ROW: Final = Direct(TAKING_EVENT_IDS.where(row_count() == 1))
 """As `TAKE_EVENT_IDS` if the statement before it concerned one row, else nothing."""
 
 
-@lru_cache(MOST_EVENTS)
+@lru_cache(MAX_EVENTS)
 def _on_mysql(count: int) -> Direct:
     # Without a row of the sequence nothing is written.
     rows = [

@@ -27,7 +27,7 @@ from sqlalchemy.exc import IntegrityError
 
 from hms_cache.clock import Clock, SystemClock, stored_s
 from hms_cache.metadata.names import DEFAULT_CATALOG, normalize_catalog, normalize_identifier
-from hms_cache.notifications.event_log import MOST_RECOGNIZED, RECOGNIZED_END, LogHead, LogPage, shortened
+from hms_cache.notifications.event_log import MAX_RECOGNIZED, RECOGNIZED_END, LogHead, LogPage, shortened
 from hms_cache.notifications.events import NotificationRow
 from hms_cache.store.engine.database import Database, features_of, read_log_end, session_of
 from hms_cache.store.engine.dialects import CharacterCount
@@ -64,7 +64,7 @@ _FIRST_ROWS = 64
 _LONG_MESSAGE = 64 * 1024
 
 #: How much longer than its share of the page a message may be and still be read with others.
-_MOST_ABOVE_AVERAGE = 2
+_MAX_ABOVE_AVERAGE = 2
 
 #: Text held for one batch of the poller.
 _MAX_PAGE_BYTES = 64 * 1024 * 1024
@@ -244,7 +244,7 @@ def _read_page(
 
 def _longest_of(wanted: int, room: int) -> int:
     """How long a message may be to be read together with so many others, where there is room for so many bytes."""
-    return max(_LONG_MESSAGE, _MOST_ABOVE_AVERAGE * room // wanted)
+    return max(_LONG_MESSAGE, _MAX_ABOVE_AVERAGE * room // wanted)
 
 
 def _first_question(after_event_id: int, limit: int) -> Question:
@@ -266,7 +266,7 @@ def _whole_rows(read: Sequence[Any], longest: int | None, known_event_id: int | 
 def _recognized_message(connection: Connection, key: int) -> str | None:
     """The message of the row with this `NL_ID`, or, if it is long, what it is recognized by."""
     row = connection.execute(_RECOGNIZED, {"key": key}).first()
-    if row is None or row.CHARACTERS is None or row.CHARACTERS <= MOST_RECOGNIZED:
+    if row is None or row.CHARACTERS is None or row.CHARACTERS <= MAX_RECOGNIZED:
         return row.MESSAGE if row is not None else None
     return shortened(row.CHARACTERS, row.BEGINNING, row.END)
 
@@ -281,7 +281,7 @@ def _rows_statement(conditions: Sequence[ColumnElement[bool]], longest: int | Bi
 
 _CHARACTERS = CharacterCount(_LOG.MESSAGE)
 _RECOGNIZED = select(
-    case((_CHARACTERS <= MOST_RECOGNIZED, _LOG.MESSAGE), else_=None).label("MESSAGE"),
+    case((_CHARACTERS <= MAX_RECOGNIZED, _LOG.MESSAGE), else_=None).label("MESSAGE"),
     func.substr(_LOG.MESSAGE, 1, RECOGNIZED_END).label("BEGINNING"),
     func.substr(_LOG.MESSAGE, _CHARACTERS - RECOGNIZED_END + 1, RECOGNIZED_END).label("END"),
     _CHARACTERS.label("CHARACTERS"),

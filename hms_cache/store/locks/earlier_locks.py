@@ -16,11 +16,11 @@ from hms_cache.store.schema import HIVE_LOCKS
 
 L = HIVE_LOCKS.c
 
-MOST_EARLIER_LOCKS = 1000
+MAX_EARLIER_LOCKS = 1000
 """So many locks are read for all requests together: some 200 KB. Where there are more, each request is asked of the
 database by itself, which answers with the oldest conflict."""
 
-_MOST_NAMES = 300
+_MAX_NAMES = 300
 """Beyond so many different names of databases or of tables the names are compared in memory only."""
 
 
@@ -67,7 +67,7 @@ def _age(row: LockRow) -> tuple[int, int]:
 def read_earlier_locks(connection: Connection, below: int, targets: Iterable[LockTarget]) -> EarlierLocks | None:
     """The locks with ids below `below` that may stand in the way of any of the targets.
 
-    None when there are more than `MOST_EARLIER_LOCKS`. One statement.
+    None when there are more than `MAX_EARLIER_LOCKS`. One statement.
     """
     (by_database, by_table), parameters = question_about(below, targets)
     return earlier_locks(connection.execute(_query(by_database, by_table), parameters).all())
@@ -75,7 +75,7 @@ def read_earlier_locks(connection: Connection, below: int, targets: Iterable[Loc
 
 def earlier_locks(found: Sequence[Any]) -> EarlierLocks | None:
     """The same of rows that were read with `question_about`."""
-    if len(found) > MOST_EARLIER_LOCKS:
+    if len(found) > MAX_EARLIER_LOCKS:
         return None
     return EarlierLocks(
         LockRow(external_id, internal_id, txn_id, LockTarget(lock_type, database, table, partition))
@@ -89,8 +89,8 @@ def question_about(below: int, targets: Iterable[LockTarget]) -> tuple[tuple[boo
     databases = {target.database for target in targets}
     tables = {target.table for target in targets}
     parameters: dict[str, Any] = {"below": below, "types": sorted(blocking_types(targets))}
-    by_database = len(databases) <= _MOST_NAMES
-    by_table = None not in tables and len(tables) <= _MOST_NAMES
+    by_database = len(databases) <= _MAX_NAMES
+    by_table = None not in tables and len(tables) <= _MAX_NAMES
     if by_database:
         parameters["databases"] = sorted(databases)
     if by_table:
@@ -110,7 +110,7 @@ def _query(by_database: bool, by_table: bool) -> Select[Any]:
         select(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID, L.HL_TXNID, L.HL_LOCK_TYPE, L.HL_DB, L.HL_TABLE, L.HL_PARTITION)
         .where(L.HL_LOCK_EXT_ID < bindparam("below"), L.HL_LOCK_TYPE.in_(bindparam("types", expanding=True)))
         .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
-        .limit(MOST_EARLIER_LOCKS + 1)
+        .limit(MAX_EARLIER_LOCKS + 1)
     )
     if by_database:
         query = query.where(L.HL_DB.in_(bindparam("databases", expanding=True)))

@@ -35,16 +35,16 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     UnlockRequest,
 )
 
-MOST_COMPONENTS_TOGETHER = 32
+MAX_COMPONENTS_TOGETHER = 32
 """A request for more components has a transaction of its own: the calls of others would wait for its rows."""
 
-_MOST_COMPONENTS_IN_A_PACKET = 1024
+_MAX_COMPONENTS_IN_A_PACKET = 1024
 """More are written by the driver's own way, which cuts them into statements of a safe length."""
 
 
 def may_combine(request: LockRequest | CheckLockRequest | UnlockRequest) -> bool:
     """Whether the call may share a transaction."""
-    return not isinstance(request, LockRequest) or len(request.component or ()) <= MOST_COMPONENTS_TOGETHER
+    return not isinstance(request, LockRequest) or len(request.component or ()) <= MAX_COMPONENTS_TOGETHER
 
 
 def carry_out_requests(
@@ -75,7 +75,7 @@ def carry_out(transaction: WriteTransaction, context: TxnContext, calls: Sequenc
 def lock(transaction: WriteTransaction, context: TxnContext, request: LockRequest) -> LockResponse:
     """As `locking.lock`."""
     asked = asked_lock(request)
-    if len(asked.targets) > _MOST_COMPONENTS_IN_A_PACKET or not takes_direct_statements(transaction.connection):
+    if len(asked.targets) > _MAX_COMPONENTS_IN_A_PACKET or not takes_direct_statements(transaction.connection):
         return locking.lock(transaction.connection, asked)
     return _answered(_alone(transaction, asked))
 

@@ -35,12 +35,12 @@ _WAITS_FOR = {
     EXCLUSIVE: (SHARED_READ, SHARED_WRITE, EXCLUSIVE_WRITE, EXCLUSIVE),
 }
 
-_MOST_PARTITIONS_IN_SQL = 300
+_MAX_PARTITIONS_IN_SQL = 300
 """Beyond this many partitions of a table a query names the table only, and the rule is finished in memory: databases
 limit the parameters of a statement (SQLite 32,766), and long lists cost them more than a few rows too many."""
 
 
-_MOST_GROUPS_IN_SQL = 100
+_MAX_GROUPS_IN_SQL = 100
 """Beyond this many tables and types of locks a query names databases only: SQLite ends at 1,000 conditions in one
 expression, and to put together what names each takes longer than to look at the rows."""
 
@@ -103,20 +103,20 @@ def earlier_locks_query(
     groups: dict[tuple[str, str, str | None], set[str | None]] = defaultdict(set)
     for target in targets:
         groups[target.lock_type, target.database, target.table].add(target.partition)
-    is_exact = len(groups) <= _MOST_GROUPS_IN_SQL
+    is_exact = len(groups) <= _MAX_GROUPS_IN_SQL
     parameters: dict[str, Any] = {"below": external_id}
     if txn_id > 0:
         parameters["txn_id"] = txn_id
     if not is_exact:
         databases = sorted({database for _, database, _ in groups})
-        if len(databases) > _MOST_PARTITIONS_IN_SQL:
+        if len(databases) > _MAX_PARTITIONS_IN_SQL:
             return _locks_below(of_txn=txn_id > 0), parameters
         query = _locks_below(of_txn=txn_id > 0).where(L.HL_DB.in_(bindparam("databases", expanding=True)))
         return query, {**parameters, "databases": databases}
     shapes: list[_Shape] = []
     for number, ((lock_type, database, table), partitions) in enumerate(groups.items()):
         named = sorted(partition for partition in partitions if partition is not None)
-        by_partition = table is not None and None not in partitions and len(named) <= _MOST_PARTITIONS_IN_SQL
+        by_partition = table is not None and None not in partitions and len(named) <= _MAX_PARTITIONS_IN_SQL
         shapes.append((lock_type, table is not None, by_partition))
         parameters[f"database_{number}"] = database
         if table is not None:
@@ -124,19 +124,19 @@ def earlier_locks_query(
         if by_partition:
             parameters[f"partitions_{number}"] = named
     if any(by_partition for _, _, by_partition in shapes) or any(
-        len(partitions) > _MOST_PARTITIONS_IN_SQL for partitions in groups.values()
+        len(partitions) > _MAX_PARTITIONS_IN_SQL for partitions in groups.values()
     ):
         # The first may be of a partition that is another one to Hive: databases take names for the same that differ in
         # trailing blanks, and in tables of Hive's script for MySQL in case and accents.
         limit = None
-    build = _query_of if len(shapes) <= _MOST_GROUPS_KEPT else _query_of.__wrapped__
+    build = _query_of if len(shapes) <= _MAX_GROUPS_KEPT else _query_of.__wrapped__
     return build(tuple(shapes), txn_id > 0, limit), parameters
 
 
 _Shape = tuple[str, bool, bool]
 """Of a group of targets: the type of lock, whether it names a table, whether it names partitions."""
 
-_MOST_GROUPS_KEPT = 3
+_MAX_GROUPS_KEPT = 3
 """The conditions of requests for so many tables, which most are, are built once: to build one takes as long as to ask
 the database."""
 

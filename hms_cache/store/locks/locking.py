@@ -227,7 +227,7 @@ def _operation_of(component: LockComponent, target: LockTarget) -> str | None:
 W = TXN_TO_WRITE_ID.c
 INSERT_COMPONENTS = insert(TXN_COMPONENTS)
 
-_MOST_TABLES_BY_KEY = 128
+_MAX_TABLES_BY_KEY = 128
 """Written to by the transactions of one query; beyond, it goes through all write ids that there are."""
 
 
@@ -240,7 +240,7 @@ def write_ids_query(writing: Iterable[WritingTxn]) -> tuple[Select[Any], dict[st
     writing = list(writing)
     tables = sorted({(target.database, target.table or "") for _, written in writing for _, target, _ in written})
     parameters: dict[str, Any] = {"txn_ids": sorted({txn_id for txn_id, _ in writing})}
-    if len(tables) > _MOST_TABLES_BY_KEY:
+    if len(tables) > _MAX_TABLES_BY_KEY:
         return _write_ids_of(0), parameters
     # A statement for each power of two is enough: the last table fills the rest.
     size = 1 << (len(tables) - 1).bit_length()

@@ -25,7 +25,7 @@ from hms_cache.values import frozen
 L = HIVE_LOCKS.c
 T = TXNS.c
 
-MOST_LISTED_LOCKS = 1000
+MAX_LISTED_LOCKS = 1000
 """Rows of one list: about 200 KB of JSON. Those with the lowest ids come first: what blocks others is among them."""
 
 
@@ -64,16 +64,16 @@ class LockIsLive(Exception):
 
 
 def read_owned_locks(connection: Connection, context: TxnContext) -> OwnedLocks:
-    """The locks that are held or waited for, by id, of `MOST_LISTED_LOCKS` rows at most. One statement."""
+    """The locks that are held or waited for, by id, of `MAX_LISTED_LOCKS` rows at most. One statement."""
     found = connection.execute(
         select(HIVE_LOCKS, T.TXN_LAST_HEARTBEAT, now_ms().label("NOW_MS"))
         .select_from(HIVE_LOCKS.outerjoin(TXNS, L.HL_TXNID == T.TXN_ID))
         .order_by(L.HL_LOCK_EXT_ID, L.HL_LOCK_INT_ID)
-        .limit(MOST_LISTED_LOCKS + 1)
+        .limit(MAX_LISTED_LOCKS + 1)
     ).all()
-    rows = without_other_spellings(found[:MOST_LISTED_LOCKS])
+    rows = without_other_spellings(found[:MAX_LISTED_LOCKS])
     timeout_ms = whole_milliseconds(context.transactions.timeout_s)
-    return OwnedLocks(tuple(_owned(row, timeout_ms) for row in rows), len(found) <= MOST_LISTED_LOCKS)
+    return OwnedLocks(tuple(_owned(row, timeout_ms) for row in rows), len(found) <= MAX_LISTED_LOCKS)
 
 
 def _owned(row: Any, timeout_ms: float) -> OwnedLock:

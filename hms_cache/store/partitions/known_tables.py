@@ -18,10 +18,10 @@ from hms_cache.store.partitions.partitioned_tables import PartitionedTable, part
 
 T = TypeVar("T")
 
-MOST_KNOWN: Final = 1_000
+MAX_KNOWN: Final = 1_000
 """Tables of which something is remembered: some 1 MB."""
 
-MOST_CHARACTERS: Final = 2_000
+MAX_CHARACTERS: Final = 2_000
 """In the names and the types of the keys of a table that is remembered: clients choose how many and how long they
 are."""
 
@@ -37,9 +37,9 @@ class KnownTables:
         """A table as it was read under a name; None: there was none."""
         with self._lock:
             self._tables.pop(name, None)
-            if table is not None and _characters(table) <= MOST_CHARACTERS:
+            if table is not None and _characters(table) <= MAX_CHARACTERS:
                 self._tables[name.as_stored] = table
-                if len(self._tables) > MOST_KNOWN:
+                if len(self._tables) > MAX_KNOWN:
                     self._tables.popitem(last=False)
 
     def guess(self, name: TableName) -> PartitionedTable | None:

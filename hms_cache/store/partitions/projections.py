@@ -31,7 +31,7 @@ _DEEPEST = 5
 _LONGEST_TOLD = 200
 """Characters of a wrong path."""
 
-_MOST_TOLD = 20
+_MAX_TOLD = 20
 """Wrong paths that an exception names."""
 
 
@@ -74,7 +74,7 @@ def _tree(paths: Sequence[str]) -> _Tree:
         else:
             branch[parts[-1]] = {}
     if unknown:
-        told = ", ".join(sorted(unknown)[:_MOST_TOLD])
+        told = ", ".join(sorted(unknown)[:_MAX_TOLD])
         raise MetaException(f"Invalid partition fields in the projection spec[{told}]")
     return tree
 

@@ -30,7 +30,7 @@ from hms_cache.store.engine.read_plans import Plan, Question
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.selection import (
     LONGEST_NAME,
-    MOST_LISTED,
+    MAX_LISTED,
     SelectedPartitions,
     bound_expression,
     bound_filter,
@@ -58,7 +58,7 @@ from hms_cache.values import frozen
 FEW: Final = 200
 """Up to this many partitions are read with their whole descriptors in one statement; more are worth grouping."""
 
-MOST_CHARACTERS_AT_ONCE: Final = 30_000
+MAX_CHARACTERS_AT_ONCE: Final = 30_000
 """Of names or patterns by which partitions are read in one round trip: the statements have each of them seven times,
 and with a letter for each quotation mark that is escaped they shall stay below a megabyte, which each server takes."""
 
@@ -218,7 +218,7 @@ def _plan(connection: Connection, table: PartitionedTable, part_ids: Sequence[in
     has_write_ids = features_of(connection).has(PARTITIONS.c.WRITE_ID)
     if part_ids is None:
         return _Reading(_statements("table", has_write_ids), {"table_id": table.table_id}, None)
-    if len(part_ids) > MOST_LISTED:
+    if len(part_ids) > MAX_LISTED:
         span = {"table_id": table.table_id, "lowest_id": min(part_ids), "highest_id": max(part_ids)}
         return _Reading(_statements("range", has_write_ids), span, frozenset(part_ids))
     return _Reading(_statements("ids", has_write_ids), {"part_ids": list(part_ids)}, None)
@@ -306,7 +306,7 @@ def _named(
 
     def by_names(names: Sequence[str]) -> _Named | None:
         # MySQL cannot compare other characters with the names of Hive's own schema, and PostgreSQL has no NUL.
-        if len(names) > FEW or sum(map(len, names)) > MOST_CHARACTERS_AT_ONCE:
+        if len(names) > FEW or sum(map(len, names)) > MAX_CHARACTERS_AT_ONCE:
             return None
         if not all(name.isascii() and len(name) <= LONGEST_NAME and "\0" not in name for name in names):
             return None
@@ -326,7 +326,7 @@ def _named(
         # To make a statement costs 5 to 10 ms and some 0.2 MB: seven of them do for all numbers of patterns.
         count = 1 << (len(patterns) - 1).bit_length()
         given = [*patterns, *[min(patterns, key=len)] * (count - len(patterns))]
-        if sum(map(len, given)) > MOST_CHARACTERS_AT_ONCE:
+        if sum(map(len, given)) > MAX_CHARACTERS_AT_ONCE:
             return None
         return _Named(count, {**of_table, **values_of_patterns(given)}, False, chosen)
 

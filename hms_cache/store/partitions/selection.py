@@ -52,7 +52,7 @@ LONGEST_NAME = 10_000
 NAMES_IN_A_STATEMENT = 5_000
 """Names or ids in one IN list: below SQLite's 32,766 variables, and some 500 KB of SQL with long names."""
 
-MOST_LISTED = 20_000
+MAX_LISTED = 20_000
 """Above this many names or ids it is cheaper to read the table's and pick here than to list them."""
 
 _LIMIT_SETTING = "metastore.limit.partition.request"
@@ -313,7 +313,7 @@ def _by_name(
     connection: Connection, table: PartitionedTable, names: Iterable[str], *, is_exact: bool = True
 ) -> Plan[list[tuple[int, str]]]:
     wanted = frozenset(names)
-    if len(wanted) > MOST_LISTED:
+    if len(wanted) > MAX_LISTED:
         without_blanks = frozenset() if is_exact else {name.rstrip(" ") for name in wanted}
         return [
             pair for pair in all_names(connection, table) if pair[1] in wanted or pair[1].rstrip(" ") in without_blanks

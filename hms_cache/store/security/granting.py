@@ -46,7 +46,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     PrincipalType,
 )
 
-_MOST_NAMES = 500
+_MAX_NAMES = 500
 """In a condition. Beyond it all grants on an object are read, and roles in several statements."""
 
 _Place = tuple[Any, ...]
@@ -238,7 +238,7 @@ def _lock_roles(connection: Connection, names: Sequence[str | None]) -> set[str]
     """Those of the names that are of roles, which nobody drops until the transaction ends."""
     wanted = possible_names(connection, sorted({name for name in names if name is not None}), ROLES.c.ROLE_NAME)
     found: set[str] = set()
-    for some in batches(wanted, _MOST_NAMES):
+    for some in batches(wanted, _MAX_NAMES):
         of_names = select(ROLES.c.ROLE_NAME).where(ROLES.c.ROLE_NAME.in_(some)).order_by(ROLES.c.ROLE_ID)
         found.update(connection.execute(of_names.with_for_update()).scalars())
     return found
@@ -335,10 +335,10 @@ def _beside_these(target: Target, grants: Sequence[HiveObjectPrivilege]) -> list
     of = level.table.c
     conditions: list[ColumnElement[bool]] = on_target(replace(target, column=None))(level)
     names = {grant.principalName for grant in grants}
-    if None not in names and len(names) <= _MOST_NAMES:
+    if None not in names and len(names) <= _MAX_NAMES:
         conditions.append(of.PRINCIPAL_NAME.in_(sorted(names)))
     columns = {column_of(level, grant.hiveObject) for grant in grants}
-    if level.has_columns and None not in columns and len(columns) <= _MOST_NAMES:
+    if level.has_columns and None not in columns and len(columns) <= _MAX_NAMES:
         conditions.append(of.COLUMN_NAME.in_(sorted(filter(None, columns))))
     return conditions
 

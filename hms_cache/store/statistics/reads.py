@@ -15,7 +15,7 @@ from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.features import SchemaFeatures
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
-from hms_cache.store.partitions.selection import MOST_LISTED, NAMES_IN_A_STATEMENT, batches_of_texts
+from hms_cache.store.partitions.selection import MAX_LISTED, NAMES_IN_A_STATEMENT, batches_of_texts
 from hms_cache.store.rows.comparable_texts import comparable_rows, possible_names
 from hms_cache.store.rows.parameters import COLUMN_STATS_ACCURATE
 from hms_cache.store.rows.statistics_rows import LAST_ANALYZED, ROW_WIDTH, statistics_columns, statistics_of_row
@@ -69,7 +69,7 @@ class StatisticsReader:
         parameters: dict[str, Any] = {"table_id": table.table_id, "engine": engine}
         statement = self._of_columns(statement, PART_COL_STATS, asked, parameters)
         runs = [parameters]
-        if len(wanted) <= MOST_LISTED:
+        if len(wanted) <= MAX_LISTED:
             statement = statement.where(PARTITIONS.c.PART_NAME.in_(bindparam("names", expanding=True)))
             batches = batches_of_texts(self._connection, wanted, NAMES_IN_A_STATEMENT)
             runs = [{**parameters, "names": some} for some in batches]
@@ -86,7 +86,7 @@ class StatisticsReader:
         """The statement for these columns; for all where more are asked for than a statement takes, and the caller
         leaves out the others."""
         names = possible_names(self._connection, sorted(asked), table.c.COLUMN_NAME)
-        if len(names) > MOST_LISTED:
+        if len(names) > MAX_LISTED:
             return statement
         parameters["columns"] = names
         return statement.where(table.c.COLUMN_NAME.in_(bindparam("columns", expanding=True)))
@@ -139,7 +139,7 @@ def partitions_with_valid_statistics(
     wanted = set(names)
     statement = _CLAIMS
     runs: list[dict[str, Any]] = [{"table_id": table.table_id}]
-    if len(wanted) <= MOST_LISTED:
+    if len(wanted) <= MAX_LISTED:
         statement = _CLAIMS_OF_NAMES
         batches = batches_of_texts(connection, wanted, NAMES_IN_A_STATEMENT)
         runs = [{"table_id": table.table_id, "names": some} for some in batches]

@@ -32,7 +32,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     UnknownDBException,
 )
 
-_MOST_TYPES_IN_SQL = 100
+_MAX_TYPES_IN_SQL = 100
 """There are four; databases limit the parameters of a statement, and a client may name thousands."""
 
 ColumnStatisticsReader = Callable[[Connection, TableRow, str, str | None], ColumnStatistics | None]
@@ -114,10 +114,10 @@ class StoredTables(TableReads):
         """See `TableReads.get_table_meta`."""
         conditions = [*may_match(DBS.c.NAME, database_pattern), *may_match(TBLS.c.TBL_NAME, table_pattern)]
         types = frozenset(table_types)
-        if 0 < len(types) <= _MOST_TYPES_IN_SQL:
+        if 0 < len(types) <= _MAX_TYPES_IN_SQL:
             conditions.append(TBLS.c.TBL_TYPE.in_(sorted(types)))
         found = self._read_meta(normalize_catalog(catalog), conditions)
-        if len(types) > _MOST_TYPES_IN_SQL:
+        if len(types) > _MAX_TYPES_IN_SQL:
             found = [meta for meta in found if meta.tableType in types]
         in_database, in_table = _matcher(database_pattern), _matcher(table_pattern)
         return [meta for meta in found if in_database(meta.dbName) and in_table(meta.tableName)]

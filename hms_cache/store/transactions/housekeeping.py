@@ -253,7 +253,7 @@ def _delete_old_write_ids_of(
     return connection.execute(delete(TXN_TO_WRITE_ID).where(is_old, up_to_ends())).rowcount
 
 
-_MOST_LOOKED_FOR = 20
+_MAX_LOOKED_FOR = 20
 """Tables with write ids, each found by one look at the index."""
 
 
@@ -268,7 +268,7 @@ def _delete_write_ids_without_table(connection: Connection, context: TxnContext,
     has_none = ~next_id.correlate(TXN_TO_WRITE_ID).exists()
     query = select(*columns, W.T2W_WRITEID, has_none).order_by(*columns, W.T2W_WRITEID).limit(1)
     left, keeper = most, context.housekeeper
-    for _ in range(_MOST_LOOKED_FOR if left > 0 else 0):
+    for _ in range(_MAX_LOOKED_FOR if left > 0 else 0):
         last = keeper.last_with_write_ids
         found = connection.execute(query if last is None else query.where(is_after(connection, columns, last))).first()
         if found is None:

@@ -11,14 +11,14 @@ from hms_cache.batches import batches
 from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import HIVE_LOCKS, TXNS
 
-MOST_IDS = 1000
+MAX_IDS = 1000
 """In one statement."""
 
 
 def users_of_txns(connection: Connection, txn_ids: Sequence[int]) -> dict[int, str]:
     """Who opened each; those that are over and forgotten are left out. A statement for each thousand."""
     found: dict[int, str] = {}
-    for some in batches(txn_ids, MOST_IDS):
+    for some in batches(txn_ids, MAX_IDS):
         rows = connection.execute(select(TXNS.c.TXN_ID, TXNS.c.TXN_USER).where(TXNS.c.TXN_ID.in_(some)))
         found.update((txn_id, user) for txn_id, user in rows)
     return found

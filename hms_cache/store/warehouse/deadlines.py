@@ -36,7 +36,7 @@ _IDLE_S = 30.0
 #: are well answer within that, and one answer is enough to be trusted again.
 _IMPATIENCE = 4
 _SHORTEST_WAIT_S = 0.05
-_MOST_MISSED = 10
+_MAX_MISSED = 10
 
 _in_thread = threading.local()
 
@@ -110,7 +110,7 @@ class FileThreads:
         """Notes that a caller went away."""
         with self._lock:
             if job.pool is not None:
-                job.pool.missed = min(job.pool.missed + 1, _MOST_MISSED)
+                job.pool.missed = min(job.pool.missed + 1, _MAX_MISSED)
 
 
 class _Pool:

@@ -265,11 +265,11 @@ def _given(
     return given, taken
 
 
-_MOST_TABLES = 1024
+_MAX_TABLES = 1024
 """Statements that are kept: one for each number of tables."""
 
 
-@lru_cache(_MOST_TABLES)
+@lru_cache(_MAX_TABLES)
 def _of_tables(count: int) -> ColumnElement[bool]:
     """Not as a list of pairs: databases look for each of these by its key."""
     return or_(
@@ -287,28 +287,28 @@ def _names(tables: Sequence[tuple[str, str]]) -> dict[str, str]:
     return given
 
 
-@lru_cache(_MOST_TABLES)
+@lru_cache(_MAX_TABLES)
 def _locking_counters(count: int) -> Select[Any]:
     columns = (N.NWI_DATABASE, N.NWI_TABLE, N.NWI_NEXT)
     return select(*columns).where(_of_tables(count)).order_by(N.NWI_DATABASE, N.NWI_TABLE).with_for_update()
 
 
-@lru_cache(_MOST_TABLES)
+@lru_cache(_MAX_TABLES)
 def _locking_counters_on_mysql(count: int) -> DirectQuery:
     return DirectQuery(_locking_counters(count))
 
 
-@lru_cache(_MOST_TABLES)
+@lru_cache(_MAX_TABLES)
 def _moving_counters(count: int) -> Update:
     return update(NEXT_WRITE_ID).where(_of_tables(count)).values(NWI_NEXT=N.NWI_NEXT + bindparam("count"))
 
 
-@lru_cache(_MOST_TABLES)
+@lru_cache(_MAX_TABLES)
 def _moving_counters_on_mysql(count: int) -> Direct:
     return Direct(_moving_counters(count))
 
 
-@lru_cache(_MOST_TABLES)
+@lru_cache(_MAX_TABLES)
 def _having(count: int) -> Select[Any]:
     """Which of so many writers have write ids. Not by the transactions alone, by which there is no index."""
     are_asked = (
@@ -322,7 +322,7 @@ def _having(count: int) -> Select[Any]:
     return select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_TXNID).where(or_(*are_asked))
 
 
-@lru_cache(_MOST_TABLES)
+@lru_cache(_MAX_TABLES)
 def _having_write_ids(count: int) -> DirectQuery:
     return DirectQuery(_having(count))
 

@@ -20,10 +20,10 @@ DONE = COMPLETED_TXN_COMPONENTS.c
 HISTORY = COMPLETED_COMPACTIONS.c
 QUEUE = COMPACTION_QUEUE.c
 
-_MOST_IDS_IN_SQL = 1000
+_MAX_IDS_IN_SQL = 1000
 """Invalid ids per table that a statement lists; with more the view counts as changed, which only costs a rebuild."""
 
-_MOST_TABLES_IN_SQL = 100
+_MAX_TABLES_IN_SQL = 100
 """SQLite ends at 1,000 conditions in one expression."""
 
 
@@ -48,7 +48,7 @@ def materialization_invalidation_info(
     for full_name in sorted(creation.tablesUsed):
         database, table = split_full_table_name(full_name)
         write_ids = built_from.for_table(f"{database}.{table}")
-        if write_ids is None or len(write_ids.invalid) > _MOST_IDS_IN_SQL:
+        if write_ids is None or len(write_ids.invalid) > _MAX_IDS_IN_SQL:
             return Materialization(sourceTablesUpdateDeleteModified=True, sourceTablesCompacted=True)
         lists.append((database, table, write_ids))
     now = valid_write_ids_of(connection, [(database, table) for database, table, _ in lists], snapshot)
@@ -74,7 +74,7 @@ def _batches(lists: Sequence[_OfTable]) -> Iterator[list[_OfTable]]:
     for one in lists:
         some.append(one)
         ids += len(one[2].invalid)
-        if len(some) >= _MOST_TABLES_IN_SQL or ids >= _MOST_IDS_IN_SQL:
+        if len(some) >= _MAX_TABLES_IN_SQL or ids >= _MAX_IDS_IN_SQL:
             yield some
             some, ids = [], 0
     if some:
@@ -127,4 +127,4 @@ def _is_seen(snapshot: ValidTxnList) -> ColumnElement[bool]:
     condition = DONE.CTC_TXNID <= snapshot.high_watermark
     invalid = snapshot.invalid_ids
     # Leaving some out may only report a change that the caller does not see yet.
-    return and_(condition, DONE.CTC_TXNID.not_in(list(invalid[-_MOST_IDS_IN_SQL:]))) if invalid else condition
+    return and_(condition, DONE.CTC_TXNID.not_in(list(invalid[-_MAX_IDS_IN_SQL:]))) if invalid else condition

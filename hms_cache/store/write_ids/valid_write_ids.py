@@ -31,25 +31,25 @@ N = NEXT_WRITE_ID.c
 
 TableKey = tuple[str, str]
 
-_MOST_TABLES_IN_SQL = 2_000
+_MAX_TABLES_IN_SQL = 2_000
 """Tables per round of statements; a query names two or three, a prewarm thousands."""
 
-_MOST_DATABASES_IN_SQL = 100
+_MAX_DATABASES_IN_SQL = 100
 """Of these tables: each has a condition of its own, which takes longer to be made and read than a name in a list."""
 
-_MOST_TABLES_BY_LATEST = 20
+_MAX_TABLES_BY_LATEST = 20
 """Tables of a round whose latest write ids are read, each by a part of a statement of its own."""
 
 _LATEST = 16
 """More than there are writers of one table at a time."""
 
-_MOST_TXNS_IN_SQL = 500
+_MAX_TXNS_IN_SQL = 500
 """Invalid transactions that a statement lists as parameters."""
 
 _TXNS_AT_ONCE = IDS_IN_A_STATEMENT
 """Of more there is a statement for each so many."""
 
-_MOST_TXNS_BY_ID = 10 * _TXNS_AT_ONCE
+_MAX_TXNS_BY_ID = 10 * _TXNS_AT_ONCE
 """Of still more one statement reads the write ids of all transactions from the lowest on, which are sorted out in
 memory."""
 
@@ -152,7 +152,7 @@ def _highest_seen(
     The latest write ids of a table tell it, mostly. While a transaction stays open the ids stay of all that were open
     since: a table that is written all the time has a hundred thousand of them.
     """
-    if len(tables) > _MOST_TABLES_BY_LATEST:
+    if len(tables) > _MAX_TABLES_BY_LATEST:
         return _highest_of_all(connection, tables, snapshot.high_watermark)
     found: dict[TableKey, tuple[int, int | None]] = {}
     undecided: list[TableKey] = []
@@ -187,7 +187,7 @@ def _latest(connection: Connection, tables: Sequence[TableKey]) -> dict[TableKey
     return latest
 
 
-@lru_cache(maxsize=_MOST_TABLES_BY_LATEST)
+@lru_cache(maxsize=_MAX_TABLES_BY_LATEST)
 def _latest_of(tables: int) -> Executable:
     of_each = [
         select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID, W.T2W_TXNID)
@@ -229,11 +229,11 @@ def _invalid_owned(
     )
     younger = of_named.where(W.T2W_TXNID > snapshot.high_watermark)
     found: set[tuple[str, str, int, int]] = set()
-    if len(invalid) <= _MOST_TXNS_IN_SQL:
+    if len(invalid) <= _MAX_TXNS_IN_SQL:
         # Not with OR: not every database looks for either by the tables' index.
         query = union_all(younger, of_named.where(W.T2W_TXNID.in_(invalid))) if invalid else younger
         found.update(connection.execute(query).tuples())
-    elif len(invalid) > _MOST_TXNS_BY_ID or invalid[-1] - invalid[0] < _DENSE * len(invalid):
+    elif len(invalid) > _MAX_TXNS_BY_ID or invalid[-1] - invalid[0] < _DENSE * len(invalid):
         found.update(connection.execute(of_named.where(W.T2W_TXNID >= invalid[0])).tuples())
     else:
         # A table that is written all the time may have a million write ids since the lowest of them.
@@ -253,8 +253,8 @@ def _batches(tables: Iterable[TableKey]) -> Iterator[list[TableKey]]:
     batch: list[TableKey] = []
     databases: set[str] = set()
     for table in sorted(set(tables)):
-        is_full = len(batch) == _MOST_TABLES_IN_SQL
-        if is_full or (len(databases) == _MOST_DATABASES_IN_SQL and table[0] not in databases):
+        is_full = len(batch) == _MAX_TABLES_IN_SQL
+        if is_full or (len(databases) == _MAX_DATABASES_IN_SQL and table[0] not in databases):
             yield batch
             batch, databases = [], set()
         batch.append(table)

@@ -8,7 +8,7 @@ import pytest
 
 from hms_cache.app.shadow.comparing import Answer, Rules, differences, plain
 from hms_cache.app.shadow.reads import is_compared
-from hms_cache.app.shadow.report import MOST_NOTES, OTHER_NOTES, Report
+from hms_cache.app.shadow.report import MAX_NOTES, OTHER_NOTES, Report
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, Partition, SkewedInfo, StorageDescriptor, Table
 
 
@@ -97,11 +97,11 @@ def test_the_class_of_an_exception_counts_and_its_words_do_not(other: Answer, is
 
 def test_different_notes_are_kept_up_to_a_number() -> None:
     report = Report("a", "b")
-    for number in [*range(2 * MOST_NOTES), 0, 0]:
+    for number in [*range(2 * MAX_NOTES), 0, 0]:
         report.note(f"a frame of {number} bytes")
     notes = report.as_json()["notes"]
-    assert len(notes) == MOST_NOTES + 1
-    assert (notes["a frame of 0 bytes"], notes[OTHER_NOTES]) == (3, MOST_NOTES)
+    assert len(notes) == MAX_NOTES + 1
+    assert (notes["a frame of 0 bytes"], notes[OTHER_NOTES]) == (3, MAX_NOTES)
 
 
 @pytest.mark.parametrize("method", ["get_token", "get_master_keys", "get_delegation_token"])

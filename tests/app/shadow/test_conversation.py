@@ -7,8 +7,8 @@ from thrift.Thrift import TApplicationException
 
 from hms_cache.app.shadow.comparing import Answer, Rules
 from hms_cache.app.shadow.metastore import Address
-from hms_cache.app.shadow.mirror import BYTES_PER_PLACE, MOST_WAITING, Mirror, Read
-from hms_cache.app.shadow.proxy import MOST_PENDING, Conversation
+from hms_cache.app.shadow.mirror import BYTES_PER_PLACE, MAX_WAITING, Mirror, Read
+from hms_cache.app.shadow.proxy import MAX_PENDING, Conversation
 from hms_cache.app.shadow.report import Report
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, Table
 from hms_cache.wire import CALL, METHODS, MessageReader, encode_exception, encode_reply
@@ -73,7 +73,7 @@ def test_a_connection_that_cannot_be_read_is_let_be() -> None:
 def test_calls_without_replies_are_bounded() -> None:
     followed = Followed()
     encoding = ENCODINGS[0]
-    followed.conversation.requested(request(encoding, "get_all_databases") * (MOST_PENDING + 1))
+    followed.conversation.requested(request(encoding, "get_all_databases") * (MAX_PENDING + 1))
     assert "without reply" in followed.notes[0]
 
 
@@ -82,14 +82,14 @@ def test_the_queue_is_bounded_by_calls_and_by_bytes() -> None:
     nobody = Address("127.0.0.1", 1)
     mirror = Mirror(nobody, nobody, Rules(), report)  # its threads are not started: nothing leaves the queue
     arguments = METHODS["get_all_databases"].args_class()
-    for _ in range(MOST_WAITING):
+    for _ in range(MAX_WAITING):
         mirror.offer(Read("get_all_databases", arguments))
     assert report.total("dropped") == 0
     mirror.offer(Read("get_all_databases", arguments))
     assert report.total("dropped") == 1
     other = Mirror(nobody, nobody, Rules(), report)
     other.offer(Read("get_all_databases", arguments))
-    other.offer(Read("get_all_databases", arguments, None, MOST_WAITING * BYTES_PER_PLACE))
+    other.offer(Read("get_all_databases", arguments, None, MAX_WAITING * BYTES_PER_PLACE))
     assert report.total("dropped") == 2
 
 

@@ -26,16 +26,16 @@ def test_pages_are_read_until_it_is_clear_that_they_are_too_many() -> None:
             yield page(first, 1_000)
 
     with pytest.raises(SetTooLargeError):
-        PartitionSet.from_pages(KEYS, pages(), complete=True, most_bytes=100_000)
+        PartitionSet.from_pages(KEYS, pages(), complete=True, max_bytes=100_000)
     assert read == [0, 1_000]
 
 
 def test_a_set_that_fits_is_never_refused() -> None:
     whole = PartitionSet.from_pages(KEYS, [page(0, 3_000)], complete=True)
-    again = PartitionSet.from_pages(KEYS, [page(0, 3_000)], complete=True, most_bytes=whole.memory_bytes())
+    again = PartitionSet.from_pages(KEYS, [page(0, 3_000)], complete=True, max_bytes=whole.memory_bytes())
     assert len(again) == 3_000
     with pytest.raises(SetTooLargeError):
-        PartitionSet.from_pages(KEYS, [page(0, 3_000)], complete=True, most_bytes=int(0.8 * whole.memory_bytes()))
+        PartitionSet.from_pages(KEYS, [page(0, 3_000)], complete=True, max_bytes=int(0.8 * whole.memory_bytes()))
 
 
 def test_a_table_larger_than_the_budget_is_answered_from_the_database_and_loaded_once(servers: MakeServer) -> None:

@@ -234,7 +234,7 @@ def test_changes_outgrow_a_block_and_a_new_one_has_as_few_templates() -> None:
 
 
 def test_partitions_of_too_many_kinds_are_kept_whole(monkeypatch: Any) -> None:
-    monkeypatch.setattr("hms_cache.cache.partitions.block_builder.MOST_KINDS", 3)
+    monkeypatch.setattr("hms_cache.cache.partitions.block_builder.MAX_KINDS", 3)
     held = []
     for number in range(8):
         one = partition((f"d{number}", "1"))

@@ -9,7 +9,7 @@ import tracemalloc
 import pytest
 
 from hms_cache.cache.reads.assembly import CacheOptions
-from hms_cache.cache.warming.process_memory import MOST_SHARED_BYTES, SharedParts, give_back_freed_memory
+from hms_cache.cache.warming.process_memory import MAX_SHARED_BYTES, SharedParts, give_back_freed_memory
 from hms_cache.metadata.object_names import TableName
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.cache.conftest import MakeServer
@@ -74,7 +74,7 @@ def test_what_is_remembered_to_be_shared_is_bounded(what: str, length: int) -> N
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        for number in range(2 * MOST_SHARED_BYTES // 10_000):
+        for number in range(2 * MAX_SHARED_BYTES // 10_000):
             one, text = table("d", "t"), f"{number}".ljust(length, "x")
             if what == "columns":
                 one.sd.cols = [ttypes.FieldSchema("a", text, None)]
@@ -83,7 +83,7 @@ def test_what_is_remembered_to_be_shared_is_bounded(what: str, length: int) -> N
             expected = copy.deepcopy(one)
             shared.share(one)
             assert one == expected
-        most = 3 * MOST_SHARED_BYTES if length == 10_000 else 10 * length
+        most = 3 * MAX_SHARED_BYTES if length == 10_000 else 10 * length
         assert tracemalloc.get_traced_memory()[0] - before < most
     finally:
         tracemalloc.stop()

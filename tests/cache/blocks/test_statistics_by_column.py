@@ -8,7 +8,7 @@ import pytest
 
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.statistics_by_column import (
-    MOST_COLUMNS,
+    MAX_COLUMNS,
     LoadedColumns,
     StatisticsHeld,
     add_columns,
@@ -116,10 +116,10 @@ def test_only_the_missing_columns_are_read(kind: str, here: Server) -> None:
 
 def test_columns_without_end_do_not_take_memory_without_end() -> None:
     held: dict[str, tuple[object, ...]] = {}
-    for number in range(MOST_COLUMNS + 10):
+    for number in range(MAX_COLUMNS + 10):
         add_columns(held, [f"column_{number}"], [])  # type: ignore[arg-type]
-    assert len(held) <= MOST_COLUMNS
-    assert missing_columns(held, [f"COLUMN_{MOST_COLUMNS + 9}"]) is None  # type: ignore[arg-type]
+    assert len(held) <= MAX_COLUMNS
+    assert missing_columns(held, [f"COLUMN_{MAX_COLUMNS + 9}"]) is None  # type: ignore[arg-type]
 
 
 def _loaded(column: str, names: Sequence[str]) -> LoadedColumns:

@@ -120,8 +120,8 @@ def test_rights_as_a_model_sees_them(world: World, monkeypatch: pytest.MonkeyPat
         of_token, of_directory = (frozenset(chance.sample(GROUPS, chance.randint(0, 1))) for _ in range(2))
         groups = of_token | of_directory
         judge = StandardJudge(world.stores.rights, Principal(user, of_token, {user: of_directory}.__getitem__))
-        monkeypatch.setattr(standard_rights, "MOST_READ_AT_FIRST", chance.choice([1, 2, 300]))
-        monkeypatch.setattr(standard_rights, "MOST_SINGLE_TABLES", chance.choice([1, 2]))
+        monkeypatch.setattr(standard_rights, "MAX_READ_AT_FIRST", chance.choice([1, 2, 300]))
+        monkeypatch.setattr(standard_rights, "MAX_SINGLE_TABLES", chance.choice([1, 2]))
         if (way := chance.randrange(3)) < 2:
             judge.prepare([(Action.READ if way else None, one) for one in objects])
         for of in (*objects[1:], *(SecuredObject("hive", d, NEW) for d in DATABASES)):
@@ -195,7 +195,7 @@ class CountingSource:
 
 def test_what_is_remembered_of_a_user_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """While decisions count, which may be for ever: a client asks for ever more names that do not exist."""
-    monkeypatch.setattr(standard_rights, "MOST_PLACES", 10)
+    monkeypatch.setattr(standard_rights, "MAX_PLACES", 10)
     source = CountingSource()
     judge = StandardJudge(source, Principal("eve"))
     for number in range(95):

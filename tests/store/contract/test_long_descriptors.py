@@ -14,7 +14,7 @@ from tests.store.contract.harness import CATALOG, StoreUnderTest
 
 ENTRIES = 6_000
 NAMES = [f"v{number:05}" for number in range(ENTRIES)]
-MOST_BYTES = 60_000_000
+MAX_BYTES = 60_000_000
 """The half of what a list of all entries so far, kept for each entry, takes."""
 
 FILLED: dict[str, Callable[[ttypes.StorageDescriptor], None]] = {
@@ -46,4 +46,4 @@ def test_memory_of_a_read_grows_with_the_entries(catalog: StoreUnderTest, field:
     finally:
         tracemalloc.stop()
     assert read.sd == partition.sd
-    assert peak < MOST_BYTES
+    assert peak < MAX_BYTES

@@ -18,7 +18,7 @@ from tests.databases import count_statements
 from tests.store.foundation.writes import event_ids, next_event_id
 
 AWKWARD = 'it\'s 100 % \\ "ä" :x %s %(y)s ; END; 雪\n'
-MANY = log_writes.MOST_EVENTS
+MANY = log_writes.MAX_EVENTS
 
 
 def some_events(count: int, message: str = AWKWARD) -> list[EventRow]:
@@ -73,7 +73,7 @@ def test_one_statement(database: Database) -> None:
 
 
 def test_long_messages_go_the_other_way(database: Database) -> None:
-    long = some_events(2, "x" * log_writes.MOST_CHARACTERS)
+    long = some_events(2, "x" * log_writes.MAX_CHARACTERS)
     with count_statements(database) as seen:
         log(database, long)
     assert seen.count >= 2

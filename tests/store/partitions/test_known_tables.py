@@ -139,7 +139,7 @@ def test_a_guess_saves_a_round_trip(catalog: PartitionCatalog) -> None:
 
 
 def test_what_is_remembered_is_bounded(catalog: PartitionCatalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_tables, "MOST_KNOWN", 3)
+    monkeypatch.setattr(known_tables, "MAX_KNOWN", 3)
     catalog.create_table()
     with catalog.database.loading() as connection:
         table = carry_out(connection, partitioned_table_plan(T))
@@ -149,7 +149,7 @@ def test_what_is_remembered_is_bounded(catalog: PartitionCatalog, monkeypatch: p
         known.saw(name, table)
         assert known.guess(names[0]) == table
     assert [name for name in names if known.guess(name)] == [names[0], names[3], names[4]], "the last that were used"
-    monkeypatch.setattr(known_tables, "MOST_CHARACTERS", 10)
+    monkeypatch.setattr(known_tables, "MAX_CHARACTERS", 10)
     known.saw(names[4], table)
     known.saw(names[3], None)
     assert [name for name in names if known.guess(name)] == [names[0]]

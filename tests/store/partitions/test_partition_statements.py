@@ -40,7 +40,7 @@ from tests.store.partitions.catalog import PartitionCatalog, descriptor, partiti
 
 T = ("hive", "d", "t")
 KEEP_STATISTICS = environment_options(EnvironmentContext({"DO_NOT_UPDATE_STATS": "true"}))
-MOST_FOR_A_READ = 10
+MAX_FOR_A_READ = 10
 
 
 def many(count: int) -> list[Partition]:
@@ -98,7 +98,7 @@ def test_reads_take_few_statements_whatever_their_size(unmanaged: PartitionCatal
         def read(selection: PartitionSelection = selection) -> object:
             return catalog.reads.get_partitions(PartitionQuery(TableName(*T), selection), grantee=Grantee("u", ("g",)))
 
-        assert counted(catalog, read) <= MOST_FOR_A_READ, selection
+        assert counted(catalog, read) <= MAX_FOR_A_READ, selection
     assert counted(catalog, lambda: catalog.reads.get_partition(TableName(*T), ["d00003", "7"])) <= 6
     # The table, which was guessed, goes together with what is asked of it where there are round trips.
     executions = 2 if catalog.database.is_sqlite else 1
@@ -165,7 +165,7 @@ def test_lists_that_are_too_long_are_read_in_other_ways(
     catalog.writes.add_partitions(TableName(*T), sent)
     expected = catalog.reads.get_partitions(PartitionQuery(TableName(*T))).partitions
     for module in (partition_reads, partition_selection):
-        monkeypatch.setattr(module, "MOST_LISTED", 20)
+        monkeypatch.setattr(module, "MAX_LISTED", 20)
     monkeypatch.setattr(partition_reads, "FEW", 5)
     names = tuple(f"dt={one.values[0]}/hr={one.values[1]}" for one in expected)
     assert (

@@ -156,7 +156,7 @@ def test_a_sketch_takes_no_more_memory_than_its_registers(data: bytes, read: Cal
     tracemalloc.start()
     try:
         read(data)
-        _, most_bytes = tracemalloc.get_traced_memory()
+        _, max_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert most_bytes < 2 * ENTRIES + 1_000_000
+    assert max_bytes < 2 * ENTRIES + 1_000_000

@@ -19,7 +19,7 @@ BUFFER_BYTES = 65_536
 """Of a connection's reader: some 200 rows of partitions. With the driver's 8 KiB one row of 27 lies across two
 fillings and is read the long way."""
 
-_MOST_DESCRIPTIONS = 512
+_MAX_DESCRIPTIONS = 512
 """Kept descriptions of columns. The program has some hundred statements that answer rows; what is above starts anew."""
 
 _HEADER = 4  # three bytes of length, one of sequence
@@ -79,7 +79,7 @@ class BufferedResult(MySQLResult):  # type: ignore[misc]  # the driver has no ty
             super()._get_descriptions()
             known = _Description(self)
             if described:
-                if len(_descriptions) >= _MOST_DESCRIPTIONS:
+                if len(_descriptions) >= _MAX_DESCRIPTIONS:
                     _descriptions.clear()
                 _descriptions[connection.encoding, described] = known
         else:
