@@ -16,6 +16,8 @@ class _Counter:
         self.count = 0
 
     def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        # Python 3.13 notes instructions of frames that have a trace function already.
+        frame.f_trace = self.trace
         frame.f_trace_lines, frame.f_trace_opcodes = False, True
         self.count += event == "opcode"
         return self.trace
@@ -25,6 +27,8 @@ def instructions(work: Callable[[], object]) -> int:
     """Those that `work` takes, on this thread."""
     counter = _Counter()
     before = sys.gettrace()
+    # Python 3.12 notes none before some frame has asked for them.
+    sys._getframe().f_trace_opcodes = True
     sys.settrace(counter.trace)
     try:
         work()
