@@ -621,8 +621,12 @@ def test_a_limit_tells_nothing_of_tables_that_are_not_shown(world: World) -> Non
     assert names(ann, 2) == (["pub_last"], ["pub", "pub_last"])
 
 
-def test_who_may_create_tables_locks_none_that_is_there(world: World) -> None:
-    """An exclusive lock stops everybody else, for as long as it is renewed."""
+@pytest.mark.parametrize("kind", [t.LockType.EXCLUSIVE, t.LockType.SHARED_WRITE, t.LockType.SHARED_READ])
+def test_who_may_create_tables_locks_none_that_is_there(world: World, kind: int) -> None:
+    """An exclusive lock stops everybody else, for as long as it is renewed; a shared one whoever would drop the table.
+
+    A database that may be known of is locked for reading as it is, whatever may be done in it.
+    """
     grants = (("create", '["made*", "pub"]'), ("alter", '["secret"]'))
     world.allow(
         world.path.read_text()
@@ -637,17 +641,18 @@ def test_who_may_create_tables_locks_none_that_is_there(world: World) -> None:
     for database_name, name, allowed in (
         ("open", "made", False),
         ("open", "pub", False),
+        ("open", None, kind == t.LockType.SHARED_READ),
         ("open", "made_later", True),
         ("open", "other", False),
         ("open", "secret", True),
         ("closed", "hidden", False),
-        ("closed", None, False),
-        ("closed", "", False),
+        ("closed", None, kind == t.LockType.SHARED_READ),
+        ("closed", "", kind == t.LockType.SHARED_READ),
         ("none", None, True),
         ("none", "any", True),
     ):
         level = t.LockLevel.TABLE if name else t.LockLevel.DB
-        part = t.LockComponent(t.LockType.EXCLUSIVE, level, database_name, name)
+        part = t.LockComponent(kind, level, database_name, name)
         found = outcome(kim, "lock", rqst=t.LockRequest([part], 0, "somebody", "host"))
         assert isinstance(found, t.LockResponse) == allowed, (database_name, name)
 

@@ -293,7 +293,7 @@ def _locked(component: LockComponent) -> Iterator[_Needed]:
     """Locks know no catalogs: in whichever a component names its table, it is that of the default one that waits.
 
     Who may create a table locks its name before it is there (as Iceberg does), but no table that is: an exclusive lock
-    stops everybody else for as long as it is renewed.
+    stops everybody else for as long as it is renewed, and a shared one stops who would drop the table.
     A lease of a job is judged as a change of what the job works on.
     """
     database = plain_database(component.dbname or "")
@@ -306,7 +306,7 @@ def _locked(component: LockComponent) -> Iterator[_Needed]:
     for catalog in sorted({component.catName or DEFAULT_CATALOG, DEFAULT_CATALOG}):
         of = secured(catalog, database, table)
         if reads:
-            yield _Needed((Action.READ, *_ANY_CHANGE, Action.CREATE), of, shown_is_enough=of.table is None)
+            yield _Needed((Action.READ, *_ANY_CHANGE), of, shown_is_enough=of.table is None, may_be_made=True)
         else:
             yield _Needed(_ANY_CHANGE, of, may_be_made=True)
 
