@@ -150,6 +150,29 @@ def test_a_compaction_is_run_as_nobody_else(world: World, method: str) -> None:
         assert queued(made.tableName, world.link(user), given) == kept, (user, given)
 
 
+def test_a_scheduled_query_is_run_as_nobody_else(world: World) -> None:
+    """HiveServer2 runs it under the name that the query has; who may make one may not thereby become anybody."""
+    world.allow(DIRTY + '[[grants]]\nusers = ["max"]\nactions = ["manage"]\ncatalogs = ["*"]\ndatabases = ["*"]\n')
+    maker, service = world.link("max"), world.link("hs2")
+    kinds = t.ScheduledQueryMaintenanceRequestType
+    key = t.ScheduledQueryKey("nightly", "hive")
+
+    def run_as(link: Link, kind: int, user: str | None) -> str | None:
+        query = t.ScheduledQuery(key, True, "0 0 3 * * ? *", user, "drop table open.pub")
+        request = t.ScheduledQueryMaintenanceRequest(kind, query)
+        link.call("scheduled_query_maintenance", request=request)
+        found: str | None = maker.call("get_scheduled_query", scheduleKey=key).user
+        return found
+
+    for link, given, kept in ((maker, "root", "max"), (maker, None, "max"), (service, "eve", "eve")):
+        assert run_as(link, kinds.CREATE, given) == kept
+        assert run_as(link, kinds.ALTER, given) == kept
+        request = t.ScheduledQueryMaintenanceRequest(kinds.DROP, t.ScheduledQuery(key))
+        link.call("scheduled_query_maintenance", request=request)
+    assert run_as(service, kinds.CREATE, "eve") == "eve"
+    assert run_as(maker, kinds.ALTER, "eve") == "max", "what eve did not ask for is not run as eve"
+
+
 @pytest.mark.parametrize("method", ["open_txns", "commit_txn", "abort_txn"])
 def test_transactions_of_replication_are_for_services(world: World, method: str) -> None:
     """They live for days without a heartbeat, and hold up compactions of all tables meanwhile."""

@@ -152,7 +152,7 @@ class Guard:
         decisions.prepare([question for need in needs for question in need.questions])
         for need in needs:
             self._require(call, decisions, need, arguments)
-        if rule.way is not Way.METASTORE and ownership.names_owned(method, arguments):
+        if (rule.way is not Way.METASTORE or method in ownership.RUN_BY) and ownership.names_owned(method, arguments):
             _check_owner(call, decisions, arguments)
         if tell_only_own(method, arguments, call.session.user, decisions):
             call.keep_no_answer()  # users of one class share what is kept, and one of them may be the one named

@@ -23,8 +23,8 @@ _LOCK_FIELD = "lockid"
 _RANGE_METHOD = "heartbeat_txn_range"
 TAKING = frozenset({"open_txns", "lock"})
 """Methods whose requests say for whom."""
-RUN_BY = frozenset({"compact", "compact2"})
-"""Methods whose requests may say as whom a service is to work later."""
+RUN_BY = frozenset({"compact", "compact2", "scheduled_query_maintenance"})
+"""Methods whose requests say as whom a service is to work later."""
 
 
 def names_owned(method: str, arguments: Any) -> bool:
@@ -36,6 +36,10 @@ def claim(method: str, arguments: Any, user: str) -> None:
     """Makes the user of the session the owner of what the request opens or takes, and whom it asks to be run as."""
     if method in TAKING:
         arguments.rqst.user = user
+    elif method == "scheduled_query_maintenance":
+        # Who alters a query says anew what is run; one without a user would run as the service itself.
+        if arguments.request.scheduledQuery is not None:
+            arguments.request.scheduledQuery.user = user
     elif method in RUN_BY and arguments.rqst.runas:
         arguments.rqst.runas = user
 
