@@ -385,3 +385,42 @@ def test_jobs_take_leases_on_what_their_user_may_change(world: World) -> None:
     assert not lease(eve, "hive.open", "hers")
     ann.call("grant_privileges", privileges=bag("INSERT"))
     assert lease(eve, "hive.open", "hers")
+
+
+def test_who_grants_is_named_as_the_grantor(world: World) -> None:
+    """Grants that differ in the grantor stand beside each other: by invented names one would outlive its revocation."""
+    root, ann, eve = world.root, world.ann, world.eve
+    user = t.PrincipalType.USER
+
+    def grantors(name: str = "hers", kind: int = t.HiveObjectType.TABLE) -> set[tuple[str, str, int]]:
+        reference = t.HiveObjectRef(kind, "open", name)
+        found = root.call("list_privileges", principal_name=None, principal_type=None, hiveObject=reference)
+        return {(one.principalName, one.grantInfo.grantor, one.grantInfo.grantorType) for one in found}
+
+    ann.call("grant_privileges", privileges=bag("SELECT", option=True))
+    for number, name in enumerate(("root", "ann", "", None)):
+        given = bag("SELECT", f"friend{number}")
+        given.privileges[0].grantInfo.grantor = name
+        given.privileges[0].grantInfo.grantorType = t.PrincipalType.ROLE
+        eve.call("grant_privileges", privileges=given)
+    friends = {(f"friend{number}", "eve", user) for number in range(4)}
+    assert grantors() == {("eve", "ann", user), *friends}
+    # What is there is not made again under another name, by either spelling.
+    again = bag("SELECT", "friend0")
+    again.privileges[0].grantInfo.grantor = "bob"
+    request = t.GrantRevokePrivilegeRequest(t.GrantRevokeType.GRANT, again, False)
+    assert "already granted" in outcome(eve, "grant_revoke_privileges", request=request)[1]
+    assert "already granted" in outcome(eve, "grant_privileges", privileges=again)[1]
+    # With a new table, too.
+    made = table("open", "made")
+    made.owner = "ann"
+    info = t.PrivilegeGrantInfo("SELECT", 0, "root", user, False)
+    made.privileges = t.PrincipalPrivilegeSet({"eve": [info]}, {"g": [info]}, {"public": [info]})
+    for name, method in (("made", "create_table"), ("requested", "create_table_req")):
+        made.tableName = name
+        arguments = {"tbl": made} if method == "create_table" else {"request": t.CreateTableRequest(made)}
+        ann.call(method, **arguments)
+        assert {grantor for _, grantor, _ in grantors(name)} == {"ann"}, method
+    # Administrators grant for others.
+    root.call("grant_privileges", privileges=bag("INSERT", "friend0"))
+    assert ("friend0", "ann", user) in grantors()

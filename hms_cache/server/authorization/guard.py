@@ -16,7 +16,7 @@ from hms_cache.call_context import for_write
 from hms_cache.metadata.lease_names import leased_database
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.metadata.object_names import DatabaseName, TableName
-from hms_cache.server.authorization import ownership
+from hms_cache.server.authorization import grantors, ownership
 from hms_cache.server.authorization.answers import (
     EMPTY,
     FILTERS,
@@ -158,6 +158,7 @@ class Guard:
             call.keep_no_answer()  # users of one class share what is kept, and one of them may be the one named
         if rule.way is Way.GRANTS:
             _check_grants(decisions, method, arguments, call.session)
+        grantors.claim(arguments, call.session.user, decisions)
         if rule.way is not Way.OPEN and not decisions.has_any:
             raise AccessDenied(_denied(call.session, "call", method))
         if rule.way is Way.FILTERED:
