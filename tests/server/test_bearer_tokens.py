@@ -34,7 +34,7 @@ from hms_cache.authentication.bearer_tokens import BearerOptions, BearerTokens  
 from hms_cache.authentication.key_set import KeySet, KeySetError, KeySetOptions  # noqa: E402
 from hms_cache.authentication.mechanism import AuthenticationError  # noqa: E402
 from tests.server.answering import TLS_RECORD, answering  # noqa: E402
-from tests.server.conftest import PATIENCE_S, Running, Serve, database, request_bytes  # noqa: E402
+from tests.server.conftest import PATIENCE_S, Running, Serve, database, request_bytes, table  # noqa: E402
 from tests.server.test_kerberos import authentications  # noqa: E402
 from tests.server.test_tls import Authority  # noqa: E402
 
@@ -195,6 +195,27 @@ def test_users_of_one_socket_are_told_apart(serve: Serve, issuer: Issuer, tmp_pa
             assert b"file:" in call(ann, "get_database", name="d")
             assert b"file:" not in call(bob, "get_database", name="d")
     assert post(server, None)[0] == 401
+
+
+def test_a_table_belongs_to_who_creates_it(serve: Serve, issuer: Issuer) -> None:
+    """Where the request names no owner: as nobody's, it would be hidden from who made it."""
+    server = serve(
+        **{
+            "server.transport_mode": "http",
+            "security.accept_insecure": True,
+            "authentication.jwt_jwks_url": issuer.url,
+            "authorization.provider": "sql",
+        }
+    )
+    ann, bob = issuer.token(), issuer.token(sub="bob")
+    nobodys, given = table("default", "nobodys"), table("default", "given")
+    nobodys.owner, given.owner = None, "bob"
+    for one in (nobodys, given):
+        post(server, ann, "create_table", tbl=one)
+    for token, name in ((ann, "nobodys"), (bob, "given")):
+        listed = post(server, token, "get_all_tables", db_name="default")[1]
+        assert [one for one in (b"nobodys", b"given") if one in listed] == [name.encode()]
+        assert b"not found" not in post(server, token, "get_table", dbname="default", tbl_name=name)[1]
 
 
 def confused(issuer: Issuer) -> str:

@@ -318,6 +318,8 @@ def _create(
     )
     if not table.createTime:
         table.createTime = stored_s(time.time())
+    if table.owner is None and call.session.principal is not None:
+        table.owner = call.session.user  # Hive's server leaves it to the client; nobody's table is for administrators
     if table.creationMetadata is not None:
         _note_time(table.creationMetadata)
     call.stores.writes.tables.create_table(
