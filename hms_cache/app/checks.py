@@ -350,7 +350,8 @@ def _check_peer(findings: Findings, settings: Settings, address: str) -> None:
     except (TException, OSError, ValueError) as error:
         findings.error(
             f"the peer {address} does not answer: {error}",
-            "Check its address; it must speak binary Thrift, and TLS if the address begins with thrift+tls://.",
+            "Check its address; it must speak binary Thrift, ask nobody who it is, and speak TLS if the address begins"
+            " with thrift+tls://.",
         )
         return
     if not peer.logs_in_transaction:
