@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from hms_cache.authorization.policy_file import PolicyFile
+from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.server.authorization.guard import AccessDenied, Guard
 from hms_cache.server.authorization.rules import RULES, WITHOUT_CATALOGS
 from hms_cache.server.calls import Call
@@ -121,10 +122,17 @@ OF_OWNERS = frozenset(_OF_OWNERS.split())
 
 
 class Owned:
-    """Every transaction and lock is one user's."""
+    """Every transaction and lock is one user's, and there is no table or database."""
 
     def __init__(self, owner: str) -> None:
         self.transactions, self.owner = self, owner
+        self.reads = self.tables = self.databases = self
+
+    def get_table(self, name: TableName) -> Any:
+        raise t.NoSuchObjectException("absent: it may be locked by who may create it")
+
+    def get_database(self, name: DatabaseName) -> Any:
+        raise t.NoSuchObjectException("absent")
 
     def users_of_txns(self, txn_ids: list[int]) -> dict[int, str]:
         return dict.fromkeys(txn_ids, self.owner)
