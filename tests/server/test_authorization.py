@@ -375,6 +375,33 @@ def test_who_may_create_tables_changes_none_of_others_by_constraints(world: Worl
     assert len(getattr(found, kind)) == 1
 
 
+def test_who_may_create_tables_refers_to_none_that_it_may_not_read(world: World) -> None:
+    """A source of a materialized view cannot be dropped; a foreign key's refusal tells of the other table's columns."""
+    world.root.call("add_primary_key", req=t.AddPrimaryKeyRequest(constraints_on("secret")["primaryKeys"]))
+    world.allow(POLICY + '[[grants]]\nusers = ["max"]\nactions = ["create"]\ndatabases = ["open"]\n')
+    maker = world.link("max")
+
+    def with_key_to(name: str) -> dict[str, Any]:
+        """A new table with a primary key on one column, and a foreign key on the other."""
+        made = table("open", "made")
+        made.sd.cols = [t.FieldSchema("a", "int"), t.FieldSchema("b", "int")]
+        [foreign] = constraints_on("made")["foreignKeys"]
+        foreign.pktable_name, foreign.fkcolumn_name = name, "b"
+        keys = {"primaryKeys": constraints_on("made")["primaryKeys"], "foreignKeys": [foreign]}
+        return {"table": made, **keys}
+
+    told = t.NoSuchObjectException, "hive.open.secret table not found"
+    request = with_key_to("secret")
+    assert outcome(maker, "create_table_req", request=t.CreateTableRequest(**request)) == told
+    assert outcome(maker, "create_table_with_constraints", tbl=request.pop("table"), **request) == told
+    view = table("open", "view")
+    view.tableType, view.viewOriginalText, view.viewExpandedText = "MATERIALIZED_VIEW", "SELECT 1", "SELECT 1"
+    view.creationMetadata = t.CreationMetadata("hive", "open", "view", {"open.secret"})
+    assert outcome(maker, "create_table", tbl=view) == told
+    # A table may refer to itself.
+    maker.call("create_table_req", request=t.CreateTableRequest(**with_key_to("made")))
+
+
 def test_who_may_create_replaces_no_code_of_others(world: World) -> None:
     """The call that creates a procedure or a package replaces one that is there."""
     rights = '[[grants]]\nusers = ["max"]\nactions = {}\ndatabases = ["open"]\n'

@@ -214,7 +214,8 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
             referenced = sorted(named.referenced, key=_order)
             if not objects:  # a request about the other end alone
                 found += [_Needed(actions, one) for one in referenced]
-            found += [_Needed((Action.READ, *actions), one) for one in referenced]
+            # A table that is created may refer to itself: who may create it reads nothing by that.
+            found += [_Needed((Action.READ, *(actions if one in objects else ())), one) for one in referenced]
             if method == "get_materialization_invalidation_info":  # transactions know no catalogs
                 found += [_Needed((Action.READ,), one._replace(catalog=DEFAULT_CATALOG)) for one in referenced]
             if method == "map_schema_version_to_serde":  # by its name alone, also that of any table
