@@ -71,18 +71,37 @@ class Rights:
         return self.allow(Action.MANAGE, of)
 
 
+class FewRights(Rights):
+    """All decisions about one user, who may do these things with every table and database, or simply anything."""
+
+    def __init__(self, user: str, actions: frozenset[Action]) -> None:
+        super().__init__(user)
+        self._actions = actions
+
+    def allow(self, action: Action, of: SecuredObject) -> bool:
+        """Of the whole metastore nothing."""
+        return self._is_root or (action in self._actions and of.catalog is not None)
+
+    def show(self, what: SecuredObject) -> bool:
+        """Nothing is hidden."""
+        return True
+
+
 class Authority:
     """See `Authorizer`."""
 
     keeps_answers = asks_others = waits_for_members = False
     policy: object = None
 
+    def __init__(self, rights: Callable[[str], Rights]) -> None:
+        self._rights = rights
+
     def forget(self) -> None:
         """Nothing is kept."""
 
     def decisions(self, principal: str, groups: frozenset[str] = frozenset()) -> Rights:
         """By name."""
-        return Rights(principal)
+        return self._rights(principal)
 
     proven_decisions = decisions
 
@@ -92,9 +111,10 @@ class World:
 
     warehouse_uri = "file:///nowhere/warehouse"
 
-    def __init__(self, directory: Path, hidden: str) -> None:
+    def __init__(self, directory: Path, hidden: str, rights: Callable[[str], Rights] = Rights) -> None:
         directory.mkdir(parents=True)
         self.hidden = hidden
+        self._rights = rights
         url = f"sqlite:///{directory / 'metastore.db'}"
         with closing(Database(url)) as database:
             init_schema(database)
@@ -110,7 +130,7 @@ class World:
             site,
             server.auxiliary,
         )
-        self._guard = Guard(Authority())  # type: ignore[arg-type]
+        self._guard = Guard(Authority(rights))  # type: ignore[arg-type]
         self._sessions: dict[str, Session] = {}
         self.kept: dict[str, Any] = {}
         self.begin_anew()
@@ -125,7 +145,7 @@ class World:
         session = self._sessions[user]
         call = Call(method, session, self._stores)
         try:
-            return self._guard.answer(call, Rights(user), _HANDLERS[method].function, struct)
+            return self._guard.answer(call, self._rights(user), _HANDLERS[method].function, struct)
         except AccessDenied as denied:
             return denied.told
         except Exception as error:
