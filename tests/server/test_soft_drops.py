@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -315,3 +317,115 @@ def test_a_cleaner_is_only_given_what_a_drop_would_delete(link: Link, tmp_path: 
     assert clean_up(link, f"{root}/made", partition)
     assert clean_up(link, None, partition)
     assert [(entry.tablename, entry.partitionname) for entry in queued(link)] == [("made", partition)] * 2
+
+
+def waiting_places(link: Link) -> list[tuple[str, str | None]]:
+    return [(entry.tablename, entry.partitionname) for entry in queued(link)]
+
+
+def drop_softly(link: Link, name: str, values: list[str] | None = None, **more: str) -> str:
+    """The directory that waits for a cleaner from then on."""
+    found = link.call("get_table", dbname="d", tbl_name=name)
+    (txn_id,) = begin(link, ttypes.TxnType.SOFT_DELETE)
+    context = ttypes.EnvironmentContext({"txnId": str(txn_id), **more})
+    named = {"deleteData": False, "environment_context": context}
+    if values is None:
+        link.call("drop_table_with_environment_context", dbname="d", name=name, **named)
+        return str(found.sd.location)
+    place = link.call("get_partition", db_name="d", tbl_name=name, part_vals=values).sd.location
+    link.call("drop_partition_with_environment_context", db_name="d", tbl_name=name, part_vals=values, **named)
+    return str(place)
+
+
+def create_at(link: Link, place: str) -> None:
+    new = table("d", "new")
+    new.sd.location, new.tableType = place, "EXTERNAL_TABLE"
+    new.parameters = {"EXTERNAL": "TRUE"}
+    link.call("create_table", tbl=new)
+
+
+def create_by_name(link: Link, place: str) -> None:
+    """In the place that the name gives it, as one who tries CREATE TABLE AS SELECT again."""
+    new = table("d", place.rpartition("/")[2])
+    link.call("create_table", tbl=new)
+
+
+def create_below(link: Link, place: str) -> None:
+    create_at(link, f"{place}/below")
+
+
+def alter_to(link: Link, place: str) -> None:
+    link.call("create_table", tbl=table("d", "new"))
+    new = link.call("get_table", dbname="d", tbl_name="new")
+    new.sd.location = place
+    link.call("alter_table", dbname="d", tbl_name="new", new_tbl=new)
+
+
+def partitioned(link: Link, name: str) -> ttypes.Table:
+    link.call("create_table", tbl=table("d", name))
+    return link.call("get_table", dbname="d", tbl_name=name)
+
+
+def partition_at(made: ttypes.Table, value: str, place: str) -> ttypes.Partition:
+    made.sd.location = place
+    return ttypes.Partition([value], "d", made.tableName, 0, 0, made.sd, {})
+
+
+def add_partition_at(link: Link, place: str) -> None:
+    link.call("add_partition", new_part=partition_at(partitioned(link, "new"), "x", place))
+
+
+def alter_partition_to(link: Link, place: str) -> None:
+    made = partitioned(link, "new")
+    link.call("add_partition", new_part=partition_at(made, "x", f"{made.sd.location}/p=x"))
+    link.call("alter_partition", db_name="d", tbl_name="new", new_part=partition_at(made, "x", place))
+
+
+PUT: list[Callable[[Link, str], None]] = [
+    create_at,
+    create_by_name,
+    create_below,
+    alter_to,
+    add_partition_at,
+    alter_partition_to,
+]
+
+
+@pytest.mark.parametrize("put", PUT)
+def test_a_cleaner_deletes_nothing_that_was_put_there_since(link: Link, put: Callable[[Link, str], None]) -> None:
+    """It deletes what it finds in the queue, whatever lies there by then; not what it cannot mark there."""
+    link.call("create_table", tbl=table("d", "other", transactional="true", transactional_properties="insert_only"))
+    drop_softly(link, "other")
+    put(link, drop_softly(link, "t"))
+    assert waiting_places(link) == [("other", None)]
+
+
+@pytest.mark.parametrize("put", PUT)
+def test_nothing_is_put_where_a_cleaner_is_at_it(link: Link, tmp_path: Path, put: Callable[[Link, str], None]) -> None:
+    place = drop_softly(link, "t")
+    with closing(sqlite3.connect(tmp_path / "metastore.db")) as database_file, database_file:
+        database_file.execute("UPDATE COMPACTION_QUEUE SET CQ_CLEANER_START = 1")
+    with pytest.raises(ttypes.MetaException, match="A cleaner has begun to delete"):
+        put(link, place)
+    assert waiting_places(link) == [("t", None)]
+
+
+@pytest.mark.parametrize(("value", "waits"), [("1", True), ("3", False)])
+def test_a_partition_that_was_dropped_waits_unless_another_one_is_put_there(
+    link: Link, value: str, waits: bool
+) -> None:
+    """Of a partition that is there again a cleaner deletes what its write ids tell; it looks for that one's name."""
+    made = link.call("get_table", dbname="d", tbl_name="t")
+    place = drop_softly(link, "t", ["1"])
+    link.call("add_partition", new_part=partition_at(made, value, place))
+    assert waiting_places(link) == [("t", "p=1")] * waits
+
+
+def test_a_renamed_table_is_not_deleted_in_its_new_place(link: Link) -> None:
+    link.call("create_table", tbl=table("d", "u", transactional="true", transactional_properties="insert_only"))
+    place = drop_softly(link, "u")
+    Path(place.removeprefix("file:")).rmdir()  # by hand, or by a cleaner that could not note it
+    renamed = link.call("get_table", dbname="d", tbl_name="t")
+    renamed.tableName = "u"
+    link.call("alter_table", dbname="d", tbl_name="t", new_tbl=renamed)
+    assert waiting_places(link) == []

@@ -92,6 +92,8 @@ def test_writes_take_few_statements(writer: Writer) -> None:
         "drop_partitions": writer.count(lambda: writer.drop(2)),
     }
     most = {"create_table": 12, "alter_table": 8, "add_partitions": 12, "drop_partitions": 16}
+    if writer.catalog.database.is_sqlite:
+        most["create_table"] += 1  # what waits for a cleaner is asked with the name, where there are round trips
     assert all(taken[call] <= most[call] for call in most), taken
     assert all(taken.values())
 

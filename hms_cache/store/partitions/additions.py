@@ -24,10 +24,11 @@ from hms_cache.store.engine.bulk_writes import ParameterChange, change_parameter
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.read_plans import carry_out, side_by_side
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
-from hms_cache.store.partitions.selection import partitions_by_name
+from hms_cache.store.partitions.selection import by_name_plan
 from hms_cache.store.replication_files import files_of_new_partitions
 from hms_cache.store.rows.parameters import (
     DO_NOT_UPDATE_STATS,
@@ -48,6 +49,7 @@ from hms_cache.store.schema import (
     TBL_COL_PRIVS,
     TBL_PRIVS,
 )
+from hms_cache.store.waiting_deletions import WaitingDeletion, release_places, waiting_deletions_plan
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -93,7 +95,7 @@ def add_partitions(
     """
     table = row.table
     names = check_partitions(context, table, partitions, of)
-    existing = existing_names(transaction.connection, partitioned(row), names)
+    existing, waiting = _existing_names_and_deletions(transaction.connection, partitioned(row), names)
     new: dict[str, Partition] = {}
     for name, partition in zip(names, partitions, strict=True):
         if name in existing:
@@ -106,6 +108,10 @@ def add_partitions(
     if not new:
         return []
     wanted = prepare_added(context, transaction, table, new, writer.options)
+    if waiting:
+        placed = {name: each.sd.location for name, each in new.items() if each.sd is not None and each.sd.location}
+        located = ((name, context.warehouse.location(text)) for name, text in placed.items())
+        release_places(context, transaction.connection, table, located, waiting)
     part_ids = insert_partitions(context, transaction, row, new)
     # After the rows: who loses a name to another must not undo the directory that the other one uses.
     places = _make_directories(context, transaction, wanted)
@@ -136,13 +142,19 @@ def like_table(table: Table, partitions: Sequence[Partition], from_table: FromTa
     return changed
 
 
-def existing_names(connection: Connection, table: PartitionedTable, names: Sequence[str]) -> set[str]:
-    """Those of the names that partitions have.
+def _existing_names_and_deletions(
+    connection: Connection, table: PartitionedTable, names: Sequence[str]
+) -> tuple[set[str], list[WaitingDeletion]]:
+    """Those of the names that partitions have, and what waits for a cleaner.
 
     Raises AlreadyExistsException where the database does not tell two names apart that differ: MySQL ignores blanks at
     the end of texts.
     """
-    found = {name for _, name in partitions_by_name(connection, table, names, is_exact=False)}
+    pairs, waiting = carry_out(
+        connection,
+        side_by_side(by_name_plan(connection, table, names, is_exact=False), waiting_deletions_plan(connection)),
+    )
+    found = {name for _, name in pairs}
     confused = sorted(found.difference(names))
     if connection.dialect.name in ("mysql", "mariadb"):
         seen: dict[str, str] = {}
@@ -151,7 +163,7 @@ def existing_names(connection: Connection, table: PartitionedTable, names: Seque
         raise AlreadyExistsException(
             f"Partition already exists: the database does not distinguish {confused[0]!r} from another partition name"
         )
-    return found
+    return found, waiting
 
 
 def check_partitions(context: StoreContext, table: Table, partitions: Sequence[Partition], of: TableName) -> list[str]:

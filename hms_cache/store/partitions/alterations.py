@@ -28,6 +28,7 @@ from hms_cache.store.engine.bulk_writes import (
 from hms_cache.store.engine.context import StoreContext
 from hms_cache.store.engine.database import features_of
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.read_plans import carry_out
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.partitions.additions import (
@@ -67,6 +68,7 @@ from hms_cache.store.soft_drops import (
     remove_interrupted_drop,
 )
 from hms_cache.store.transactions.name_changes import ObjectName, rename_in_transaction_tables
+from hms_cache.store.waiting_deletions import release_place, release_places, waiting_deletions_plan
 from hms_cache.store.warehouse import AllowedLocation
 from hms_cache.store.warehouse.locations import Location, is_relative
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
@@ -115,6 +117,7 @@ def alter_partitions(
         (stored[name], _new_image(context, table, stored[name].partition, partition, writer.given_write_id))
         for name, partition in zip(names, partitions, strict=True)
     ]
+    _release_new_places(context, transaction, table, names, changes)
     _update_basic_statistics(context, files, table, changes, writer.options)
     _drop_outdated_column_statistics(transaction, changes)
     aborted = _aborted(transaction, table, [old for old, _ in changes])
@@ -528,6 +531,25 @@ def _move(
             changes.copy_directory(place, new_place)
             hide_older_files(changes, place, copying_write_id, DROPPED)
     new.sd.location = str(goal)
+    release_place(context, transaction.connection, table, goal, new_name)
+
+
+def _release_new_places(
+    context: StoreContext,
+    transaction: WriteTransaction,
+    table: Table,
+    names: Sequence[str],
+    changes: Sequence[tuple[_Stored, Partition]],
+) -> None:
+    """No cleaner deletes the directories at which this change puts partitions."""
+    moved = [
+        (name, context.warehouse.location(new.sd.location))
+        for name, (old, new) in zip(names, changes, strict=True)
+        if new.sd is not None and new.sd.location and new.sd.location != _place(old.partition)
+    ]
+    if moved:
+        waiting = carry_out(transaction.connection, waiting_deletions_plan(transaction.connection))
+        release_places(context, transaction.connection, table, moved, waiting)
 
 
 def _where_it_is(

@@ -16,6 +16,7 @@ from hms_cache.metadata.partition_names import PartitionNaming, escape_path_name
 from hms_cache.notifications.events import PartitionFiles
 from hms_cache.store.contract.partitions import ByPartialValues
 from hms_cache.store.engine.context import StoreContext
+from hms_cache.store.engine.read_plans import carry_out
 from hms_cache.store.engine.work_units import WriteTransaction
 from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import insert_partitions, partitioned
@@ -30,6 +31,7 @@ from hms_cache.store.rows.table_kinds import require_descriptor
 from hms_cache.store.rows.table_locks import lock_table
 from hms_cache.store.rows.table_rows import TableRow
 from hms_cache.store.shared_places import partition_places_in_use
+from hms_cache.store.waiting_deletions import release_places, waiting_deletions_plan
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, MetaException, Partition, Table
 
 
@@ -87,6 +89,7 @@ def exchange_partitions(
         if partition.sd is not None and context.warehouse.manages_files:  # else nobody moves what is there
             partition.sd.location = str(root.child(*name.split("/")))
     _move_directory(context, transaction, source, destination, keys, values)
+    _release_places(context, connection, destination.table, by_name)
     delete_partitions(connection, zip(rows.part_ids, rows.sd_ids, strict=True))
     insert_partitions(context, transaction, destination, by_name)
     files = _files(context, connection, destination.table, by_name)
@@ -95,6 +98,18 @@ def exchange_partitions(
     for event in context.messages.build_drop_partitions(source.table, [partition.values for partition in moved]):
         transaction.append_event(event)
     return moved
+
+
+def _release_places(
+    context: StoreContext, connection: Connection, table: Table, moved: Mapping[str, Partition]
+) -> None:
+    """No cleaner deletes the directories that the partitions have got."""
+    places = [
+        (name, context.warehouse.location(partition.sd.location))
+        for name, partition in moved.items()
+        if partition.sd is not None and partition.sd.location
+    ]
+    release_places(context, connection, table, places, carry_out(connection, waiting_deletions_plan(connection)))
 
 
 def _files(

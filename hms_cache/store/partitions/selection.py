@@ -261,9 +261,9 @@ def _candidates(
         case contract.AllPartitions():
             return (yield from _first_of_all(connection, table, max_parts)), False
         case contract.ByNames(names):
-            return (yield from _by_name(connection, table, names)), False
+            return (yield from by_name_plan(connection, table, names)), False
         case contract.ByValues(values):
-            return (yield from _by_name(connection, table, [name_of_values(table, values)])), False
+            return (yield from by_name_plan(connection, table, [name_of_values(table, values)])), False
         case contract.ByPartialValues(values):
             return (yield from _by_partial_values(connection, table, values)), False
         case contract.ByFilter(text):
@@ -306,12 +306,13 @@ def partitions_by_name(
 
     Not `is_exact`: also those that only the database takes for equal, as MySQL does with blanks at the end.
     """
-    return carry_out(connection, _by_name(connection, table, names, is_exact=is_exact))
+    return carry_out(connection, by_name_plan(connection, table, names, is_exact=is_exact))
 
 
-def _by_name(
+def by_name_plan(
     connection: Connection, table: PartitionedTable, names: Iterable[str], *, is_exact: bool = True
 ) -> Plan[list[tuple[int, str]]]:
+    """As `partitions_by_name`."""
     wanted = frozenset(names)
     if len(wanted) > MAX_LISTED:
         without_blanks = frozenset() if is_exact else {name.rstrip(" ") for name in wanted}
@@ -332,7 +333,7 @@ def _by_partial_values(
 ) -> Plan[list[tuple[int, str]]]:
     found = named_by_partial_values(table, values)
     if isinstance(found, str):
-        return (yield from _by_name(connection, table, [found]))
+        return (yield from by_name_plan(connection, table, [found]))
     parameters: dict[str, Any] = {"table_id": table.table_id}
     if not any(found):
         return _pairs((yield from ask(Question(_ALL_QUERY, parameters))))

@@ -55,6 +55,7 @@ from hms_cache.store.tables.creation import (
 )
 from hms_cache.store.tables.moves import move_directory, rename_elsewhere, replicated_move
 from hms_cache.store.tables.transactional import check_altered_table
+from hms_cache.store.waiting_deletions import release_place
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     CreationMetadata,
@@ -194,6 +195,7 @@ def alter_table(context: StoreContext, transaction: WriteTransaction, change: Ta
         _update_basic_statistics(context, connection, old, new, change.writer.options)
     if not is_view(new) and not new.sd.location:
         new.sd.location = old.sd.location  # none sent is no change of it
+    _release_new_place(context, connection, old, new)
     _judge_statistics(connection, old, new, change)
     cd_id = replace_columns(transaction, row, new)
     _follow_up(context, connection, row, new, change, cd_id, moved)
@@ -234,6 +236,12 @@ def _is_elsewhere(context: StoreContext, old: Table, new: Table) -> bool:
     if old.sd is None or not old.sd.location:
         return True
     return new.sd.location not in (old.sd.location, _normal(context, old.sd.location))
+
+
+def _release_new_place(context: StoreContext, connection: Connection, old: Table, new: Table) -> None:
+    """No cleaner deletes the directory that the table has got, by its new name or from the client."""
+    if not is_view(new) and _is_elsewhere(context, old, new):
+        release_place(context, connection, new, context.warehouse.location(new.sd.location))
 
 
 def _take_name(connection: Connection, row: TableRow, new: Table, database_id: int) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from hms_cache.metadata.column_types import column_names, invalid_type
@@ -16,7 +16,9 @@ from hms_cache.store.contract.environment import NO_OPTIONS, EnvironmentOptions
 from hms_cache.store.engine.bulk_writes import insert_rows, insert_together
 from hms_cache.store.engine.context import PartOfStore
 from hms_cache.store.engine.database import features_of
+from hms_cache.store.engine.direct_statements import DirectQuery
 from hms_cache.store.engine.errors import RetryableConflict
+from hms_cache.store.engine.read_plans import Plan, Question, ask, carry_out, side_by_side
 from hms_cache.store.engine.work_units import WriteTransaction, run_write
 from hms_cache.store.file_access import FileAccess
 from hms_cache.store.objects.constraints import add_constraints_of_new_table
@@ -39,6 +41,7 @@ from hms_cache.store.soft_drops import SOFT_DELETE
 from hms_cache.store.statistics.of_tables import write_table_statistics
 from hms_cache.store.statistics.writes import writer_of_new_object
 from hms_cache.store.tables.transactional import check_created_table
+from hms_cache.store.waiting_deletions import release_places, waiting_deletions_plan
 from hms_cache.store.warehouse import AllowedLocation, Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AlreadyExistsException,
@@ -56,6 +59,10 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 
 _WAYS_OF_CREATION = ("created_with_ctas", "created_with_ctlt")
 """Parameters that only tell the server how the table came about, by AS SELECT or by LIKE; never stored."""
+
+_TABLE_ID = DirectQuery(
+    select(TBLS.c.TBL_ID).where(TBLS.c.DB_ID == bindparam("database_id"), TBLS.c.TBL_NAME == bindparam("name"))
+)
 
 _AUTHORIZER = "SQL"
 """Which authorization the privileges that come with a table belong to."""
@@ -141,10 +148,17 @@ class TableCreation(PartOfStore):
             raise InvalidObjectException(f"database {name.in_database.as_sent}")
         if database.database.type == DatabaseType.REMOTE:
             raise MetaException(f"Create table in REMOTE database {table.dbName} is not allowed")
-        if table_id_of(connection, database.database_id, table.tableName) is not None:
+        taken, waiting = carry_out(
+            connection,
+            side_by_side(_table_id_plan(database.database_id, table.tableName), waiting_deletions_plan(connection)),
+        )
+        if taken is not None:
             raise AlreadyExistsException(f"Table {name.as_sent} already exists")
         access = FileAccess(self._context, connection)
         location = self._place(access, table, database, options)
+        if not is_view(table):
+            there = self._context.warehouse.location(table.sd.location)
+            release_places(self._context, connection, table, [(None, there)], waiting)
         place = None if location is None else access.allow(location.location)
         files = files_of_new_table(self._context, database.database, table, place)
         table.createTime = self._context.now_s()
@@ -237,10 +251,12 @@ def _with_suffix(location: Location, table: Table) -> Location:
 
 def table_id_of(connection: Connection, database_id: int, name: str) -> int | None:
     """TBL_ID of a table of the database, None when there is none."""
-    found: int | None = connection.execute(
-        select(TBLS.c.TBL_ID).where(TBLS.c.DB_ID == database_id, TBLS.c.TBL_NAME == name)
-    ).scalar()
-    return found
+    return carry_out(connection, _table_id_plan(database_id, name))
+
+
+def _table_id_plan(database_id: int, name: str) -> Plan[int | None]:
+    rows = yield from ask(Question(_TABLE_ID, {"database_id": database_id, "name": name}, compares_texts=True))
+    return rows[0].TBL_ID if rows else None
 
 
 def table_values(table: Table) -> dict[str, Any]:

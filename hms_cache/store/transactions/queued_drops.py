@@ -39,6 +39,11 @@ def has_table_drops(features: SchemaFeatures) -> bool:
     return features.has(Q.CQ_TXN_ID)
 
 
+def names_a_directory() -> ColumnElement[bool]:
+    """Of an entry: it has a cleaner delete one."""
+    return func.coalesce(Q.CQ_TBLPROPERTIES, "").contains(_LOCATION_KEY)
+
+
 def is_table_drop() -> ColumnElement[bool]:
     """Of an entry, where `has_table_drops`; what a compaction was asked with may look so, which `dropped_tables`
     tells."""
@@ -46,7 +51,7 @@ def is_table_drop() -> ColumnElement[bool]:
         Q.CQ_STATE == READY_FOR_CLEANING,
         func.coalesce(Q.CQ_TXN_ID, 0) > 0,
         Q.CQ_PARTITION.is_(None),
-        func.coalesce(Q.CQ_TBLPROPERTIES, "").contains(_LOCATION_KEY),
+        names_a_directory(),
     )
 
 
@@ -56,7 +61,7 @@ def is_partition_drop() -> ColumnElement[bool]:
         Q.CQ_STATE == READY_FOR_CLEANING,
         func.coalesce(Q.CQ_TXN_ID, 0) > 0,
         Q.CQ_PARTITION.is_not(None),
-        func.coalesce(Q.CQ_TBLPROPERTIES, "").contains(_LOCATION_KEY),
+        names_a_directory(),
     )
 
 

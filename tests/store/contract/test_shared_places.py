@@ -461,3 +461,32 @@ def test_what_was_dropped_softly_waits_where_its_table_was_moved_to(catalog: Sto
     with t.database.writing() as connection:
         connection.execute(COMPACTION_QUEUE.delete())
         connection.commit()
+
+
+def test_what_is_put_where_a_cleaner_will_delete_takes_the_entry_out_of_the_queue(catalog: StoreUnderTest) -> None:
+    """On all databases: entries are found by their texts, and locked."""
+    t = catalog
+    acid = {"transactional": "true"}
+    soft = environment_options(ttypes.EnvironmentContext({"txnId": "7", "writeId": "3"}))
+    root = f"file:{t.directory}/d.db"
+    t.create_table("p", parameters=acid, keys=[("k", "string")])
+    for value in ("1", "2", "3"):
+        t.add_partitions("p", (value,))
+        t.store.writes.partitions.drop_partitions(
+            TableName(CATALOG, DATABASE, "p"), ByValues((value,)), delete_data=False, options=soft
+        )
+    t.create_table("u", parameters=acid)
+    t.drop("u", delete_data=False, options=soft)
+    t.add_partitions("p", ("1",))
+    t.add_partitions("p", ("4",), location=f"{root}/p/k=2")
+    t.create_table("v", location=f"file://{t.directory}/d.db/u/below")
+    assert [row.CQ_PARTITION for row in t.rows(COMPACTION_QUEUE.c.CQ_PARTITION)] == ["k=1", "k=3"]
+    with t.database.writing() as connection:
+        connection.execute(COMPACTION_QUEUE.update().values(CQ_CLEANER_START=1))
+        connection.commit()
+    for value, place in (("1b", f"{root}/p/k=1"), ("3", None)):
+        with pytest.raises(ttypes.MetaException, match="A cleaner has begun"):
+            t.add_partitions("p", (value,), location=place)
+    with t.database.writing() as connection:
+        connection.execute(COMPACTION_QUEUE.delete())
+        connection.commit()
