@@ -39,7 +39,7 @@ from hms_cache.store.partitions.additions import (
 )
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import partitions_by_name, select_for_write
-from hms_cache.store.partitions.shared_directories import partitions_named_there
+from hms_cache.store.partitions.shared_directories import places_of_other_partitions
 from hms_cache.store.replication_sources import check_place_stays
 from hms_cache.store.rows.database_rows import require_database
 from hms_cache.store.rows.parameters import (
@@ -511,7 +511,7 @@ def _move(
         or source == root
         or root.is_inside(source)
         or partition_places_in_use(context, transaction.connection, row, [source])
-        or partitions_named_there(context, transaction.connection, row, root, [(naming.name(old.values), source)])
+        or places_of_other_partitions(context, transaction.connection, row, root, [(naming.name(old.values), source)])
     ):
         new.sd.location = old.sd.location
         return

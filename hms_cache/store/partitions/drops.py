@@ -25,7 +25,7 @@ from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.partitioned_tables import PartitionedTable
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import SelectedPartitions, select_by_each, select_for_write
-from hms_cache.store.partitions.shared_directories import partitions_named_there
+from hms_cache.store.partitions.shared_directories import places_of_other_partitions
 from hms_cache.store.rows.partition_deletion import delete_partitions
 from hms_cache.store.rows.table_kinds import is_data_owned, is_transactional, is_trash_skipped
 from hms_cache.store.rows.table_rows import TableRow
@@ -114,7 +114,7 @@ def _places_of_no_other(
             parsed[text] = warehouse.location(text)
     named = [(name, parsed[text]) for name, text in places if text in parsed]
     root = warehouse.location(row.table.sd.location)
-    shared = partitions_named_there(context, transaction.connection, row, root, named)
+    shared = places_of_other_partitions(context, transaction.connection, row, root, named)
     what = f"partitions of {qualified(row.table.catName, row.table.dbName, row.table.tableName)} are dropped softly"
     tell_files_stay(what, sorted(shared, key=str), SHARED)
     return [(name, text) for name, text in places if parsed.get(text) not in shared]
@@ -198,7 +198,7 @@ def plan_data_deletion(
             above.add(parent)
             parent = parent.parent
     shared = partition_places_in_use(context, transaction.connection, row, [each.location for each in wanted])
-    shared |= partitions_named_there(context, transaction.connection, row, root, by_name)
+    shared |= places_of_other_partitions(context, transaction.connection, row, root, by_name)
     changes.delete_directories_after_commit(
         [each for each in wanted if each.location not in shared], skip_trash=skip_trash
     )

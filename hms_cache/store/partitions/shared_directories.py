@@ -1,14 +1,15 @@
 """Directories of partitions in which another partition of their table lies, too.
 
-To know all of these, every partition would have to be read. But a directory that is named as a partition tells which
-one to look up: most that lie in each other's directories do so by their names.
+To know all of these, the places of all partitions have to be compared, which is done for tables of so many partitions
+(`warehouse.shared_location_max_partitions`). In any other a directory that is named as a partition tells which one to
+look up: most that lie in each other's directories do so by their names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Integer, bindparam, func, literal, select
 
 from hms_cache.batches import batches
 from hms_cache.metadata.partition_name_codec import unescape_path_name
@@ -24,7 +25,71 @@ from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 
-def partitions_named_there(
+def places_of_other_partitions(
+    context: StoreContext,
+    connection: Connection,
+    row: TableRow,
+    root: Location | None,
+    places: Iterable[tuple[str, Location]],
+) -> set[Location]:
+    """Those of the directories of some partitions of a table, each with its partition's name, at or in which another
+    one of the table lies, as far as that is looked for.
+
+    `root`: the table's directory.
+    """
+    of_table = list(places)
+    if not of_table:
+        return set()
+    named = _partitions_named_there(context, connection, row, root, of_table)
+    return named | _partitions_put_there(context, connection, row, of_table)
+
+
+_COUNTED = (
+    select(literal(1).label("ONE"))
+    .select_from(PARTITIONS)
+    .where(PARTITIONS.c.TBL_ID == bindparam("table_id"))
+    .limit(bindparam("too_many", type_=Integer))
+    .subquery()
+)
+_ELSEWHERE = (
+    select(PARTITIONS.c.PART_NAME, SDS.c.LOCATION)
+    .join(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID)
+    .where(
+        PARTITIONS.c.TBL_ID == bindparam("table_id"),
+        SDS.c.LOCATION != bindparam("root", type_=SDS.c.LOCATION.type).concat(PARTITIONS.c.PART_NAME),
+        select(func.count()).select_from(_COUNTED).scalar_subquery() < bindparam("too_many", type_=Integer),
+    )
+)
+"""Partitions that do not lie where their names put them, unless there are too many to look through."""
+
+
+def _partitions_put_there(
+    context: StoreContext, connection: Connection, row: TableRow, places: Sequence[tuple[str, Location]]
+) -> set[Location]:
+    """Those at or in which another one lies that does not lie where its own name puts it."""
+    own = {name for name, _ in places}
+    by_place: dict[Location, set[Location]] = {}
+    for _, place in places:
+        by_place.setdefault(place.spellings[0], set()).add(place)
+    values = {
+        "table_id": row.table_id,
+        "root": f"{row.table.sd.location.rstrip('/')}/" if row.table.sd and row.table.sd.location else "",
+        "too_many": context.warehouse.settings.shared_location_max_partitions + 1,
+    }
+    found: set[Location] = set()
+    for name, text in connection.execute(_ELSEWHERE, values):
+        if name in own:
+            continue
+        try:
+            other = context.warehouse.location(text or "").spellings[0]
+        except MetaException:
+            continue
+        for around in (other, *other.ancestors):
+            found |= by_place.get(around, set())
+    return found
+
+
+def _partitions_named_there(
     context: StoreContext,
     connection: Connection,
     row: TableRow,

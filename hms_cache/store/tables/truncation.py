@@ -23,7 +23,7 @@ from hms_cache.store.file_access import OUTSIDE, FileAccess
 from hms_cache.store.partitions.additions import partitioned
 from hms_cache.store.partitions.reads import PartitionRows, partitions_of_rows, read_partition_rows
 from hms_cache.store.partitions.selection import select_for_write
-from hms_cache.store.partitions.shared_directories import partitions_named_there
+from hms_cache.store.partitions.shared_directories import places_of_other_partitions
 from hms_cache.store.rows.parameters import (
     SUPPORTED_STATISTICS,
     clear_column_statistics_accurate,
@@ -250,8 +250,8 @@ class TableTruncation(PartOfStore):
     def _require_no_others(
         self, transaction: WriteTransaction, row: TableRow, rows: PartitionRows, places: Sequence[str]
     ) -> None:
-        """Raises MetaException for a partition at the directory of its table, or at that of another one by its name:
-        there lie rows of those that stay."""
+        """Raises MetaException for a partition at the directory of its table, or in whose directory another one lies:
+        there are rows of those that stay."""
         table, warehouse = row.table, self._context.warehouse
         if not warehouse.manages_files or table.sd is None or not table.sd.location:
             return
@@ -259,7 +259,7 @@ class TableTruncation(PartOfStore):
         around = next((place for place in places if warehouse.location(place).holds(own)), None)
         if around is None:
             named = [(name, warehouse.location(place)) for name, place in zip(rows.names, places, strict=True)]
-            taken = partitions_named_there(self._context, transaction.connection, row, own, named)
+            taken = places_of_other_partitions(self._context, transaction.connection, row, own, named)
             if taken:
                 raise MetaException(
                     f"Cannot truncate partitions of {qualified(table.catName, table.dbName, table.tableName)}: another "

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from sqlalchemy import Connection, event, text
@@ -51,8 +51,17 @@ def max_tables(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
-def warehouse_settings(tmp_path: Path, max_tables: int) -> WarehouseSettings:
-    return WarehouseSettings(directory=f"file:{tmp_path}/warehouse", shared_location_max_tables=max_tables)
+def max_partitions(request: pytest.FixtureRequest) -> int:
+    return int(getattr(request, "param", 20_000))
+
+
+@pytest.fixture
+def warehouse_settings(tmp_path: Path, max_tables: int, max_partitions: int) -> WarehouseSettings:
+    return WarehouseSettings(
+        directory=f"file:{tmp_path}/warehouse",
+        shared_location_max_tables=max_tables,
+        shared_location_max_partitions=max_partitions,
+    )
 
 
 @contextmanager
@@ -249,7 +258,7 @@ class TestOtherPartitions:
         with pytest.raises(ttypes.MetaException, match=r"another one lies in .*k=1"):
             truncate(name)
         assert self.data(t) == {"k=1/l=a", "k=1/l=b", "k=7/l=c", "k=9/l=z"}
-        truncate(name, "k=1/l=a", "k=1/l=b", "k=4/l=x")
+        truncate("k=2/l=x", "k=3/l=x", "k=1/l=a", "k=1/l=b", "k=4/l=x")
         assert self.data(t) == {"k=7/l=c"}
 
     def test_a_directory_that_is_named_as_no_partition_asks_nothing(self, t: StoreUnderTest) -> None:
@@ -260,6 +269,106 @@ class TestOtherPartitions:
                 self.drop(t, name)
             counted += found
         assert counted[0] == counted[1]
+
+
+class TestPartitionsPutIntoDirectoriesOfOthers:
+    """The files in the directory of a partition are as much those of another one that was put there."""
+
+    GUESTS = ("t/p=1", "t/p=1/below", "//t/p=1/", "elsewhere", "elsewhere/below")
+
+    @pytest.fixture(params=GUESTS)
+    def t(self, catalog: StoreUnderTest, request: pytest.FixtureRequest) -> StoreUnderTest:
+        """`p=1` in its directory, `p=2` at a place of its own; `p=9` at, or below, one of the two."""
+        catalog.create_table("t", keys=[("p", "string")], parameters=self.parameters)
+        catalog.add_partitions("t", ("1",), ("3",))
+        catalog.add_partitions("t", ("2",), location=f"file:{catalog.directory}/d.db/elsewhere")
+        place = f"file:{catalog.directory}/d.db/{request.param}"
+        if request.param.startswith("//"):
+            place = f"file://{catalog.directory}/d.db/{request.param[2:]}"
+        catalog.add_partitions("t", ("9",), location=place)
+        for each in ("t/p=1", "t/p=1/below", "t/p=3", "elsewhere", "elsewhere/below"):
+            (catalog.directory / "d.db" / each).mkdir(exist_ok=True)
+            (catalog.directory / "d.db" / each / "data").write_text("1")
+        return catalog
+
+    parameters: ClassVar[dict[str, str]] = {}
+
+    @staticmethod
+    def data(t: StoreUnderTest) -> set[str]:
+        return {str(path.parent.relative_to(t.directory / "d.db")) for path in t.directory.rglob("data")}
+
+    @pytest.fixture
+    def place(self, request: pytest.FixtureRequest) -> str:
+        text: str = request.node.callspec.params["t"]
+        return text.strip("/")
+
+    @staticmethod
+    def names(place: str) -> tuple[str, str]:
+        """The partition whose directory it is, and the other one."""
+        return ("p=1", "p=2") if place.startswith("t/") else ("p=2", "p=1")
+
+    def test_drop(self, t: StoreUnderTest, place: str, caplog: pytest.LogCaptureFixture) -> None:
+        everything = self.data(t)
+        owner, other = self.names(place)
+        with caplog.at_level(logging.WARNING):
+            self.drop(t, owner, "p=3")
+        assert self.data(t) == everything - {"t/p=3"}
+        assert "other objects lie there" in caplog.text
+        self.drop(t, other)
+        left = {each for each in everything if each.startswith(place.split("/below")[0])}
+        assert self.data(t) == left
+
+    def test_drop_together(self, t: StoreUnderTest, place: str) -> None:
+        self.drop(t, "p=9", *self.names(place))
+        assert self.data(t) == {"t/p=3"}
+
+    @staticmethod
+    def drop(t: StoreUnderTest, *names: str) -> None:
+        t.store.writes.partitions.drop_partitions(TableName(CATALOG, DATABASE, "t"), ByNames(names), delete_data=True)
+
+    def test_truncate(self, t: StoreUnderTest, place: str) -> None:
+        everything = self.data(t)
+        owner, other = self.names(place)
+        with pytest.raises(ttypes.MetaException, match="another one lies in"):
+            t.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), (owner, "p=3"))
+        assert self.data(t) == everything
+        t.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), (other, "p=3"))
+        assert self.data(t) == {each for each in everything if each.startswith(place.split("/below")[0])}
+        t.store.writes.tables.truncate_table(TableName(CATALOG, DATABASE, "t"), (owner, "p=9"))
+        assert self.data(t) == set()
+
+    def test_rename(self, t: StoreUnderTest, place: str) -> None:
+        everything = self.data(t)
+        owner, _ = self.names(place)
+        found = next(each for each in t.partitions("t") if each.values == [owner[2:]])
+        before, found.values = found.sd.location, ["7"]
+        t.store.writes.partitions.rename_partition(TableName(CATALOG, DATABASE, "t"), [owner[2:]], found)
+        renamed = next(each for each in t.partitions("t") if each.values == ["7"])
+        assert (renamed.sd.location, self.data(t)) == (before, everything)
+
+    @pytest.mark.parametrize("max_partitions", [2, 3], indirect=True)
+    def test_a_larger_table_is_not_looked_through(self, t: StoreUnderTest, place: str, max_partitions: int) -> None:
+        """Three are left, of which one lies in the directory of the dropped one."""
+        everything = self.data(t)
+        self.drop(t, self.names(place)[0])
+        assert (self.data(t) == everything) == (max_partitions == 3)
+
+
+class TestSoftDropsOfDirectoriesOfOthers:
+    def test_they_are_not_queued(self, catalog: StoreUnderTest) -> None:
+        t = catalog
+        t.create_table("t", keys=[("p", "string")], parameters={"transactional": "true"})
+        t.add_partitions("t", ("1",), ("2",))
+        t.add_partitions("t", ("9",), location=f"file:{t.directory}/d.db/t/p=1")
+        soft = environment_options(ttypes.EnvironmentContext({"txnId": "7", "writeId": "3"}))
+        t.store.writes.partitions.drop_partitions(
+            TableName(CATALOG, DATABASE, "t"), ByNames(("p=1", "p=2")), delete_data=False, options=soft
+        )
+        assert [row.CQ_PARTITION for row in t.rows(COMPACTION_QUEUE.c.CQ_PARTITION)] == ["p=2"]
+        assert list((t.directory / "d.db" / "t" / "p=1").iterdir()) == [], "no base file hides the other one's data"
+        with t.database.writing() as connection:
+            connection.execute(COMPACTION_QUEUE.delete())
+            connection.commit()
 
 
 @contextmanager
