@@ -157,7 +157,7 @@ def create_schema(settings: Settings) -> str:
 def index_schema(settings: Settings, *, of_transactions: bool = False) -> list[str]:
     """What ``hms-cache schema index`` does: makes the indexes of foreign keys that are missing; which they were.
 
-    `of_transactions`: that of locks, too.
+    `of_transactions`: those of locks and changed rows, too.
     """
     finders = (missing_indexes, missing_transaction_indexes) if of_transactions else (missing_indexes,)
     database = open_database(settings)

@@ -24,7 +24,7 @@ def init(**options: Any) -> None:
 
 
 @schema.command("index")
-@click.option("--transactions", is_flag=True, help="Also one of locks, which Hive does not have.")
+@click.option("--transactions", is_flag=True, help="Also those of locks and changed rows, which Hive does not have.")
 @configuration_options
 def index(transactions: bool, **options: Any) -> None:
     """Create the indexes of foreign keys that are missing.

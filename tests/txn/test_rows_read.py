@@ -10,18 +10,18 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from sqlalchemy import event, insert, update
+from sqlalchemy import event, insert, inspect, update
 
 from hms_cache.store.engine.database import Database
 from hms_cache.store.installation.foreign_key_indexes import (
     create_indexes_beside_writers,
     missing_transaction_indexes,
 )
-from hms_cache.store.schema import HIVE_LOCKS, NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS
+from hms_cache.store.schema import HIVE_LOCKS, NEXT_WRITE_ID, TXN_TO_WRITE_ID, TXNS, WRITE_SET
 from hms_cache.store.transactions.codes import TXN_COMMITTED
 from hms_cache.store.transactions.committed_writes import read_committed_writes
 from hms_cache.store.write_ids import valid_write_ids
-from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, LockState, LockType
+from hms_cache.thrift_gen.hive_metastore.ttypes import DataOperationType, LockState, LockType, TxnAbortedException
 from hms_cache.txn import ValidTxnList
 from tests.txn.client import TxnClient, component, write_component
 
@@ -200,13 +200,22 @@ def test_of_many_aborted_transactions_their_own_write_ids_are_read(
     assert measure(lambda: client.valid("d.t", snapshot=many)) < before + KEPT // 10
 
 
+def make_indexes(database: Database) -> None:
+    """A server's stay from one test to the next, whose schema tests inspect once."""
+    with database.checking() as connection:
+        there = {each["name"] for each in inspect(connection).get_indexes("WRITE_SET")}
+    if there:
+        return
+    assert len(create_indexes_beside_writers(database, missing_transaction_indexes)) == 2
+    if database.is_sqlite:
+        assert create_indexes_beside_writers(database, missing_transaction_indexes) == []
+
+
 @pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
 def test_with_their_index_locks_that_nobody_waits_for_are_not_read(client: TxnClient) -> None:
     """Hive's schema has none: each new lock is compared with all that there are."""
     database = client.database
-    assert len(create_indexes_beside_writers(database, missing_transaction_indexes)) == 1
-    if database.is_sqlite:  # tests inspect a server's schema once
-        assert create_indexes_beside_writers(database, missing_transaction_indexes) == []
+    make_indexes(database)
     measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)
     client.lock(component(LockType.SHARED_READ, "t"))
 
@@ -232,3 +241,41 @@ def test_with_their_index_locks_that_nobody_waits_for_are_not_read(client: TxnCl
     after = {one: measure(take(*one)) for one in asked}
     assert all(after[one] < before[one] + KEPT // 10 for one in asked), (before, after)
     assert client.lock(component(LockType.EXCLUSIVE, "t")).state == LockState.WAITING
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite", "mariadb"], indirect=True)
+def test_with_their_index_changes_that_a_committer_has_seen_are_not_read(client: TxnClient) -> None:
+    """They are kept while any older transaction is open. Hive's schema has no index of them."""
+    database = client.database
+    make_indexes(database)
+    measure = steps_of_sqlite(database) if database.is_sqlite else RowsRead(database)
+    oldest = client.open()
+
+    def begin() -> int:
+        txn_id = client.open()
+        client.allocate([txn_id], "t")
+        client.lock(component(LockType.SHARED_WRITE, "t", operation=DataOperationType.UPDATE), txn_id=txn_id)
+        return txn_id
+
+    def change() -> None:
+        client.commit(begin())
+
+    before = measure(change)
+    rows = [
+        {
+            "WS_DATABASE": "d",
+            "WS_TABLE": "t",
+            "WS_PARTITION": f"p={number}",
+            "WS_TXNID": oldest,
+            "WS_COMMIT_ID": oldest,
+            "WS_OPERATION_TYPE": "u",
+        }
+        for number in range(KEPT)
+    ]
+    for some in (rows[: KEPT // 2], rows[KEPT // 2 :]):
+        client.change(insert(WRITE_SET).values(some))
+    assert measure(change) < before + KEPT // 10
+    early = begin()
+    change()
+    with pytest.raises(TxnAbortedException, match="write conflict"):
+        client.commit(early)
