@@ -65,6 +65,13 @@ _POSTGRESQL_TOO_LARGE = "54"
 #: How psycopg (libpq) and SQLite say that a statement has more parameters than they take.
 _TOO_MANY_VALUES = re.compile(r"number of parameters must be between|\Atoo many SQL variables")
 
+
+def is_of_too_many_values(error: BaseException | None) -> bool:
+    """Whether a statement had more parameters than the database takes. Its text says how many those are, but for
+    SQLite's."""
+    return error is not None and _TOO_MANY_VALUES.search(str(error)) is not None
+
+
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 
 #: A text is longer than its column may be (`text_types.LimitedText`).

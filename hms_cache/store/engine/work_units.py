@@ -25,7 +25,7 @@ from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.store import schema
 from hms_cache.store.crash_points import CrashPoint, crash_point
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.dialects import take_from_counter
+from hms_cache.store.engine.dialects import is_of_too_many_values, take_from_counter
 from hms_cache.store.engine.direct_statements import (
     Direct,
     Statement,
@@ -313,6 +313,14 @@ class WriteTransaction:
             _do_all("after a rollback", reversed(on_rollback))
 
 
+def _refused(error: DataError) -> MetaException:
+    if is_of_too_many_values(error.orig):
+        return MetaException(
+            f"The request names more than the database takes in one statement; ask for less at once: {error.orig}"
+        )
+    return MetaException(f"The database refuses a value: {error.orig}")
+
+
 def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids: Mapping[str, int] | None = None) -> T:
     """Run ``work`` in one write transaction together with its events; what it returned, after the commit.
 
@@ -341,7 +349,7 @@ def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids:
                 waiting.wait()
             except DataError as error:
                 # A value that the column cannot hold: too long, out of range, of another character set.
-                raise MetaException(f"The database refuses a value: {error.orig}") from error
+                raise _refused(error) from error
             else:
                 return result
 
@@ -366,7 +374,7 @@ def run_read(database: Database, work: Callable[[Connection], T]) -> T:
             return read_once()
         return run_again_if_lost(database, read_once)
     except DataError as error:
-        raise MetaException(f"The database refuses a value: {error.orig}") from error
+        raise _refused(error) from error
 
 
 def _write_once(
