@@ -27,7 +27,11 @@ from hms_cache.config import Configuration, Settings
 from hms_cache.errors import DatabaseUnavailableError, SchemaError, StartupError
 from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.engine.database import Database
-from hms_cache.store.engine.dialects import database_time_ms, reason_of_stale_reads
+from hms_cache.store.engine.dialects import (
+    database_time_ms,
+    reason_of_stale_reads,
+    settings_that_lose_commits,
+)
 from hms_cache.store.engine.sequences import ID_COLUMNS
 from hms_cache.store.installation.check import check_schema
 from hms_cache.store.installation.directories import check_directories
@@ -132,6 +136,8 @@ def _check_database(findings: Findings, settings: Settings, database: Database) 
         ("the clocks agree", _check_clock),
         ("directories and rows agree", _check_directories),
     )
+    if settings.cache.exactness == "lease":
+        checks = (*checks, ("the database keeps what it commits, as leases need", _check_commits_stay))
     for name, check in checks:
         with findings.check(name):
             try:
@@ -176,6 +182,17 @@ def _check_primary(findings: Findings, _settings: Settings, database: Database) 
         reason = reason_of_stale_reads(connection)
     if reason is not None:
         findings.error(f"the cache would stay off: {reason}", "Name the primary in database.url.")
+
+
+def _check_commits_stay(findings: Findings, _settings: Settings, database: Database) -> None:
+    with database.checking() as connection:
+        risky = settings_that_lose_commits(connection)
+    if risky:
+        findings.warning(
+            f"a crash of the database may take back what it has committed ({', '.join(risky)}): after it, answers by"
+            " lease may be of a state that is gone, for as long as a lease lasts",
+            "Have the database write each commit to the disk, or set cache.exactness to check.",
+        )
 
 
 def _check_sequences(findings: Findings, _settings: Settings, database: Database) -> None:

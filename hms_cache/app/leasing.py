@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 
 from hms_cache.app.caching import Caching
@@ -12,7 +13,10 @@ from hms_cache.metrics.registry import LeaseMetrics
 from hms_cache.notifications.event_log import History
 from hms_cache.notifications.poller_steps import StepOutcome
 from hms_cache.store.engine.database import Database
+from hms_cache.store.engine.dialects import settings_that_lose_commits
 from hms_cache.values import frozen
+
+_log = logging.getLogger(__name__)
 
 #: A renewal that takes longer than a lease is worth nothing, and a revocation that waits is tried again.
 _STATEMENT_S = 5.0
@@ -81,7 +85,19 @@ def start_lease(
     caching.cache.freshness.lease = state
     database.renewal_listeners.append(own.renew)
     _show(membership, caching, metrics)
+    _tell_of_lost_commits(database)
     return membership
+
+
+def _tell_of_lost_commits(database: Database) -> None:
+    with database.checking() as connection:
+        risky = settings_that_lose_commits(connection)
+    if risky:
+        _log.warning(
+            "a crash of the database may take back what it has committed (%s): after it, answers by lease may be of a"
+            " state that is gone, for as long as a lease lasts",
+            ", ".join(risky),
+        )
 
 
 def show_unannounced(database: Database, metrics: LeaseMetrics) -> None:

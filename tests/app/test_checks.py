@@ -399,3 +399,34 @@ def test_the_servers_are_checked_as_well(tmp_path: Path, database_servers: Serve
     url = url.rpartition("/")[0] + "/no_such_database"
     (error,) = texts(run_checks(configured(tmp_path, database__url=url).settings), "error")
     assert "no_such_database" in error
+
+
+@pytest.mark.parametrize("kind", SERVER_KINDS)
+def test_databases_that_lose_commits_in_a_crash_are_told_where_leases_rely_on_them(
+    tmp_path: Path, database_servers: ServerLookup, kind: str
+) -> None:
+    """The databases of these tests write nothing to the disk in time."""
+    server = database_servers(kind)
+    url = server.initialized_database()
+    settings = {"cache__exactness": "lease", "lease__secret": "a secret of this test"}
+    (warning,) = texts(run_checks(configured(tmp_path, database__url=url, **settings).settings), "warning")
+    lost = "innodb_flush_log_at_trx_commit = 2" if kind == "mariadb" else "fsync = off, synchronous_commit = off"
+    assert f"may take back what it has committed ({lost})" in warning
+    server.give_back(url)
+
+
+@pytest.mark.mariadb
+def test_a_database_that_writes_each_commit_to_the_disk_is_not(tmp_path: Path, database_servers: ServerLookup) -> None:
+    server = database_servers("mariadb")
+    url = server.initialized_database()
+    admin = create_engine(make_url(url).set(drivername="mysql+pymysql"), isolation_level="AUTOCOMMIT")
+    settings = {"cache__exactness": "lease", "lease__secret": "a secret of this test"}
+    try:
+        with admin.connect() as connection:
+            connection.execute(text("SET GLOBAL innodb_flush_log_at_trx_commit = 1"))
+        assert run_checks(configured(tmp_path, database__url=url, **settings).settings).found == []
+    finally:
+        with admin.connect() as connection:
+            connection.execute(text("SET GLOBAL innodb_flush_log_at_trx_commit = 2"))
+        admin.dispose()
+        server.give_back(url)

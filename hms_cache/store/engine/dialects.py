@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, ClassVar, Literal, TypeVar, cast
+from typing import Any, ClassVar, Final, Literal, TypeVar, cast
 
 from sqlalchemy import Column, ColumnElement, Connection, Integer, Update, bindparam, func, text, update
 from sqlalchemy.engine import ExceptionContext
@@ -314,6 +314,32 @@ def reason_of_stale_reads(connection: Connection) -> str | None:
         case _:
             pass
     return None
+
+
+_FLUSHES_EACH_COMMIT: Final = {"innodb_flush_log_at_trx_commit": "1", "sync_binlog": "1"}
+_KEEPS_EACH_COMMIT: Final = ("fsync", "synchronous_commit")
+
+
+def settings_that_lose_commits(connection: Connection) -> list[str]:
+    """Settings of the database by which a crash of it, or of its machine, takes back what it has committed."""
+    match dialect_name(connection.dialect.name):
+        case "mysql":
+            names = ", ".join(f"'{name}'" for name in (*_FLUSHES_EACH_COMMIT, "log_bin"))
+            found = dict(
+                connection.exec_driver_sql(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})").tuples().all()
+            )
+            if found.get("log_bin") != "ON":
+                found.pop("sync_binlog", None)
+            wanted = _FLUSHES_EACH_COMMIT.items()
+            return [f"{name} = {found[name]}" for name, safe in wanted if found.get(name, safe) != safe]
+        case "postgresql":
+            return [
+                f"{name} = off"
+                for name in _KEEPS_EACH_COMMIT
+                if connection.execute(text(f"SHOW {name}")).scalar_one() == "off"
+            ]
+        case _:
+            return []
 
 
 class SqlFunction(FunctionElement[T]):
