@@ -8,6 +8,7 @@ be computed twice by two threads, to the same result.
 
 from __future__ import annotations
 
+import sys
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
@@ -91,11 +92,15 @@ class TextDictionary(Sequence[str]):
 class TypedReading:
     """A dictionary read as another kind: `values[i]` where `valid[i]`; elsewhere the value is a placeholder."""
 
-    __slots__ = ("valid", "values")
+    __slots__ = ("memory_bytes", "valid", "values")
 
     def __init__(self, values: npt.NDArray[Any], valid: Mask) -> None:
         self.values = values
         self.valid = valid
+        self.memory_bytes = values.nbytes + valid.nbytes
+        """What it takes; an array of objects has their addresses alone."""
+        if values.dtype == object:
+            self.memory_bytes += sum(map(sys.getsizeof, values[valid]))
 
 
 class KeyColumn:
@@ -173,9 +178,14 @@ class KeyColumn:
         column._readings = self._readings
         return column
 
+    @property
+    def reading_count(self) -> int:
+        """How many readings are kept."""
+        return len(self._readings)
+
     def memory_bytes(self) -> int:
         """Bytes held, the kept readings included."""
-        readings = sum(reading.values.nbytes + reading.valid.nbytes for reading in self._readings.values())
+        readings = sum(reading.memory_bytes for reading in self._readings.copy().values())
         return int(self.codes.nbytes) + self.dictionary.memory_bytes() + readings
 
 
@@ -229,6 +239,11 @@ class KeyColumns:
     def row(self, index: int) -> list[str]:
         """The stored texts of one row."""
         return [column.dictionary[int(column.codes[index])] for column in self.columns]
+
+    @property
+    def reading_count(self) -> int:
+        """How many readings are kept of all keys."""
+        return sum(column.reading_count for column in self.columns)
 
     def memory_bytes(self) -> int:
         """Bytes held by codes, dictionaries and kept readings."""

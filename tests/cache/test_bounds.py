@@ -22,11 +22,12 @@ from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.verification import invariants
 from hms_cache.cache.warming.refill import RECENT_S
 from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.weights import weight_of
 from hms_cache.call_context import call_context
 from hms_cache.limited_log import LimitedLog
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.store.contract.metadata import MetadataStore
-from hms_cache.store.contract.partitions import PartitionQuery
+from hms_cache.store.contract.partitions import ByFilter, PartitionQuery
 from hms_cache.store.contract.statistics import StatisticsQuery
 from hms_cache.store.engine.errors import DatabaseUnavailable
 from hms_cache.store.schema import PARTITIONS
@@ -184,6 +185,32 @@ def test_partitions_that_change_again_and_again_do_not_grow_the_account(servers:
         elsewhere.objects.writes.partitions.alter_partitions(TableName(CATALOG, "d", "t0"), [changed])
         here.store.reads.partitions.get_partitions(PartitionQuery(TableName(CATALOG, "d", "t0")))
     assert here.cache.shared.weight < before * 1.2
+
+
+@pytest.mark.parametrize("key_type", ["int", "decimal(10,2)", "timestamp"])
+def test_what_filters_make_of_keys_counts_at_once(servers: MakeServer, key_type: str) -> None:
+    """Columns keep the values that a filter has read their texts as: of decimals more than the texts take."""
+    here = servers()
+    create_database(here.store, "d")
+    of = table("d", "t0", (("p", key_type),))
+    here.store.writes.tables.create_table(of)
+    values = [f"2024-01-01 00:00:{value:02}" if key_type == "timestamp" else str(value) for value in range(60)]
+    literals = values if key_type == "int" else list(map(repr, values))
+    here.store.writes.partitions.add_partitions(T, [partition(of, (value,)) for value in values])
+    here.store.reads.partitions.get_partitions(PartitionQuery(T))
+    shared = here.cache.shared
+    before = shared.weight
+    here.reads.clear()
+    found = here.store.reads.partitions.get_partition_names(PartitionQuery(T, ByFilter(f"p > {literals[7]}")))
+    assert (len(found), here.reasons()) == (52, [Reason.HIT])
+    least = 60 * (9 if key_type == "int" else 9 + 28)
+    assert shared.weight >= before + least
+    assert shared.tables[T].weights[Facet.PARTITIONS] == weight_of(shared.tables[T].facets[Facet.PARTITIONS])
+    invariants.check(shared)
+    # What is there already is not charged twice.
+    weight = shared.weight
+    here.store.reads.partitions.get_partition_names(PartitionQuery(T, ByFilter(f"p > {literals[8]}")))
+    assert shared.weight == weight
 
 
 def test_statistics_asked_in_many_ways_stay_within_the_budget(servers: MakeServer) -> None:

@@ -348,6 +348,11 @@ class PartitionSet:
             for segment, some in names.in_segments(self.segments)
         )
 
+    @property
+    def has_unweighed_readings(self) -> bool:
+        """Whether filters have made more of it than it was weighed with."""
+        return any(one.has_unweighed_readings for one in self.segments)
+
     def memory_bytes(self) -> int:
         """Bytes held."""
         return sum(one.memory_bytes() for one in self.segments)

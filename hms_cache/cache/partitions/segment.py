@@ -92,6 +92,7 @@ class Segment:
         """What they take: counted as they come and go, since each event asks for the weight."""
         self._tail: Tail | None = None
         self._weight: int | None = None
+        self._weighed_readings = 0
 
     def parts(self) -> SegmentParts:
         """What it is made of now: a copy of what may change. Under the cache's lock."""
@@ -198,7 +199,6 @@ class Segment:
     @property
     def base_columns(self) -> KeyColumns:
         """Key values of the block, hidden rows included: masks of theirs go to `select_masks`."""
-        self._weight = None  # they keep what they were read as
         return self.block.columns
 
     @property
@@ -269,9 +269,15 @@ class Segment:
         places = np.searchsorted(rows, tail.places[tail_rows])
         return SegmentRows(self.block, np.insert(rows, places, tail_rows + len(self.block)), tail)
 
+    @property
+    def has_unweighed_readings(self) -> bool:
+        """Whether a filter has read keys in a way that their columns keep since this was weighed."""
+        return self.block.columns.reading_count != self._weighed_readings
+
     def memory_bytes(self) -> int:
         """Bytes held."""
-        if self._weight is None:
+        if self._weight is None or self.has_unweighed_readings:
+            self._weighed_readings = self.block.columns.reading_count
             hidden = self._hidden.nbytes if self._hidden is not None else 0
             own = self.block.memory_bytes() if len(self.block) or self.complete else 0
             self._weight = _SEGMENT_BYTES + own + self._changed_bytes + hidden + _MISSING_BYTES * len(self.missing)

@@ -25,6 +25,7 @@ from hms_cache.cache.reads.reading import Bypass, Need, frozen_table
 from hms_cache.cache.reads.reasons import Reason
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.snapshot_reads import Wanted
+from hms_cache.cache.weights import weight_of
 from hms_cache.expressions import PartitionKey
 from hms_cache.expressions.partition_orders import parse_order, sort_by_values, sort_key
 from hms_cache.metadata.object_names import TableName
@@ -183,7 +184,10 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                 missing = missing_of(touched, asked)
                 if missing:
                     return Need((Wanted(key, Facet.PARTITIONS, tuple(missing)),))
-                return answer(entry, touched, asked)
+                made = answer(entry, touched, asked)
+                if asked.is_decided_by_keys and touched.has_unweighed_readings:
+                    cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
+                return made
             except SelectionError:
                 # The store says what is wrong with the selection.
                 return Bypass(Reason.UNSUPPORTED_FIELD)
