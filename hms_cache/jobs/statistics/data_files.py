@@ -21,7 +21,7 @@ from hms_cache.jobs.sources.fields import BOOLEAN, LONG, STRING, fields, require
 from hms_cache.jobs.sources.metastore_reader import MetastoreReader
 from hms_cache.jobs.sources.scope import TABLE_COLUMNS
 from hms_cache.jobs.statistics.acid import COMPACTED, AcidDirectory, Snapshot, state_of
-from hms_cache.store.rows.parameters import accurate_columns
+from hms_cache.store.rows.parameters import COUNTED_FILES, accurate_columns
 from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, StorageDescriptor, Table
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-RECORDED = "hms_cache.statistics.files"
+RECORDED = COUNTED_FILES
 """The parameter of a table or partition: the `Mark` of the files that its statistics were computed from."""
 
 SAMPLED = "hms_cache.statistics.sample"

@@ -47,6 +47,7 @@ from hms_cache.store.rows.parameters import (
     FAST_STATISTICS,
     accurate_columns,
     add_columns_to_accuracy,
+    doubt_rows_counted_twice,
     forget_directory_statistics,
     has_fast_statistics,
     remove_columns_from_accuracy,
@@ -318,6 +319,9 @@ def _update_basic_statistics(
         update_directory_statistics(new.parameters, found.get(id(new)), environment_context)
         if id(new) in moved and id(new) not in places and not is_generated:
             forget_directory_statistics(new.parameters)
+    if not is_transactional(table):
+        for old, new in changes:
+            doubt_rows_counted_twice(old.partition.parameters or {}, new.parameters)
     for new in updated:
         new.parameters = dict(sorted(new.parameters.items()))
 

@@ -198,6 +198,32 @@ def _write(parameters: MutableMapping[str, str], state: Mapping[str, object]) ->
     parameters[COLUMN_STATS_ACCURATE] = json.dumps(state, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+COUNTED_FILES = "hms_cache.statistics.files"
+"""The parameter in which the statistics job of this project notes the files whose rows it has counted, and how many
+those are (`jobs.statistics.data_files.Mark`)."""
+
+
+def doubt_rows_counted_twice(before: Mapping[str, str], after: MutableMapping[str, str]) -> None:
+    """Claims nothing of a number of rows that a task has added to the statistics job's, where the files are those that
+    the job had counted: it came between the task's files and the task's word of them, and had counted them, too.
+
+    An INSERT of Hive adds its rows to the number that stands there, and lists the files anew
+    (`BasicStatsTask`, 4.0.1). The job's note goes, so that it counts again.
+    """
+    noted = after.get(COUNTED_FILES)
+    if noted is None or noted != before.get(COUNTED_FILES):
+        return
+    files, size, _, _, rows, *_ = (*noted.split(":"), *("",) * 5)
+    is_of_the_job = before.get("numRows") == rows
+    if (
+        is_of_the_job
+        and after.get("numRows") != rows
+        and (after.get(NUM_FILES), after.get(TOTAL_SIZE)) == (files, size)
+    ):
+        del after[COUNTED_FILES]
+        set_basic_statistics_accurate(after, False)
+
+
 def update_directory_statistics(
     parameters: MutableMapping[str, str], directory_statistics: DirectoryStatistics | None, context: EnvironmentOptions
 ) -> None:

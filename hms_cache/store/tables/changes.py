@@ -22,6 +22,7 @@ from hms_cache.store.file_access import FileAccess
 from hms_cache.store.replication_sources import check_kind_stays, check_place_stays
 from hms_cache.store.rows.database_rows import DatabaseRow, read_database
 from hms_cache.store.rows.parameters import (
+    doubt_rows_counted_twice,
     forget_directory_statistics,
     set_basic_statistics_accurate,
     set_ddl_time,
@@ -332,6 +333,8 @@ def _update_basic_statistics(
     if place is not None and not environment_context.counts_no_files:
         found = context.warehouse.directory_statistics(place)
     update_directory_statistics(new.parameters, found, environment_context)
+    if not is_transactional(new):
+        doubt_rows_counted_twice(old.parameters or {}, new.parameters)
     if place is None and _is_elsewhere(context, old, new) and environment_context.statistics_from is None:
         forget_directory_statistics(new.parameters)
 

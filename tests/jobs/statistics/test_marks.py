@@ -10,6 +10,7 @@ import pytest
 
 from hms_cache.jobs.files.directories import AWAY
 from hms_cache.jobs.statistics.data_files import (
+    RECORDED,
     FigureLister,
     Figures,
     Mark,
@@ -20,6 +21,7 @@ from hms_cache.jobs.statistics.data_files import (
 )
 from hms_cache.jobs.statistics.parameters import basic_statistics
 from hms_cache.metadata.statistics_values import ColumnValues, StatisticsKind, statistics_of
+from hms_cache.store.rows.parameters import doubt_rows_counted_twice
 from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, StorageDescriptor, Table
 
 TEXT = "org.apache.hadoop.hive.serde2.lazy.LazySimpleSerDe"
@@ -47,6 +49,14 @@ def test_marks_as_text() -> None:
     earlier = ("1:10:7", str(figures))
     for text in (None, "", *earlier, "1:10:7:x:3:ab", "1:10:7:x:three:ab:2", "1:10:7:x:3:ab:2:4", "a:10:7:x:3:ab:2"):
         assert Mark.read(text) is None
+
+
+def test_a_metastore_reads_marks() -> None:
+    """It takes back what an INSERT claims that has added its rows to a count of its own files."""
+    before = {RECORDED: str(Mark(Figures(1, 10, 7, "x"), 3, "ab", 2)), "numRows": "3"}
+    after = {**before, "numRows": "6", "numFiles": "1", "totalSize": "10", "COLUMN_STATS_ACCURATE": claiming("n")}
+    doubt_rows_counted_twice(before, after)
+    assert after == {"numRows": "6", "numFiles": "1", "totalSize": "10"}
 
 
 def computed(place: Path, table: Table) -> dict[str, str]:

@@ -14,10 +14,12 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.store.contract.environment import EnvironmentOptions, ExpectedParameter, Writer, environment_options
 from hms_cache.store.contract.partitions import PartitionQuery
 from hms_cache.store.engine.work_units import run_write
+from hms_cache.store.rows.parameters import COUNTED_FILES
 from hms_cache.store.schema import COLUMNS_V2, NEXT_WRITE_ID, PART_COL_STATS, PARTITIONS, SDS, TAB_COL_STATS, TBLS
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import (
     CATALOG,
+    DATABASE,
     StoreUnderTest,
     as_received,
     columns,
@@ -171,6 +173,44 @@ class TestProperties:
         assert "COLUMN_STATS_ACCURATE" not in parameters
         catalog.alter("t", found, environment_context=environment(STATS_GENERATED="TASK"))
         assert catalog.get().parameters["COLUMN_STATS_ACCURATE"] == ACCURATE
+
+    @pytest.mark.parametrize("is_partition", [False, True])
+    @pytest.mark.parametrize(("rows", "more", "is_believed"), [("7", "", False), ("5", "", True), ("7", "4", True)])
+    def test_rows_that_the_statistics_job_has_counted_already_are_not_exact_twice(
+        self, catalog: StoreUnderTest, is_partition: bool, rows: str, more: str, is_believed: bool
+    ) -> None:
+        """The job had counted the files of an INSERT that had not told of its rows yet. It tells that there are as many
+        more as the number that it reads, and of the files that it finds, to which `more` are written meanwhile."""
+        note = "1:3:17:d:5:reading:0"
+        exact = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+        figures = {"numFiles": "1", "totalSize": "3", "numFilesErasureCoded": "0"}
+        counted = {**exact, **figures, "numRows": "5", COUNTED_FILES: note}
+        made = catalog.create_table(keys=[("p", "string")] if is_partition else [])
+        if is_partition:
+            catalog.add_partitions("t", ("1",), parameters=counted)
+            [made] = catalog.partitions("t")
+        place = catalog.path(made.sd.location)
+        place.mkdir(exist_ok=True)
+        (place / "f").write_bytes(b"123")
+        if not is_partition:
+            made.parameters = counted
+            catalog.alter("t", made, environment_context=environment(DO_NOT_UPDATE_STATS="true"))
+        if more:
+            (place / "g").write_text(more)
+            figures = {"numFiles": "2", "totalSize": "4", "numFilesErasureCoded": "0"}
+        made.parameters = {**counted, **figures, "numRows": rows}
+        task = environment(STATS_GENERATED="TASK")
+        if is_partition:
+            catalog.store.writes.partitions.alter_partitions(
+                TableName(CATALOG, DATABASE, "t"), [made], writer=Writer(options=task)
+            )
+            [found] = catalog.partitions("t")
+        else:
+            catalog.alter("t", made, environment_context=task)
+            found = catalog.get()
+        assert found.parameters["numRows"] == rows
+        assert ("COLUMN_STATS_ACCURATE" in found.parameters) == is_believed
+        assert found.parameters.get(COUNTED_FILES) == (note if is_believed else None)
 
     @pytest.mark.parametrize(
         ("keys", "context", "stays"),
