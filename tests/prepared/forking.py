@@ -5,6 +5,7 @@ the tests is imported there.
 """
 
 import contextlib
+import gc
 import json
 import os
 import signal
@@ -70,6 +71,11 @@ def next_program(orders: socket.socket) -> str:
         sys.argv = ["-c", *order["arguments"]]
         return str(order["program"])
 
+
+# What is here stays: no process that is forked looks for cycles in it, or takes it apart at its end, which would copy
+# all of its pages.
+gc.collect()
+gc.freeze()
 
 # Ctrl-C is for the tests. What is forked takes it as one that is started here: not at all in a job of a shell.
 at_start = signal.signal(signal.SIGINT, signal.SIG_IGN)
