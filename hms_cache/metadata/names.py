@@ -53,9 +53,10 @@ def is_valid_name(name: str | None, *, special_characters: bool = True) -> bool:
     """Whether a database, table or function may have this name.
 
     ASCII letters, digits and `_`; with `special_characters` (`metastore.support.special.characters.tablenames`, on by
-    default) ASCII punctuation and the blank as well. Catalogs never have special characters.
+    default) ASCII punctuation and the blank as well, but not blanks alone: nothing would be left of these in the
+    database. Catalogs never have special characters.
     """
-    if not name:
+    if name is None or not name.strip(_BLANKS):
         return False
     return bool((_SPECIAL_NAME if special_characters else _PLAIN_NAME).match(name))
 

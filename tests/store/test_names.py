@@ -30,6 +30,8 @@ from hms_cache.store.engine.text_conditions import may_match
         ("ä", False, False),
         ("a\\b", False, False),
         ("", False, False),
+        (" ", False, False),
+        ("  ", False, False),
         (None, False, False),
         ("a\n", False, False),
     ],

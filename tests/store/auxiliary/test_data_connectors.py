@@ -44,8 +44,9 @@ def test_refusals(sqlite_world: World) -> None:
     with pytest.raises(ttypes.NoSuchObjectException, match="DataConnector c doesn't exist"):
         connectors.drop("c", if_exists=False)
     connectors.drop("c", if_exists=True)
-    with pytest.raises(ttypes.InvalidObjectException, match="is not a valid dataconnector name"):
-        connectors.create(connector("\u00e4"))
+    for name in ("\u00e4", " "):
+        with pytest.raises(ttypes.InvalidObjectException, match="is not a valid dataconnector name"):
+            connectors.create(connector(name))
     with pytest.raises(ttypes.MetaException, match="name cannot be null"):
         connectors.create(connector(name=None))
     with pytest.raises(ttypes.InvalidObjectException, match="must have a type and a url"):

@@ -46,8 +46,9 @@ def test_given_location_is_kept_as_hive_writes_it(under_test: StoreUnderTest) ->
 
 
 def test_names_are_checked_and_taken_once(under_test: StoreUnderTest) -> None:
-    with pytest.raises(ttypes.InvalidObjectException, match="ä is not a valid database name"):
-        under_test.create_database("ä")
+    for name in ("ä", " "):
+        with pytest.raises(ttypes.InvalidObjectException, match=f"{name} is not a valid database name"):
+            under_test.create_database(name)
     under_test.create_database("x")
     with pytest.raises(ttypes.AlreadyExistsException, match="Database X already exists"):
         under_test.create_database("X")

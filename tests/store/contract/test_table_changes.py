@@ -247,6 +247,7 @@ class TestRefused:
         [
             ({"tableName": "ä"}, "ä is not a valid object name"),
             ({"tableName": ""}, " is not a valid object name"),
+            ({"tableName": " "}, " is not a valid object name"),
             ({"tableName": "other"}, "new table d.other already exists"),
             ({"dbName": "nope"}, "Object database hive.nope does not exist"),
             ({"catName": "c"}, "Tables cannot be moved between catalogs, old cataloghive, new catalog c"),

@@ -84,6 +84,7 @@ def test_refused_tables_leave_nothing(catalog: StoreUnderTest) -> None:
     before = catalog.counts(), catalog.events(), catalog.files()
     cases = [
         (table("ä"), ttypes.InvalidObjectException, "ä is not a valid object name"),
+        (table(" "), ttypes.InvalidObjectException, "  is not a valid object name"),
         (table(dbName="nope"), ttypes.InvalidObjectException, "database hive.nope"),
         (table(dbName=None), ttypes.MetaException, "Null database name is not allowed"),
         (table(cols=columns(("a", "nothing"))), ttypes.InvalidObjectException, "Invalid column type: nothing"),
