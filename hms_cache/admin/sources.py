@@ -14,10 +14,10 @@ from hms_cache.clock import Clock
 from hms_cache.config import Configuration
 from hms_cache.lease.membership import Membership
 from hms_cache.metrics import Metrics
-from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Traffic
 from hms_cache.metrics.operations import Operations
 from hms_cache.metrics.ports import PortState
+from hms_cache.metrics.thread_pools import ThreadPoolLoad
 from hms_cache.notifications.poller import Poller
 from hms_cache.store.snapshots import StoreReads
 from hms_cache.store.txn_store import TxnStore
@@ -61,8 +61,8 @@ class AdminSources:
     kept_replies: KeptReplies | None = None
     """Asks the database what is kept encoded, for comparing."""
     cache_off_reason: str = ""
-    lane_loads: Callable[[], tuple[LaneLoad, ...]] = tuple
-    """What the lanes of calls do now."""
+    thread_pool_loads: Callable[[], tuple[ThreadPoolLoad, ...]] = tuple
+    """What the thread pools do now."""
     traffic_by: Callable[[Literal["user", "address"]], tuple[Traffic, ...]] = lambda of: ()
     """What open connections have carried."""
     ports: Callable[[], tuple[PortState, ...]] = tuple

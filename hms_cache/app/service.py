@@ -63,9 +63,9 @@ from hms_cache.errors import PortError
 from hms_cache.input_limits import use_input_limits
 from hms_cache.lease.membership import Membership
 from hms_cache.metrics import Metrics
-from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Traffic
 from hms_cache.metrics.ports import PortState
+from hms_cache.metrics.thread_pools import ThreadPoolLoad
 from hms_cache.notifications.poller_status import PollerStatus
 from hms_cache.program_version import program_version
 from hms_cache.server.dispatch import Dispatcher
@@ -131,7 +131,7 @@ class Service:
         self._cache_off_reason = ""
         self.membership: Membership | None = None
         """This server as a member of a set that reads by lease; None under `cache.exactness = check`."""
-        self._lane_loads: Callable[[], tuple[LaneLoad, ...]] = tuple
+        self._thread_pool_loads: Callable[[], tuple[ThreadPoolLoad, ...]] = tuple
         self._traffic_by: Callable[[Literal["user", "address"]], tuple[Traffic, ...]] = lambda of: ()
         self._port_states: Callable[[], tuple[PortState, ...]] = tuple
         self.admin_sources: AdminSources | None = None
@@ -318,7 +318,7 @@ class Service:
             operations=self.metrics.operations,
             kept_replies=KeptReplies(all_handlers(), self._stores(stores.objects.reads, stores), self._authorizer),
             cache_off_reason=self._cache_off_reason,
-            lane_loads=self._lane_loads,
+            thread_pool_loads=self._thread_pool_loads,
             traffic_by=self._traffic_by,
             ports=self._port_states,
             pending_restart=lambda: self._pending_restart,
@@ -361,7 +361,7 @@ class Service:
             loads=self.metrics.loads,
         )
         self._dispatcher = server.dispatcher
-        self._lane_loads = server.lane_loads
+        self._thread_pool_loads = server.thread_pool_loads
         self._traffic_by = server.traffic_by
         ports = self._ports = open_ports(self._settings, stores.delegation, server.listener.buffers)
         starting.callback(ports.close)
@@ -391,8 +391,8 @@ class Service:
         metrics.cut_off_connections.set_function(lambda: listener.buffers.cut_off)
         metrics.session_bytes.set_function(lambda: listener.session_budget.held_bytes)
         metrics.refused_session_changes.set_function(lambda: listener.session_budget.refused)
-        for lane, pool in server.lanes.pools.items():
-            metrics.show_lane(lane.value, pool.load)
+        for name, pool in server.pools.by_name.items():
+            metrics.show_thread_pool(name.value, pool.load)
         metrics.calls_over_share.include(lambda: {(of,): n for of, n in listener.shares.refused.items()})
         metrics.refused_calls.set_function(lambda: listener.refused_calls)
         metrics.audit_lines_lost.set_function(lambda: server.audit.lost + lost_lines())

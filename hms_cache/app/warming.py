@@ -16,12 +16,12 @@ from hms_cache.app.event_loop import LOOP_THREAD
 from hms_cache.app.warming_process import WarmingReads
 from hms_cache.cache.policy import CachePolicy
 from hms_cache.cache.reads.assembly import Cache
-from hms_cache.cache.warming.prewarm import Lane, Prewarm, most_used, read_most_used, write_most_used
+from hms_cache.cache.warming.prewarm import Prewarm, PrewarmTask, most_used, read_most_used, write_most_used
 from hms_cache.cache.warming.snapshot_reads import Reader
 from hms_cache.config import Settings
 from hms_cache.metadata.object_names import TableName
 from hms_cache.notifications.poller import Poller
-from hms_cache.server.workers import CALL_THREADS
+from hms_cache.server.thread_pool import CALL_THREADS
 from hms_cache.store.snapshots import StoreReads
 
 _log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ _USAGE_INTERVAL_S = 60.0
 #: The first position must be known before anything is loaded, or the first reset would throw it away.
 _FIRST_POSITION_TIMEOUT_S = 30.0
 
-#: After a batch a lane rests so many times as long as it took, where calls kept one processor busy meanwhile; where
+#: After a batch a task rests so many times as long as it took, where calls kept one processor busy meanwhile; where
 #: they took a part of it, by the square of that part: a tenth as long as this at a third. The queries run in the
 #: database at the priority of all others: on processors that are saturated calls would wait for them all the time, on
 #: others not. With 100,000 partitions on two processors the prewarm takes 3 to 5 s without calls and 90 to 150 s
@@ -91,7 +91,7 @@ class Warming:
     def start(self, stack: ExitStack) -> None:
         """Begin; what has to be stopped again goes onto the stack."""
         if self.prewarm is not None:
-            for number in range(len(self.prewarm.lanes)):
+            for number in range(len(self.prewarm.tasks)):
                 warming = BackgroundTask(f"hms-warm-{number}", partial(self._step, number))
                 warming.start()
                 stack.callback(warming.stop, _STOP_TIMEOUT_S)
@@ -114,8 +114,8 @@ class Warming:
             reads=reads,
         )
 
-    def _lane(self, number: int) -> Lane | None:
-        """The lane of this number in the warming up that is under way; None: it is done by fewer lanes."""
+    def _task(self, number: int) -> PrewarmTask | None:
+        """The task of this number in the prewarm that is under way; None: it has fewer tasks."""
         with self._lock:
             reason, reads = self._reason_to_begin_anew()
             assert self.prewarm is not None
@@ -123,11 +123,11 @@ class Warming:
                 self.prewarm.abandon(reason)
                 self.prewarm = self._new_prewarm(most_used(self._cache.shared), reads)
                 _log.info("warming up begins anew: %s", reason)
-            lanes = self.prewarm.lanes
-            return lanes[number] if number < len(lanes) else None
+            tasks = self.prewarm.tasks
+            return tasks[number] if number < len(tasks) else None
 
     def _reason_to_begin_anew(self) -> tuple[str, Sequence[Reader | None]]:
-        """(empty: there is none, how each lane reads then). Under the lock.
+        """(empty: there is none, how each task reads then). Under the lock.
 
         After a resync, a failover or a reload nothing is held: all is loaded again, what was used most first. That is
         done by this process alone: those that read for the first one have ended, or do so when this one ends. After an
@@ -144,7 +144,7 @@ class Warming:
         # Not before the poller has found that the database is there: each try is a line in the log.
         outage_at_s = self.prewarm.outage_at_s
         if outage_at_s is not None and self._poller.current_at_s > outage_at_s:
-            return "the database is back", tuple(lane.read for lane in self.prewarm.lanes)
+            return "the database is back", tuple(task.read for task in self.prewarm.tasks)
         return "", ()
 
     def reload(self, settings: Settings) -> None:
@@ -158,12 +158,12 @@ class Warming:
             return _RESET_PAUSE_S  # the database is away, or a replica: nothing that is loaded now could be kept
         if self._is_reading_dump():
             return _WAITING_PAUSE_S
-        lane = self._lane(number)
-        if lane is None:
+        task = self._task(number)
+        if task is None:
             return _RESET_PAUSE_S
         started_s, before_s = time.monotonic(), processor_time_of_calls_s()
-        if lane.step():
-            if lane.is_waiting:
+        if task.step():
+            if task.is_waiting:
                 return _WAITING_PAUSE_S
             return rest_s(time.monotonic() - started_s, processor_time_of_calls_s() - before_s)
         with self._lock:
@@ -171,7 +171,7 @@ class Warming:
             if self.prewarm.outage_at_s is None:
                 if self.prewarm.progress().finished:
                     self._end_processes()
-                elif lane in self.prewarm.lanes and number < len(self._reads):
+                elif task in self.prewarm.tasks and number < len(self._reads):
                     # A process that reads for several workers waits for those that may still ask.
                     self._reads[number].leave()
         return _RESET_PAUSE_S

@@ -37,7 +37,7 @@ class Reading:
     statuses: tuple[Mapping[str, Any], ...]
     running: tuple[Mapping[str, Any], ...]
     problem: str = ""
-    lanes: tuple[Mapping[str, Any], ...] = ()
+    thread_pools: tuple[Mapping[str, Any], ...] = ()
     operations: tuple[Mapping[str, Any], ...] = ()
     """The pages of operations."""
 
@@ -90,8 +90,8 @@ def take_reading(management: str, token: str | None = None) -> Reading:
             problems.append(str(error))
     statuses.sort(key=lambda status: status["worker"])
     running = tuple(one for page in pages for one in page["running"])
-    lanes = tuple(one for page in pages for one in page["lanes"])
-    return Reading(time.monotonic(), tuple(statuses), running, "; ".join(problems), lanes, tuple(pages))
+    thread_pools = tuple(one for page in pages for one in page["thread_pools"])
+    return Reading(time.monotonic(), tuple(statuses), running, "; ".join(problems), thread_pools, tuple(pages))
 
 
 def rates(before: Mapping[str, float], now: Mapping[str, float], seconds: float) -> dict[str, float]:
@@ -148,7 +148,7 @@ def picture(before: Reading, now: Reading) -> Group:
         lines.append(Text(shown(now.problem), style="red"))
     lines.append(Text(f"reads {total:,.0f}/s, {share}"))
     lines += [_workers(now.statuses), _outcomes(reads), _methods(rates(before.calls(), now.calls(), seconds), now)]
-    lines.append(_lanes(now.lanes))
+    lines.append(_thread_pools(now.thread_pools))
     lines += [_loads(of, before.loads(name), now.loads(name), seconds) for of, name in _LOADS]
     if now.running:
         lines.append(_operations(now.running))
@@ -198,17 +198,17 @@ def _methods(calls: Mapping[str, float], now: Reading) -> Any:
     return table
 
 
-def _lanes(lanes: Iterable[Mapping[str, Any]]) -> Any:
+def _thread_pools(thread_pools: Iterable[Mapping[str, Any]]) -> Any:
     """Over all workers."""
-    table = _table("lanes of calls", "lane", "running", "waiting", "longest wait", "stuck", "refused")
-    of_lane: dict[str, list[Mapping[str, Any]]] = {}
-    for one in lanes:
-        of_lane.setdefault(one["lane"], []).append(one)
-    for lane, found in of_lane.items():
+    table = _table("thread pools", "pool", "running", "waiting", "longest wait", "stuck", "refused")
+    of_pool: dict[str, list[Mapping[str, Any]]] = {}
+    for one in thread_pools:
+        of_pool.setdefault(one["pool"], []).append(one)
+    for pool, found in of_pool.items():
         longest_s = max(one["oldest_wait_s"] for one in found)
         sums = {name: sum(one[name] for one in found) for name in ("running", "waiting", "stuck", "refused")}
         counts = [f"{sums[name]:,}" for name in ("running", "waiting", "stuck", "refused")]
-        table.add_row(lane, *counts[:2], f"{longest_s * 1000:.0f} ms", *counts[2:])
+        table.add_row(pool, *counts[:2], f"{longest_s * 1000:.0f} ms", *counts[2:])
     return table
 
 

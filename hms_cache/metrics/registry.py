@@ -18,10 +18,10 @@ from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
 from hms_cache.input_limits import refused_inputs
-from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import CallLoads
 from hms_cache.metrics.operations import Operations
 from hms_cache.metrics.sharded import CountFamily, DurationFamily, TallyFamily
+from hms_cache.metrics.thread_pools import ThreadPoolLoad
 from hms_cache.program_version import program_version
 
 F = TypeVar("F", bound=Collector)
@@ -59,7 +59,7 @@ class ServerMetrics(_Subsystem):
         self._of_connections()
         self._of_security()
         self._of_limits()
-        self._of_lanes()
+        self._of_thread_pools()
         self._of_audit()
 
     def _of_calls(self) -> None:
@@ -163,7 +163,7 @@ class ServerMetrics(_Subsystem):
     def _of_limits(self) -> None:
         self.refused_calls = self._count(
             "calls_refused_total",
-            "Calls refused because server.max_in_flight were on their way, or server.max_waiting_per_lane waited.",
+            "Calls refused because server.max_in_flight were on their way, or server.max_waiting_per_pool waited.",
         )
         self.calls_over_share = self._tally(
             "calls_over_share_total",
@@ -177,19 +177,23 @@ class ServerMetrics(_Subsystem):
         )
         self.refused_inputs.include(lambda: {(limit,): n for limit, n in refused_inputs().items()})
 
-    def _of_lanes(self) -> None:
-        self.lane_wait = self._duration(
-            "lane_wait_seconds", "How long calls waited for a thread. lane: transactions, reads, writes, heavy.", "lane"
+    def _of_thread_pools(self) -> None:
+        self.thread_pool_wait = self._duration(
+            "thread_pool_wait_seconds",
+            "How long calls waited for a thread. pool: transactions, reads, writes, heavy.",
+            "pool",
         )
-        self.lane_waiting = self._gauge("lane_calls_waiting", "Calls that wait for a thread now.", "lane")
-        self.lane_running = self._gauge("lane_calls_running", "Calls that run now, stuck ones not counted.", "lane")
-        self.lane_held_back = self._gauge(
-            "lane_calls_held_back",
+        self.thread_pool_waiting = self._gauge("thread_pool_calls_waiting", "Calls that wait for a thread now.", "pool")
+        self.thread_pool_running = self._gauge(
+            "thread_pool_calls_running", "Calls that run now, stuck ones not counted.", "pool"
+        )
+        self.thread_pool_held_back = self._gauge(
+            "thread_pool_calls_held_back",
             "Of the calls that wait: those with large replies beyond server.large_reply_threads.",
-            "lane",
+            "pool",
         )
-        self.lane_stuck = self._gauge(
-            "lane_calls_stuck", "Calls past server.request_timeout_s whose thread has not come back.", "lane"
+        self.thread_pool_stuck = self._gauge(
+            "thread_pool_calls_stuck", "Calls past server.request_timeout_s whose thread has not come back.", "pool"
         )
 
     def _of_audit(self) -> None:
@@ -199,16 +203,16 @@ class ServerMetrics(_Subsystem):
         )
         self.audit_queue = self._gauge("audit_queue_bytes", "Memory of audit lines that wait to be written.")
 
-    def show_lane(self, lane: str, load: Callable[[], LaneLoad]) -> None:
-        """From now on the lane's gauges tell its load."""
-        self.lane_waiting.labels(lane).set_function(lambda: load().waiting)
-        self.lane_running.labels(lane).set_function(lambda: load().running)
-        self.lane_held_back.labels(lane).set_function(lambda: load().held_back)
-        self.lane_stuck.labels(lane).set_function(lambda: load().stuck)
+    def show_thread_pool(self, pool: str, load: Callable[[], ThreadPoolLoad]) -> None:
+        """From now on the pool's gauges show its load."""
+        self.thread_pool_waiting.labels(pool).set_function(lambda: load().waiting)
+        self.thread_pool_running.labels(pool).set_function(lambda: load().running)
+        self.thread_pool_held_back.labels(pool).set_function(lambda: load().held_back)
+        self.thread_pool_stuck.labels(pool).set_function(lambda: load().stuck)
 
-    def observe_wait(self, lane: str, seconds: float) -> None:
+    def observe_wait(self, pool: str, seconds: float) -> None:
         """A call has got a thread."""
-        self.lane_wait.observe(seconds, (lane,))
+        self.thread_pool_wait.observe(seconds, (pool,))
 
     def observe_call(self, method: str, outcome: str, seconds: float) -> None:
         """Count one call; the shape that the dispatcher asks for."""

@@ -172,7 +172,7 @@ class Connection(asyncio.Protocol):
         message = self._running_read()
         if message is None:
             return
-        pool = self._listener.lanes.of(message.name)
+        pool = self._listener.pools.of(message.name)
         if not pool.postpone(message):
             self._end_unbegun(message)
             self._listener.refused_calls += 1
@@ -183,7 +183,7 @@ class Connection(asyncio.Protocol):
         """Counts the connection out. A call that is running goes on, its answer has nobody to go to; a read that has
         not begun is left out."""
         message = self._running_read()
-        if message is not None and self._listener.lanes.of(message.name).withdraw(message):
+        if message is not None and self._listener.pools.of(message.name).withdraw(message):
             self._end_unbegun(message)
         self._cancel_timers()
         self._closing = True
@@ -395,7 +395,7 @@ class Connection(asyncio.Protocol):
             if session.closing or self._listener.draining:
                 self.close()
             return
-        pool = self._listener.lanes.of(message.name)
+        pool = self._listener.pools.of(message.name)
         shares = self._listener.shares
         if (exceeded := shares.refusal(session.user, self._network)) is not None:
             self._tell_refusal(message, exceeded, dispatcher.refuse(message, exceeded))
@@ -447,7 +447,7 @@ class Connection(asyncio.Protocol):
     def _end_call(self, message: Message) -> None:
         assert self._session is not None
         self._listener.shares.end(self._session.user, self._network)
-        self._listener.end_call(message.memory_bytes, self._listener.lanes.of(message.name))
+        self._listener.end_call(message.memory_bytes, self._listener.pools.of(message.name))
 
     def finished(self, message: Message, reply: bytes | None) -> None:
         """Its call is done: the reply goes out, and the next call may begin."""
@@ -481,13 +481,14 @@ class Connection(asyncio.Protocol):
                 self._transport.resume_reading()
 
     def _overdue(self, message: Message) -> None:
-        """The call took longer than `request_timeout_s`: its lane gets its thread or another, the conversation ends."""
+        """The call took longer than `request_timeout_s`: the conversation ends, and the pool gets back its thread or
+        starts another one."""
         if self._running is not message:
             return
         self._running = None
         self._deadline = None
         limit = self._listener.settings.request_timeout_s
-        pool = self._listener.lanes.of(message.name)
+        pool = self._listener.pools.of(message.name)
         if pool.give_up(message):
             self._end_call(message)
             text = f"{message.name} waited longer than {limit:g} s (setting server.request_timeout_s); it was not begun"

@@ -20,12 +20,12 @@ from hms_cache.server.combined_replies import answer_together
 from hms_cache.server.connection import Connection
 from hms_cache.server.dispatch import Dispatcher
 from hms_cache.server.hot_path import HotPath
-from hms_cache.server.lanes import Lane, Lanes
+from hms_cache.server.method_pools import PoolName, ThreadPools
 from hms_cache.server.port import Port
 from hms_cache.server.session import Session, SessionBudget
 from hms_cache.server.shares import Shares, Turns
+from hms_cache.server.thread_pool import Group, ThreadPool
 from hms_cache.server.transports.client_networks import client_networks
-from hms_cache.server.workers import Group, WorkerPool
 from hms_cache.store.combined_calls import CombinedCalls
 
 _log = logging.getLogger(__name__)
@@ -71,12 +71,12 @@ class Listener:
     """Accepts the connections of all ports on one event loop. All methods run on that loop."""
 
     def __init__(
-        self, dispatcher: Dispatcher, lanes: Lanes, settings: ServerSettings, max_connections: int | None = None
+        self, dispatcher: Dispatcher, pools: ThreadPools, settings: ServerSettings, max_connections: int | None = None
     ) -> None:
         """`settings` bound what clients take (P11); `max_connections`: fewer, where the system allows fewer."""
         self.dispatcher = dispatcher
-        self.lanes = lanes
-        self._unlimited = lanes.pools[Lane.TRANSACTIONS]
+        self.pools = pools
+        self._unlimited = pools.by_name[PoolName.TRANSACTIONS]
         self.settings = settings
         self.request_timeout_s = finite_s(settings.request_timeout_s)
         self.message_timeout_s = finite_s(settings.message_timeout_s)
@@ -205,10 +205,10 @@ class Listener:
         if not len(self.admission):
             self._empty.set()
 
-    def begin_call(self, request_bytes: int, pool: WorkerPool) -> str | None:
+    def begin_call(self, request_bytes: int, pool: ThreadPool) -> str | None:
         """Counts a call in, with what its request holds; a text says why it must be refused.
 
-        `max_in_flight` is for all lanes but that of transactions: its own queue limits it.
+        `max_in_flight` is for all thread pools but that of transactions: its own queue limits it.
         """
         is_limited = pool is not self._unlimited
         if is_limited and self._limited_in_flight >= self.settings.max_in_flight:
@@ -225,14 +225,14 @@ class Listener:
         return None
 
     def group_of(self, combined: CombinedCalls) -> Group:
-        """The lane's group of calls that can share a transaction."""
+        """The pool's group of calls that can share a transaction."""
         group = self._groups.get(combined.name)
         if group is None:
             run = partial(answer_together, self, combined)
             group = self._groups[combined.name] = Group(combined.name, combined.most, run)
         return group
 
-    def end_call(self, request_bytes: int, pool: WorkerPool) -> None:
+    def end_call(self, request_bytes: int, pool: ThreadPool) -> None:
         """Counts a call out."""
         self.in_flight -= 1
         self._limited_in_flight -= pool is not self._unlimited

@@ -11,21 +11,21 @@ from typing import Literal
 from hms_cache.authorization.decisions import Authorizer
 from hms_cache.cache.reads.reading import Reading
 from hms_cache.config.sections import ServerSettings
-from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import CallLoads, Traffic
 from hms_cache.metrics.operations import Operations
+from hms_cache.metrics.thread_pools import ThreadPoolLoad
 from hms_cache.server.audit import AuditLog
 from hms_cache.server.authorization.guard import Guard
 from hms_cache.server.authorization.hot_requests import AuthorizedHotPath
 from hms_cache.server.calls import Handler
 from hms_cache.server.dispatch import CallObserver, Dispatcher
 from hms_cache.server.hot_path import HotPath, PositionSource
-from hms_cache.server.lanes import BY_TURNS, Lane, Lanes
 from hms_cache.server.listener import Listener
 from hms_cache.server.loads.traffic import traffic_by
+from hms_cache.server.method_pools import BY_TURNS, PoolName, ThreadPools
 from hms_cache.server.port import Port
 from hms_cache.server.stores import Stores
-from hms_cache.server.workers import Connections, WorkerPool
+from hms_cache.server.thread_pool import Connections, ThreadPool
 
 
 class MetastoreServer:
@@ -51,8 +51,8 @@ class MetastoreServer:
     ) -> None:
         """`cache` and `position_source`: given together, hot requests are answered from their bytes.
 
-        `on_transaction_thread` runs first on each thread of that lane. `connections`: to the database, of which a call
-        past its time limit is cut off. `observe_wait`: lane and seconds. `authorizer`:
+        `on_transaction_thread` runs first on each thread of that pool. `connections`: to the database, of which a call
+        past its time limit is cut off. `observe_wait`: pool and seconds. `authorizer`:
         decides about every call; without one everybody may do everything. `slow_call_s`: longer calls are logged.
         `max_connections`: fewer than the setting, where the system allows fewer.
 
@@ -65,24 +65,24 @@ class MetastoreServer:
         self._source: PositionSource | None = None
         self.audit = AuditLog(settings.audit, settings.audit_format, settings.audit_queue_bytes)
         threads = {
-            Lane.TRANSACTIONS: settings.transaction_threads,
-            Lane.READS: settings.threads,
-            Lane.WRITES: settings.write_threads,
-            Lane.HEAVY: settings.heavy_threads,
+            PoolName.TRANSACTIONS: settings.transaction_threads,
+            PoolName.READS: settings.threads,
+            PoolName.WRITES: settings.write_threads,
+            PoolName.HEAVY: settings.heavy_threads,
         }
-        self.lanes = Lanes(
+        self.pools = ThreadPools(
             {
-                lane: WorkerPool(
+                name: ThreadPool(
                     count,
-                    lane.value,
-                    max_waiting=settings.max_waiting_per_lane,
-                    on_thread_start=on_transaction_thread if lane is Lane.TRANSACTIONS else None,
+                    name.value,
+                    max_waiting=settings.max_waiting_per_pool,
+                    on_thread_start=on_transaction_thread if name is PoolName.TRANSACTIONS else None,
                     connections=connections,
                     observe_wait=observe_wait,
-                    takes_turns=lane in BY_TURNS,
-                    max_large=settings.large_reply_threads if lane is Lane.READS else None,
+                    takes_turns=name in BY_TURNS,
+                    max_large=settings.large_reply_threads if name is PoolName.READS else None,
                 )
-                for lane, count in threads.items()
+                for name, count in threads.items()
             }
         )
         self.dispatcher = Dispatcher(
@@ -97,11 +97,11 @@ class MetastoreServer:
             loads=loads,
             large_reply_bytes=settings.large_reply_bytes,
         )
-        self.listener = Listener(self.dispatcher, self.lanes, settings, max_connections)
+        self.listener = Listener(self.dispatcher, self.pools, settings, max_connections)
 
-    def lane_loads(self) -> tuple[LaneLoad, ...]:
-        """What each lane does now. From any thread."""
-        return tuple(pool.load() for pool in self.lanes.pools.values())
+    def thread_pool_loads(self) -> tuple[ThreadPoolLoad, ...]:
+        """What each thread pool does now. From any thread."""
+        return tuple(pool.load() for pool in self.pools.by_name.values())
 
     def traffic_by(self, of: Literal["user", "address"]) -> tuple[Traffic, ...]:
         """What the open connections have carried; who was sent the most first. From any thread."""
@@ -110,7 +110,7 @@ class MetastoreServer:
     async def start(self, ports: Sequence[Port], *, reuse_port: bool = False) -> None:
         """Starts threads and listens. Raises ListenError when a port is taken."""
         self.audit.start()
-        self.lanes.start()
+        self.pools.start()
         if self._hot is not None:
             loop = asyncio.get_running_loop()
             reading, make_source = self._hot
@@ -125,5 +125,5 @@ class MetastoreServer:
         await self.listener.drain()
         if self._source is not None:
             self._source.close()
-        self.lanes.stop(timeout_s=1.0)
+        self.pools.stop(timeout_s=1.0)
         self.audit.stop()

@@ -33,7 +33,8 @@ SHORT_SLICE_S = 0.00004
 class Shares:
     """Counts calls that have or wait for a thread. Everything runs on the event loop.
 
-    Holds one entry for each user and address with such a call: no more than `max_in_flight` and a lane's queue allow.
+    Holds one entry for each user and address with such a call: no more than `max_in_flight` and the queues of the
+    thread pools allow.
     """
 
     def __init__(self, max_per_user: int, max_per_address: int) -> None:

@@ -94,7 +94,7 @@ def test_while_the_database_is_away_it_is_not_tried_again_and_again(server: Serv
     with warming(server, process) as made:
         first = made.prewarm
         wait_until(lambda: first is not None and first.outage_at_s is not None, "the database is away")
-        assert made._lane(0) is made._lane(0), "the poller has not found it"
+        assert made._task(0) is made._task(0), "the poller has not found it"
         assert made.prewarm is first and process.asked == 1
 
 
@@ -115,21 +115,21 @@ def test_a_process_ends_when_there_is_nothing_left_for_it(server: Server) -> Non
     assert not waiting.was_away
 
 
-def test_another_lane_that_looks_at_once_does_not_begin_anew(server: Server) -> None:
-    """It took the database for seen again: the time of the outage was set after the first lane's end was shown."""
+def test_another_task_that_looks_at_once_does_not_begin_anew(server: Server) -> None:
+    """It took the database for seen again: the time of the outage was set after the first task's end was shown."""
     processes = [Process(server, lambda asked: True), Process(server, lambda asked: False)]
     settings: Settings = load(command_line={"cache.warm": "full"}, environment={}).settings
     made = Warming(settings, server.cache, server.objects.reads, server.poller, processes)
     first, found = made.prewarm, []
 
-    class OtherLane(logging.Handler):
-        """Looks when the first lane tells that the database is away, which is the first moment that it may."""
+    class OtherTask(logging.Handler):
+        """Looks when the first task tells that the database is away, which is the first moment that it may."""
 
         def emit(self, record: logging.LogRecord) -> None:
-            made._lane(1)
+            made._task(1)
             found.append(made.prewarm is first)
 
-    logger, other = logging.getLogger("hms_cache.cache.warming.prewarm"), OtherLane()
+    logger, other = logging.getLogger("hms_cache.cache.warming.prewarm"), OtherTask()
     logger.addHandler(other)
     try:
         for _ in range(20):

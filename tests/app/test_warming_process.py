@@ -76,7 +76,7 @@ def test_threads_that_end_meanwhile_count_nothing() -> None:
 LOOKS_AT_ENDED_THREADS = """
 import threading
 from hms_cache.app.warming import processor_time_of_calls_s
-from hms_cache.server.workers import CALL_THREADS
+from hms_cache.server.thread_pool import CALL_THREADS
 
 go_on = threading.Event()
 work = threading.Thread(name=CALL_THREADS + "-0", target=lambda: (sum(range(3_000_000)), go_on.wait(60)))

@@ -76,7 +76,7 @@ def test_whole_tables_with_their_partitions(filled: str, tmp_path: Path) -> None
 
 
 def test_it_ends_where_the_names_cannot_be_read(filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For another reason than an outage: the other lanes waited for the names for as long as the server ran."""
+    """For another reason than an outage: the other tasks waited for the names for as long as the server ran."""
     server = Server(filled, tmp_path)
     cache, reads = server.cache, server.objects.reads
 
@@ -84,7 +84,7 @@ def test_it_ends_where_the_names_cannot_be_read(filled: str, tmp_path: Path, mon
         raise RetryableConflict(f"the names of {catalog} are locked")
 
     prewarm = Prewarm(cache.shared, cache.loader, reads, cache.reading.policy, tables=True, reads=(None, None))
-    first, second = prewarm.lanes
+    first, second = prewarm.tasks
     assert second.step() and second.is_waiting
     assert first.step(), "the names of databases"
     monkeypatch.setattr(reads.databases, "get_database_names", fail)
@@ -140,13 +140,13 @@ def test_a_reset_keeps_who_was_used_most(filled: str, tmp_path: Path) -> None:
     server.close()
 
 
-def test_lanes_share_the_tables_out(filled: str, tmp_path: Path) -> None:
+def test_tasks_share_the_tables_out(filled: str, tmp_path: Path) -> None:
     server = Server(filled, tmp_path)
     asked: list[list[Wanted]] = [[], []]
     reads = SnapshotReads(server.objects.reads, 10**9)
 
-    def noting(lane: int) -> Reader:
-        return lambda wanted: (asked[lane].extend(wanted), reads.read(wanted))[1]
+    def noting(number: int) -> Reader:
+        return lambda wanted: (asked[number].extend(wanted), reads.read(wanted))[1]
 
     cache = server.cache
     prewarm = Prewarm(
@@ -157,7 +157,7 @@ def test_lanes_share_the_tables_out(filled: str, tmp_path: Path) -> None:
         tables=True,
         reads=[noting(0), noting(1)],
     )
-    assert prewarm.lanes[1].step() and prewarm.lanes[1].is_waiting, "which tables there are is not known yet"
+    assert prewarm.tasks[1].step() and prewarm.tasks[1].is_waiting, "which tables there are is not known yet"
     while prewarm.step():
         assert not prewarm.progress().finished
     assert (prewarm.progress(), prewarm.ended_early) == (Progress(61, 61, True), "")
@@ -174,7 +174,7 @@ def test_lanes_share_the_tables_out(filled: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suspended_s", [0.0, 3600.0])
-def test_an_outage_in_one_lane_ends_all(
+def test_an_outage_in_one_task_ends_all(
     suspended_s: float, filled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Until the poller has found the database since, also on a machine that was suspended for an hour at some time."""
@@ -193,7 +193,7 @@ def test_an_outage_in_one_lane_ends_all(
         pass
     assert prewarm.progress().finished and prewarm.ended_early == "gone"
     assert prewarm.outage_at_s is not None and prewarm.outage_at_s >= server.poller.current_at_s
-    assert not any(lane.step() for lane in prewarm.lanes)
+    assert not any(task.step() for task in prewarm.tasks)
     server.close()
 
 

@@ -148,6 +148,7 @@ def test_a_property_that_names_itself_does_not_hang(tmp_path: Path) -> None:
         ("HMS_CACHE__SERVER__PROT", "server.port"),
         ("HMS_CACHE__CACHE__MAX_STALENESS", "cache.max_staleness_ms"),
         ("HMS_CACHE__SERVE__PORT", "server.port"),
+        ("HMS_CACHE__SERVER__MAX_WAITING_PER_LANE", "server.max_waiting_per_pool"),  # its name in 0.1.0
         ("HMS_CACHE__SERVER__TRASH_INTERVAL_MIN", "warehouse.trash_interval_min"),
     ],
 )

@@ -601,7 +601,7 @@ def test_who_may_not_is_refused_alone_in_a_transaction_that_calls_share(
         return t.LockRequest([t.LockComponent(dbname="open", tablename=table_name, **kind)], user="u", hostname="h")
 
     def waiting() -> int:
-        return next(one.waiting for one in world.server.service._lane_loads() if one.lane == "transactions")
+        return next(one.waiting for one in world.server.service._thread_pool_loads() if one.pool == "transactions")
 
     links = {user: world.link(user) for user in ("root", "eve", "ann")}
     monkeypatch.setattr(locking, "lock", take_slowly)

@@ -93,7 +93,7 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def _warm_up(bench: Bench) -> None:
-    """What is made at the first use, such as connections to the database and threads of a lane, is no leak."""
+    """What is made at the first use, such as connections to the database and threads of a pool, is no leak."""
     with bench.holding():
         busy = [running(bench, "binary") for _ in range(THREADS)]
     for client in busy:

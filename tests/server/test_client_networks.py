@@ -21,7 +21,7 @@ from hms_cache.server.transports.client_networks import client_networks
 from hms_cache.server.transports.fair_threads import FairThreads
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from tests.server.conftest import Link, Serve
-from tests.server.test_lanes import stuck_reads
+from tests.server.test_thread_pools import stuck_reads
 from tests.server.test_tls import wait_for
 
 ONE, SAME, OTHER = "2001:db8:1:2::1", "2001:db8:1:2:ffff::2", "2001:db8:1:3::1"

@@ -12,8 +12,8 @@ import pytest
 import hms_cache.store.engine.drivers.mysql_driver
 import hms_cache.store.engine.drivers.postgresql_driver
 from hms_cache.computing import Turns
-from hms_cache.server import workers
-from hms_cache.server.lanes import BY_TURNS, Lane
+from hms_cache.server import thread_pool
+from hms_cache.server.method_pools import BY_TURNS, PoolName
 from hms_cache.store.engine import work_units
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.work_units import run_write
@@ -240,11 +240,11 @@ def test_calls_that_follow_each_other_keep_nobody_waiting_for_long() -> None:
     assert ended.is_set()
 
 
-@pytest.mark.parametrize("lane", [lane for lane in Lane if lane not in BY_TURNS])
-def test_calls_of_other_lanes_go_first(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", [name for name in PoolName if name not in BY_TURNS])
+def test_calls_of_other_pools_go_first(name: PoolName, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(NEVER_S, NEVER_S)
-    monkeypatch.setattr(workers, "turns", turns)
-    pool = workers.WorkerPool(1, lane.value)
+    monkeypatch.setattr(thread_pool, "turns", turns)
+    pool = thread_pool.ThreadPool(1, name.value)
     pool.start()
     begun, proceed = threading.Event(), threading.Event()
 
@@ -264,17 +264,17 @@ def test_calls_of_other_lanes_go_first(lane: Lane, monkeypatch: pytest.MonkeyPat
         pool.join(PATIENCE_S)
 
 
-@pytest.mark.parametrize("lane", list(Lane))
-def test_lanes_of_reads_take_turns_and_no_other_waits_for_one(lane: Lane, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", list(PoolName))
+def test_pools_of_reads_take_turns_and_no_other_waits_for_one(name: PoolName, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = Turns(NEVER_S)
-    monkeypatch.setattr(workers, "turns", turns)
-    pool = workers.WorkerPool(1, lane.value, takes_turns=lane in BY_TURNS)
+    monkeypatch.setattr(thread_pool, "turns", turns)
+    pool = thread_pool.ThreadPool(1, name.value, takes_turns=name in BY_TURNS)
     pool.start()
     answered = threading.Event()
     try:
         with turns.taken():
             assert pool.submit(answered.set, "call")
-            if lane in BY_TURNS:
+            if name in BY_TURNS:
                 wait_until_queued(turns, 1)
                 assert not answered.is_set()
             else:
@@ -283,16 +283,16 @@ def test_lanes_of_reads_take_turns_and_no_other_waits_for_one(lane: Lane, monkey
     finally:
         pool.close()
         pool.join(PATIENCE_S)
-    assert BY_TURNS == {Lane.READS, Lane.HEAVY}
+    assert BY_TURNS == {PoolName.READS, PoolName.HEAVY}
 
 
 def test_a_server_gives_turns_to_the_threads_of_its_reads(
     serve: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A heartbeat's lane goes on while one who reads keeps its turn for ever."""
+    """A heartbeat's pool goes on while one who reads keeps its turn for ever."""
     server = serve(**{"cache.enabled": False})
     turns = Turns(NEVER_S)
-    monkeypatch.setattr(workers, "turns", turns)
+    monkeypatch.setattr(thread_pool, "turns", turns)
     with turns.taken():
         reading = started(lambda: server.link().call("get_all_databases"))
         wait_until_queued(turns, 1)

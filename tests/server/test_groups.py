@@ -10,15 +10,15 @@ from contextlib import contextmanager
 
 import pytest
 
-from hms_cache.server import workers
-from hms_cache.server.workers import LINGER_S, LINGER_SHARE, MAX_SKIPPED, Group, WorkerPool
+from hms_cache.server import thread_pool
+from hms_cache.server.thread_pool import LINGER_S, LINGER_SHARE, MAX_SKIPPED, Group, ThreadPool
 from tests.servers import PATIENCE_S
 
 
 class Calls:
     """Numbers that are doubled; a negative one in a group makes all of it run one by one, and fails then."""
 
-    def __init__(self, pool: WorkerPool, most: int = 64) -> None:
+    def __init__(self, pool: ThreadPool, most: int = 64) -> None:
         self.sizes: list[int] = []
         self.entered, self._proceed = threading.Semaphore(0), threading.Semaphore(0)
         self._pool = pool
@@ -63,8 +63,8 @@ class Calls:
 
 
 @contextmanager
-def running(threads: int = 3, **options: int) -> Iterator[WorkerPool]:
-    pool = WorkerPool(threads, **options)
+def running(threads: int = 3, **options: int) -> Iterator[ThreadPool]:
+    pool = ThreadPool(threads, **options)
     pool.start()
     try:
         yield pool
@@ -182,8 +182,8 @@ def test_a_call_that_was_given_up_is_not_run_again() -> None:
 @pytest.fixture
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """A wait for others ends when they have come; by its time, a test would have failed."""
-    monkeypatch.setattr(workers, "LINGER_S", PATIENCE_S)
-    monkeypatch.setattr(workers, "LINGER_SHARE", float("inf"))
+    monkeypatch.setattr(thread_pool, "LINGER_S", PATIENCE_S)
+    monkeypatch.setattr(thread_pool, "LINGER_SHARE", float("inf"))
 
 
 @pytest.mark.usefixtures("patient")
@@ -250,9 +250,9 @@ def in_step(calls: Calls, count: int) -> None:
     calls.sizes.clear()
 
 
-def after(done: int, gathered: int, took_s: float = 1.0) -> workers.InStep:
+def after(done: int, gathered: int, took_s: float = 1.0) -> thread_pool.InStep:
     """Of a group of which so many calls were carried out until second 10 of a clock, while so many came."""
-    in_step = workers.InStep(begun_s=10.0 - took_s)
+    in_step = thread_pool.InStep(begun_s=10.0 - took_s)
     in_step.ended(done, gathered, 10.0)
     return in_step
 
@@ -270,7 +270,7 @@ def test_a_wait_is_short_and_a_share_of_what_was_done() -> None:
 
 
 def test_waits_for_nothing_grow_rare_until_one_is_worth_it() -> None:
-    in_step = workers.InStep()
+    in_step = thread_pool.InStep()
     waited = []
     for number in range(1_000):
         in_step.ended(3, 0, 10.0)

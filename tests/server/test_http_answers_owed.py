@@ -174,7 +174,7 @@ LIMITS: dict[str, dict[str, object]] = {
     "server.request_timeout_s": {"server.request_timeout_s": 0.2},
     "server.max_in_flight": {"server.max_in_flight": 1},
     "server.max_calls_per_user": {"server.max_calls_per_user": 1},
-    "server.max_waiting_per_lane": {"server.threads": 1, "server.max_waiting_per_lane": 1},
+    "server.max_waiting_per_pool": {"server.threads": 1, "server.max_waiting_per_pool": 1},
 }
 """One call is begun, and then one more than there may be; or the time of the first is up."""
 
@@ -202,7 +202,7 @@ def test_a_one_way_call_that_is_not_carried_out_is_told_why(
         assert begun.acquire(timeout=30)
         told = first
         if limit != "server.request_timeout_s":
-            if limit == "server.max_waiting_per_lane":
+            if limit == "server.max_waiting_per_pool":
                 server.connect().sendall(request_of("ann", bytes(one_way)))
                 registry = server.service.metrics.registry
                 wait_for(lambda: registry.get_sample_value("hms_cache_calls_in_flight") == 2)

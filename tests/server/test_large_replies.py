@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from hms_cache.server.loads.large_replies import FORGOTTEN_AFTER, REMEMBERED_CALLS, LargeReplies
-from hms_cache.server.workers import WorkerPool
+from hms_cache.server.thread_pool import ThreadPool
 from hms_cache.store.databases.database_store import Databases
 from tests.server.test_tls import wait_for
 from tests.servers import PATIENCE_S
@@ -23,7 +23,7 @@ Serve = Callable[..., Any]
 class Work:
     """Calls by name: each notes that it runs, and runs until it may end."""
 
-    def __init__(self, pool: WorkerPool) -> None:
+    def __init__(self, pool: ThreadPool) -> None:
         self._pool = pool
         self.begun: list[str] = []
         self._began = threading.Condition()
@@ -50,8 +50,8 @@ class Work:
 
 
 @contextmanager
-def working(threads: int, max_large: int | None, **options: Any) -> Iterator[tuple[WorkerPool, Work]]:
-    pool = WorkerPool(threads, "reads", max_large=max_large, **options)
+def working(threads: int, max_large: int | None, **options: Any) -> Iterator[tuple[ThreadPool, Work]]:
+    pool = ThreadPool(threads, "reads", max_large=max_large, **options)
     work = Work(pool)
     pool.start()
     try:
@@ -202,4 +202,4 @@ def test_a_small_read_is_answered_while_large_ones_wait(serve: Serve, monkeypatc
 
 
 def _reads(server: Any) -> dict[str, Any]:
-    return next(asdict(one) for one in server.service._lane_loads() if one.lane == "reads")
+    return next(asdict(one) for one in server.service._thread_pool_loads() if one.pool == "reads")

@@ -41,7 +41,7 @@ def test_who_waits_shares_the_next_read_and_each_has_its_own_answer(
         return snapshot
 
     monkeypatch.setattr(snapshots, "read_snapshot", held)
-    [lane] = [one for one in server.service._lane_loads() if one.lane == "transactions"]
+    [calls] = [one for one in server.service._thread_pool_loads() if one.pool == "transactions"]
     with ThreadPoolExecutor(CLIENTS) as pool:
         first = pool.submit(link.call, "get_open_txns")
         assert reading.acquire(timeout=PATIENCE_S)
@@ -49,8 +49,8 @@ def test_who_waits_shares_the_next_read_and_each_has_its_own_answer(
         server.link().call("open_txns", rqst=OpenTxnRequest(num_txns=1, user="u", hostname="h"))
         asked = [ASKED[number % len(ASKED)] for number in range(CLIENTS - 1)]
         others = [pool.submit(server.link().call, method, **arguments) for method, arguments in asked]
-        while lane.waiting < len(others):
-            [lane] = [one for one in server.service._lane_loads() if one.lane == "transactions"]
+        while calls.waiting < len(others):
+            [calls] = [one for one in server.service._thread_pool_loads() if one.pool == "transactions"]
         proceed.set()
         assert first.result(PATIENCE_S).txn_high_water_mark == 3
         answers = [one.result(PATIENCE_S) for one in others]

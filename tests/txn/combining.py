@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from hms_cache.server.workers import Group, WorkerPool
+from hms_cache.server.thread_pool import Group, ThreadPool
 from hms_cache.store.combined_calls import CombinedCalls
 from hms_cache.store.txn_store import TxnStore
 from tests.servers import PATIENCE_S
@@ -20,7 +20,7 @@ Member = tuple[Any, "Future[Any]"]
 class CombiningStore:
     """The store's methods that can share a transaction. Thread-safe."""
 
-    def __init__(self, store: TxnStore, pool: WorkerPool) -> None:
+    def __init__(self, store: TxnStore, pool: ThreadPool) -> None:
         self._store = store
         self._pool = pool
         self._groups: dict[str, Group] = {}
@@ -65,7 +65,7 @@ def carry_out(combined: CombinedCalls, members: Sequence[Member]) -> bool:
 @contextmanager
 def combining(*stores: TxnStore, threads: int = 4) -> Iterator[list[CombiningStore]]:
     """Each as a server of its own."""
-    pools = [WorkerPool(threads) for _ in stores]
+    pools = [ThreadPool(threads) for _ in stores]
     for pool in pools:
         pool.start()
     try:

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from hms_cache.admin.pages.cache import shown_name
 from hms_cache.admin.pages.context import PageContext
 from hms_cache.cache.reads.assembly import Cache
-from hms_cache.metrics.lanes import LaneLoad
 from hms_cache.metrics.loads import Load, Traffic
 from hms_cache.metrics.operations import FinishedOperation, RunningOperation
+from hms_cache.metrics.thread_pools import ThreadPoolLoad
 from hms_cache.values import frozen
 
 MAX_ROWS = 25
@@ -55,7 +55,7 @@ class OperationsPage:
 
     running: tuple[RunningOperation, ...]
     last: tuple[FinishedOperation, ...]
-    lanes: tuple[LaneLoad, ...]
+    thread_pools: tuple[ThreadPoolLoad, ...]
     users: tuple[ClientLoad, ...]
     addresses: tuple[ClientLoad, ...]
     tables: tuple[TableLoad, ...]
@@ -68,7 +68,7 @@ def operations_page(context: PageContext) -> OperationsPage:
     return OperationsPage(
         tuple(operations.running()),
         tuple(operations.last()),
-        sources.lane_loads(),
+        sources.thread_pool_loads(),
         _clients(loads.by_user(), sources.traffic_by("user")),
         _clients(loads.by_address(), sources.traffic_by("address")),
         _tables(loads.by_table(), sources.cache),

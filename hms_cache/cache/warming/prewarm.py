@@ -52,12 +52,12 @@ class Progress:
 
 
 class Prewarm:
-    """`step` of each lane is called by a background task of its own until it answers False.
+    """`step` of each task is called by a background thread of its own until it returns False.
 
-    The first lane loads names; whole tables are shared out, so that what one lane computes another one's database
-    query runs beside. Each lane has its share from the beginning, and takes of another one's when it is through: so
-    the lanes of all workers of a server ask for the same in the same order, and one process reads it for all of them.
-    `_lock` guards what lanes share.
+    The first task loads names. Whole tables are divided among the tasks, so that one task computes while the database
+    runs the query of another. Each task has its share from the beginning, and takes from the share of another when its
+    own is empty. So the tasks of all workers of a server ask for the same tables in the same order, and one process
+    reads them for all workers. `_lock` guards what tasks share.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Prewarm:
         reads: Sequence[Reader | None] = (None,),
     ) -> None:
         """`tables`: load whole tables after the names. `most_used`: what to begin with, the most used first.
-        `reads`: how each lane reads tables; None: by this process."""
+        `reads`: how each task reads tables; None: by this process."""
         self._cache = cache
         self._loader = loader
         self._store = store
@@ -81,7 +81,7 @@ class Prewarm:
         self._most_used = list(most_used)
         self._lock = threading.Lock()
         self._shares: list[deque[list[TableName]]] | None = None
-        """Batches that no lane has taken, by the lane that they are for; None: the names are not loaded yet."""
+        """Batches that no task has taken, by the task that they are for; None: the names are not loaded yet."""
         self._done = 0
         self._total: int | None = None
         self._finished = False
@@ -89,31 +89,31 @@ class Prewarm:
         """Why it ended before everything was loaded; empty: it did not."""
         self.outage_at_s: float | None = None
         """When it met an outage of the database, which ended it, by the poller's clock; None: it did not."""
-        self.lanes = tuple(
-            Lane(self, number, read, None if number else self._plan()) for number, read in enumerate(reads)
+        self.tasks = tuple(
+            PrewarmTask(self, number, read, None if number else self._plan()) for number, read in enumerate(reads)
         )
-        self._at_work = len(self.lanes)
+        self._at_work = len(self.tasks)
 
     def progress(self) -> Progress:
         """How far it is."""
         return Progress(self._done, self._total, self._finished)
 
     def step(self) -> bool:
-        """As `Lane.step`, of all lanes in turn."""
-        going_on = [lane.step() for lane in self.lanes]
+        """As `PrewarmTask.step`, of all tasks in turn."""
+        going_on = [task.step() for task in self.tasks]
         return any(going_on)
 
     def load(self, batch: Sequence[Wanted], read: Reader | None) -> None:
-        """For a lane: loads what it has taken. Raises DatabaseUnavailable."""
+        """For a task: loads what it has taken. Raises DatabaseUnavailable."""
         self._loader.load_ahead(batch, read)
         with self._lock:
             self._done += sum(one.facet is Facet.TABLE for one in batch)
 
     def take(self, number: int, *, has_some: bool) -> list[TableName] | None:
-        """For the lane of this number: the next tables; none yet while names are loaded; None: there are no more, or no
+        """For the task of this number: the next tables; none yet while names are loaded; None: there are no more, or no
         more fit.
 
-        `has_some`: the lane has something left that did not fit.
+        `has_some`: the task has something left that did not fit.
         """
         with self._lock:
             if self._finished or self.ended_early:
@@ -130,7 +130,7 @@ class Prewarm:
             return longest.pop() if longest else None
 
     def leave(self, outage: str = "") -> None:
-        """For a lane: it does no more; with the last one the warming up ends, or with an outage of the database."""
+        """For a task: it has ended. Prewarming ends with the last task, or with an outage of the database."""
         with self._lock:
             self._at_work -= 1
             if self._finished or (self._at_work and not outage):
@@ -138,7 +138,7 @@ class Prewarm:
             self._finished = True
             self.ended_early = self.ended_early or outage
             if outage:
-                # In one step with the end: another lane may look at once whether the database has been seen since.
+                # In one step with the end: another task may look at once whether the database has been seen since.
                 self.outage_at_s = elapsed_s()
         if outage:
             _log.warning("warming up ends early: %s", outage)
@@ -179,7 +179,7 @@ class Prewarm:
         with self._lock:
             self._total = len(tables)
             dealt = list(batches(tables if self._whole_tables else [], TABLES_A_BATCH))
-            self._shares = [deque(dealt[number :: len(self.lanes)]) for number in range(len(self.lanes))]
+            self._shares = [deque(dealt[number :: len(self.tasks)]) for number in range(len(self.tasks))]
 
     def _missing(self, wanted: Sequence[Wanted]) -> list[Wanted]:
         """Those that are not held: a dump may have brought some."""
@@ -214,8 +214,8 @@ class Prewarm:
         return [table for table in ordered if self._policy.names_table(table)]
 
 
-class Lane:
-    """One of those who warm up side by side. Not for two threads."""
+class PrewarmTask:
+    """One of the tasks that load side by side. Not thread-safe."""
 
     def __init__(
         self, prewarm: Prewarm, number: int, read: Reader | None, names: Iterator[list[Wanted]] | None

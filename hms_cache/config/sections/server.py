@@ -123,11 +123,14 @@ class ServerSettings(Section):
         4, reason="Each of these calls may take minutes and should leave connections to the others.", ge=1, le=256
     )
     """Number of threads for calls that delete or move data, write many partitions, or list whole catalogs."""
-    max_waiting_per_lane: int = setting(
-        400, unit="calls", reason="Two lanes whose queues are full leave a fifth of max_in_flight to a third.", ge=1
+    max_waiting_per_pool: int = setting(
+        400,
+        unit="calls",
+        reason="Two thread pools whose queues are full leave a fifth of max_in_flight to a third.",
+        ge=1,
     )
-    """Maximum number of calls that wait for a thread of one lane (transactions, reads, writes, heavy). Further calls
-    get an error that tells the client to retry."""
+    """Maximum number of calls that wait for a thread of one thread pool (transactions, reads, writes, heavy). Further
+    calls get an error that tells the client to retry."""
     max_connections: int = setting(
         4096,
         unit="connections",

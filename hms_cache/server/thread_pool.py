@@ -1,4 +1,4 @@
-"""Bounded pools of threads for calls that need the database: one for each lane.
+"""Bounded thread pools for calls that need the database (`server/method_pools.py` says which call runs in which).
 
 Smaller than `concurrent.futures` on purpose: a call costs one queue hop there and one `call_soon_threadsafe` back.
 """
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from hms_cache.computing import turns
 from hms_cache.limited_log import LimitedLog
-from hms_cache.metrics.lanes import LaneLoad
+from hms_cache.metrics.thread_pools import ThreadPoolLoad
 from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
@@ -115,7 +115,7 @@ class InStep:
         self.misses = 0 if gathered >= self.expected else self.misses + 1
 
 
-class WorkerPool:
+class ThreadPool:
     """`threads` daemon threads that run submitted work in order of arrival; at most `max_waiting` wait for them.
 
     A thread is started when work comes and none is idle: most servers, and each of many worker processes, never use all
@@ -146,7 +146,7 @@ class WorkerPool:
         max_large: int | None = None,
     ) -> None:
         """`on_thread_start` runs first on each thread. `connections`: those that calls use.
-        `observe_wait` is told the lane and the seconds that a call waited for its thread.
+        `observe_wait` is told the name of the pool and the seconds that a call waited for its thread.
         `takes_turns`: the threads compute by turns (`hms_cache.computing`).
         `max_large`: as many calls with large replies run at a time; None: as many as there are threads.
         """
@@ -252,8 +252,8 @@ class WorkerPool:
     def refusal(self) -> str:
         """What a client is told when `submit` said no."""
         return (
-            f"too many calls wait for a thread of the lane {self.name}: {self._max_waiting} "
-            "(setting server.max_waiting_per_lane); retry"
+            f"too many calls wait for a thread of the pool {self.name}: {self._max_waiting} "
+            "(setting server.max_waiting_per_pool); retry"
         )
 
     def give_up(self, token: object) -> bool:
@@ -274,7 +274,7 @@ class WorkerPool:
             # Under the lock: the thread cannot go on to another call meanwhile, whose connection would be cut.
             cut = self._connections is not None and self._connections.cut_off(thread)
         _log.warning(
-            "a call of the lane %s is stuck; %s", self.name, "its connection is closed" if cut else "it holds none"
+            "a call of the pool %s is stuck; %s", self.name, "its connection is closed" if cut else "it holds none"
         )
         return False
 
@@ -314,12 +314,12 @@ class WorkerPool:
     def _calls_waiting(self) -> list[_Waiting]:
         return [one for queue in self._queues() for one in queue if isinstance(one, _Waiting)]
 
-    def load(self) -> LaneLoad:
+    def load(self) -> ThreadPoolLoad:
         """What it does now."""
         with self._lock:
             since_s = [one.since_s for one in self._calls_waiting()]
             oldest = time.monotonic() - min(since_s) if since_s else 0.0
-            return LaneLoad(
+            return ThreadPoolLoad(
                 self.name,
                 min(self._size, self._max_threads() - len(self._stuck_threads)),
                 len(self._running) - len(self._stuck),
@@ -361,7 +361,7 @@ class WorkerPool:
         try:
             self._start_one()
         except RuntimeError as error:  # the system has no more: what waits has a thread when a call has ended
-            _limited_log.error("no thread can be started in the lane %s: %s", self.name, error)
+            _limited_log.error("no thread can be started in the pool %s: %s", self.name, error)
 
     def _start_one(self) -> None:
         thread = threading.Thread(target=self._run, name=f"{CALL_THREADS}-{self.name}-{self._started}", daemon=True)

@@ -1,4 +1,4 @@
-"""What one lane of calls is doing, as the pages show it."""
+"""What one thread pool of the server is doing, as the pages show it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from hms_cache.values import frozen
 
 
 @frozen
-class LaneLoad:
-    """One lane at one moment."""
+class ThreadPoolLoad:
+    """One thread pool at one moment."""
 
-    lane: str
+    pool: str
     threads: int
     """That take new calls; those that a stuck call holds are not among them."""
     running: int

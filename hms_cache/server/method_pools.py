@@ -1,6 +1,6 @@
-"""Which lane each method of the protocol runs in.
+"""Which thread pool runs each method of the protocol.
 
-A lane has threads and a queue of its own, so that calls of one kind do not wait behind those of another:
+Each pool has threads and a queue of its own, so that calls of one kind do not wait behind those of another:
 
 * *transactions* are short, and clients' locks and transactions expire when their heartbeats wait. Their threads take
   database connections that nobody else can (`Database.use_reserved_places`);
@@ -8,8 +8,8 @@ A lane has threads and a queue of its own, so that calls of one kind do not wait
 * *writes* of the catalog that concern a few objects and move or delete no data;
 * *heavy*: what deletes or moves files, writes many objects in one call, or lists whole catalogs.
 
-Calls that are answered from memory on the event loop (`Kind.LOCAL`) have no lane, but those about which another system
-may have to decide: where it is asked, they wait for it among the reads.
+Calls that are answered from memory on the event loop (`Kind.LOCAL`) have no pool. Exceptions are those that
+another system may have to authorize: where it is asked, they wait for it among the reads.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ import time
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from hms_cache.server.workers import WorkerPool
+from hms_cache.server.thread_pool import ThreadPool
 
 
-class Lane(enum.Enum):
-    """Kinds of calls that do not wait for each other."""
+class PoolName(enum.Enum):
+    """The thread pools. Calls of one do not wait for those of another."""
 
     TRANSACTIONS = "transactions"
     READS = "reads"
@@ -32,7 +32,7 @@ class Lane(enum.Enum):
 
 
 _METHODS = {
-    Lane.TRANSACTIONS: """
+    PoolName.TRANSACTIONS: """
         abort_txn abort_txns add_dynamic_partitions add_write_ids_to_min_history allocate_table_write_ids
         check_lock commit_txn get_latest_txnid_in_conflict get_lock_materialization_rebuild
         get_lock_materialization_rebuild_req get_max_allocated_table_write_id get_open_txns get_open_txns_info
@@ -40,7 +40,7 @@ _METHODS = {
         heartbeat_lock_materialization_rebuild_req heartbeat_txn_range lock open_txns repl_tbl_writeid_state
         seed_txn_id seed_write_id unlock update_transaction_statistics
 """,
-    Lane.READS: """
+    PoolName.READS: """
         cache_file_metadata clear_file_metadata getCounter getCounters get_file_metadata get_file_metadata_by_expr
         get_index_by_name get_index_names get_indexes get_type_all put_file_metadata
         fetch_partition_names_req find_columns_with_stats find_package get_active_resource_plan
@@ -68,7 +68,7 @@ _METHODS = {
         partition_name_has_valid_characters partition_name_to_spec partition_name_to_vals translate_table_dryrun
         validate_resource_plan
 """,
-    Lane.WRITES: """
+    PoolName.WRITES: """
         abort_Compactions add_check_constraint add_default_constraint add_foreign_key add_master_key
         add_not_null_constraint add_package add_partition add_partition_with_environment_context add_primary_key
         add_replication_metrics add_runtime_stats add_schema_version add_serde add_token add_unique_constraint
@@ -95,7 +95,7 @@ _METHODS = {
         update_compactor_state update_creation_metadata update_master_key update_table_column_statistics
         update_table_column_statistics_req update_table_params
 """,
-    Lane.HEAVY: """
+    PoolName.HEAVY: """
         add_partitions add_partitions_pspec add_partitions_req add_write_notification_log_in_batch
         alter_partitions alter_partitions_req alter_partitions_with_environment_context alter_table
         alter_table_req alter_table_with_cascade alter_table_with_environment_context cm_recycle drop_catalog
@@ -111,34 +111,36 @@ _METHODS = {
 """,
 }
 
-LANES: Mapping[str, Lane] = MappingProxyType({name: lane for lane, names in _METHODS.items() for name in names.split()})
-"""Of each method that may need the database, or a decision of others."""
+METHOD_POOLS: Mapping[str, PoolName] = MappingProxyType(
+    {method: pool for pool, methods in _METHODS.items() for method in methods.split()}
+)
+"""The pool of each method that may need the database, or the decision of another system."""
 
 
-BY_TURNS: frozenset[Lane] = frozenset({Lane.READS, Lane.HEAVY})
-"""Lanes whose threads compute by turns (`hms_cache.computing`): the others wait for one thread of theirs at most, not
+BY_TURNS: frozenset[PoolName] = frozenset({PoolName.READS, PoolName.HEAVY})
+"""Pools whose threads compute by turns (`hms_cache.computing`): the others wait for one thread of theirs at most, not
 for each. Writes hold locks of the database, and wait for nobody."""
 
 
-class Lanes:
-    """The pools of a server, one for each lane."""
+class ThreadPools:
+    """The thread pools of a server."""
 
-    def __init__(self, pools: Mapping[Lane, WorkerPool]) -> None:
-        self.pools = dict(pools)
+    def __init__(self, pools: Mapping[PoolName, ThreadPool]) -> None:
+        self.by_name = dict(pools)
 
-    def of(self, method: str) -> WorkerPool:
+    def of(self, method: str) -> ThreadPool:
         """Where a method runs."""
-        return self.pools[LANES[method]]
+        return self.by_name[METHOD_POOLS[method]]
 
     def start(self) -> None:
         """Starts all threads."""
-        for pool in self.pools.values():
+        for pool in self.by_name.values():
             pool.start()
 
     def stop(self, timeout_s: float) -> None:
         """Lets queued work finish; waits for all threads together at most `timeout_s`."""
         end_s = time.monotonic() + timeout_s
-        for pool in self.pools.values():
+        for pool in self.by_name.values():
             pool.close()
-        for pool in self.pools.values():
+        for pool in self.by_name.values():
             pool.join(max(0.0, end_s - time.monotonic()))

@@ -17,7 +17,7 @@ from thrift.Thrift import TApplicationException
 from hms_cache.cache.warming.loader import Loader
 from hms_cache.cache.warming.snapshot_reads import Wanted
 from hms_cache.metadata.object_names import DatabaseName
-from hms_cache.server.workers import MAX_REPLACEMENTS, WorkerPool
+from hms_cache.server.thread_pool import MAX_REPLACEMENTS, ThreadPool
 from hms_cache.store.databases.database_store import Databases
 from hms_cache.store.engine.database import Database
 from hms_cache.store.engine.errors import DatabaseUnavailable
@@ -71,7 +71,7 @@ def test_transactions_go_on_while_reads_hold_all_threads_and_connections(
         link.call("heartbeat", ids=_heartbeat(opened.txn_ids[0]))
         link.call("commit_txn", rqst=_commit(opened.txn_ids[0]))
         assert not any(one.done() for one in waiting)
-        server_loads = {one["lane"]: one for one in _lanes(server)}
+        server_loads = {one["pool"]: one for one in _loads(server)}
         assert server_loads["reads"]["running"] == 3
         assert server_loads["reads"]["waiting"] == 1
         assert server_loads["transactions"]["begun"] >= 3
@@ -85,21 +85,21 @@ def _commit(txn_id: int) -> Any:
     return CommitTxnRequest(txnid=txn_id)
 
 
-def _lanes(server: Any) -> list[dict[str, Any]]:
-    return [asdict(one) for one in server.service._lane_loads()]
+def _loads(server: Any) -> list[dict[str, Any]]:
+    return [asdict(one) for one in server.service._thread_pool_loads()]
 
 
-def test_a_full_queue_is_told_so_and_other_lanes_answer(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
-    server = serve(**{"server.threads": 1, "server.max_waiting_per_lane": 1, "cache.enabled": False})
+def test_a_full_queue_is_told_so_and_other_pools_answer(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = serve(**{"server.threads": 1, "server.max_waiting_per_pool": 1, "cache.enabled": False})
     with ThreadPoolExecutor(2) as pool, stuck_reads(monkeypatch) as running:
         calls = [pool.submit(server.link().call, "get_all_databases")]
         assert running.acquire(timeout=PATIENCE_S)
         calls.append(pool.submit(server.link().call, "get_all_databases"))
         reached = threading.Event()
-        while not any(one["waiting"] == 1 for one in _lanes(server)):
+        while not any(one["waiting"] == 1 for one in _loads(server)):
             assert not reached.wait(0.005)
         link = server.link()
-        with pytest.raises(TApplicationException, match=r"lane reads: 1 \(setting server.max_waiting_per_lane\)"):
+        with pytest.raises(TApplicationException, match=r"pool reads: 1 \(setting server.max_waiting_per_pool\)"):
             link.call("get_all_databases")
         assert link.call("getStatus") == 2, "the connection goes on"
         assert link.call("open_txns", rqst=OpenTxnRequest(num_txns=1, user="u", hostname="h")).txn_ids
@@ -110,8 +110,8 @@ def left(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
     """Counts reads whose client has gone, or seems to, once they take no place."""
     noted = threading.Semaphore(0)
 
-    def noting(change: Callable[[WorkerPool, object], bool]) -> Callable[[WorkerPool, object], bool]:
-        def change_and_note(self: WorkerPool, token: object) -> bool:
+    def noting(change: Callable[[ThreadPool, object], bool]) -> Callable[[ThreadPool, object], bool]:
+        def change_and_note(self: ThreadPool, token: object) -> bool:
             try:
                 return change(self, token)
             finally:
@@ -119,8 +119,8 @@ def left(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
 
         return change_and_note
 
-    monkeypatch.setattr(WorkerPool, "postpone", noting(WorkerPool.postpone))
-    monkeypatch.setattr(WorkerPool, "withdraw", noting(WorkerPool.withdraw))
+    monkeypatch.setattr(ThreadPool, "postpone", noting(ThreadPool.postpone))
+    monkeypatch.setattr(ThreadPool, "withdraw", noting(ThreadPool.withdraw))
     return noted
 
 
@@ -140,7 +140,7 @@ def test_reads_of_clients_that_have_gone_take_no_places(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, left: threading.Semaphore, mode: str, leaves: str
 ) -> None:
     """Whoever asked for what takes long and left had all places to wait, for minutes, without a connection."""
-    settings = {"server.threads": 1, "server.max_waiting_per_lane": 2, "cache.enabled": False}
+    settings = {"server.threads": 1, "server.max_waiting_per_pool": 2, "cache.enabled": False}
     server = serve(**settings, **{"server.transport_mode": mode})
     asked: list[str] = []
     get_database = Databases.get_database
@@ -174,14 +174,14 @@ def test_reads_of_clients_that_have_gone_take_no_places(
 
 
 def _reads(server: Any) -> dict[str, Any]:
-    return next(one for one in _lanes(server) if one["lane"] == "reads")
+    return next(one for one in _loads(server) if one["pool"] == "reads")
 
 
 @pytest.mark.parametrize("mode", ["binary", "http"])
 def test_a_client_that_closes_its_half_has_its_answer_or_is_told(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, left: threading.Semaphore, mode: str
 ) -> None:
-    settings = {"server.threads": 1, "server.max_waiting_per_lane": 1, "cache.enabled": False}
+    settings = {"server.threads": 1, "server.max_waiting_per_pool": 1, "cache.enabled": False}
     server = serve(**settings, **{"server.transport_mode": mode})
     with ExitStack() as sockets:
         with stuck_reads(monkeypatch) as running:
@@ -193,13 +193,13 @@ def test_a_client_that_closes_its_half_has_its_answer_or_is_told(
                 other.sendall(_message(mode, "get_database", name="default"))
                 other.shutdown(socket.SHUT_WR)
                 assert left.acquire(timeout=PATIENCE_S)
-            assert b"server.max_waiting_per_lane" in others[1].recv(65536)
+            assert b"server.max_waiting_per_pool" in others[1].recv(65536)
         assert b"default" in others[0].recv(65536)
 
 
 def test_threads_are_started_as_calls_need_them() -> None:
     """A server had 44 of them, and each of its worker processes, whatever clients did."""
-    pool = WorkerPool(3)
+    pool = ThreadPool(3)
     pool.start()
     proceed, running = threading.Event(), threading.Semaphore(0)
 
@@ -225,7 +225,7 @@ def test_threads_are_started_as_calls_need_them() -> None:
 def test_a_call_waits_for_a_thread_that_there_is_where_no_other_can_be_started(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    pool = WorkerPool(2)
+    pool = ThreadPool(2)
     pool.start()
     wait_for(lambda: len(pool._idle) == 1)
     proceed, done = threading.Event(), threading.Event()
@@ -243,7 +243,7 @@ def test_a_call_waits_for_a_thread_that_there_is_where_no_other_can_be_started(
 
 
 def test_a_postponed_call_waits_for_all_others() -> None:
-    pool = WorkerPool(1, max_waiting=2)
+    pool = ThreadPool(1, max_waiting=2)
     proceed, running = threading.Event(), threading.Event()
     begun: list[str] = []
 
@@ -277,12 +277,12 @@ def test_calls_past_their_time_do_not_keep_their_threads(serve: Serve, monkeypat
         for one in [pool.submit(link.call, "get_all_databases") for link in links]:
             with pytest.raises(TApplicationException, match=r"server.request_timeout_s\); its outcome is unknown"):
                 one.result(PATIENCE_S)
-        assert {one["lane"]: one["stuck"] for one in _lanes(server)}["reads"] == 2
+        assert {one["pool"]: one["stuck"] for one in _loads(server)}["reads"] == 2
         assert server.link().call("get_database", name="default").name == "default", "replacements answer"
 
 
 def test_a_call_whose_time_is_up_in_the_queue_is_not_begun() -> None:
-    pool = WorkerPool(1)
+    pool = ThreadPool(1)
     proceed, running, begun = threading.Event(), threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -303,7 +303,7 @@ def test_a_call_whose_time_is_up_in_the_queue_is_not_begun() -> None:
 def test_a_call_whose_time_was_up_before_it_had_a_connection_is_not_carried_out(initialized_database: Database) -> None:
     """Its client was told so. Another call that the thread may get is not its concern."""
     database = initialized_database
-    pool = WorkerPool(1, connections=database.held)
+    pool = ThreadPool(1, connections=database.held)
     proceed, running = threading.Event(), threading.Event()
     failures = []
 
@@ -328,7 +328,7 @@ def test_a_call_whose_time_was_up_before_it_had_a_connection_is_not_carried_out(
 
 
 def test_replacements_have_a_bound_and_go_when_the_stuck_come_back() -> None:
-    pool = WorkerPool(1)
+    pool = ThreadPool(1)
     pool.start()
     proceed = threading.Event()
     for number in range(1 + MAX_REPLACEMENTS):
