@@ -280,11 +280,11 @@ def test_what_waits_for_a_load_has_no_names_that_no_partition_has(here: Server) 
     assert is_held(here)
 
 
-@pytest.mark.parametrize("most_few", [LARGE - 1, LARGE])
+@pytest.mark.parametrize("max_few", [LARGE - 1, LARGE])
 def test_what_is_loaded_at_once_comes_in_one_piece_only_if_it_is_few(
-    most_few: int, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
+    max_few: int, servers: MakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(background_loads, "MAX_FEW", most_few)
+    monkeypatch.setattr(background_loads, "MAX_FEW", max_few)
     server = servers(CacheOptions(load_at_once_partitions=LARGE))
     make_large(server)
     pages = []
@@ -294,7 +294,7 @@ def test_what_is_loaded_at_once_comes_in_one_piece_only_if_it_is_few(
     )
     for ask in READS.values():
         assert encoded(partial(ask, server.store)) == encoded(partial(ask, server.objects))
-    assert is_held(server) and len(pages) == (most_few < LARGE)
+    assert is_held(server) and len(pages) == (max_few < LARGE)
 
 
 def test_nothing_is_held_of_a_table_that_is_not_to_be(servers: MakeServer) -> None:

@@ -116,7 +116,7 @@ def some_history(draw: random.Random, client: TxnClient) -> list[Any]:
     return calls
 
 
-@pytest.mark.parametrize(("seed", "most_read"), [(0, 1000), (1, 1000), (2, 2)])
+@pytest.mark.parametrize(("seed", "max_read"), [(0, 1000), (1, 1000), (2, 2)])
 def test_together_they_are_what_they_are_one_by_one(
     seed: int, max_read: int, database_server: SqliteFiles | DatabaseServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

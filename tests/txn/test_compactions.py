@@ -220,7 +220,7 @@ def test_show_selects_and_orders(client: TxnClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("order", "most_read"),
+    ("order", "max_read"),
     [
         (None, 5),
         *(

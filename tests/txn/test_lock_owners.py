@@ -43,7 +43,7 @@ def test_the_dead_are_told_from_the_living(client: TxnClient) -> None:
     assert first.heartbeat_age_s >= 2 * int(store.timeout_s)
 
 
-@pytest.mark.parametrize(("most_rows", "is_complete"), [(3, False), (4, True)])
+@pytest.mark.parametrize(("max_rows", "is_complete"), [(3, False), (4, True)])
 def test_a_list_that_is_cut_says_so(
     client: TxnClient, monkeypatch: pytest.MonkeyPatch, max_rows: int, is_complete: bool
 ) -> None:

@@ -22,7 +22,7 @@ from tests.wire.test_unfinished_messages import HEAD
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS, ids=lambda encoding: encoding.name)
-@pytest.mark.parametrize(("names", "most_a_kilobyte"), [(200, 0.0), (60_000, 0.1)])
+@pytest.mark.parametrize(("names", "max_a_kilobyte"), [(200, 0.0), (60_000, 0.1)])
 def test_counts_by_length(
     encoding: Encoding, names: int, max_a_kilobyte: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
