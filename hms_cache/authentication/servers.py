@@ -1,7 +1,6 @@
-"""Connections to metastores that speak TLS: is the server the one that was meant?
+"""Addresses of metastores, and connections to those that use TLS, which verify the server's certificate.
 
-Addresses say it: `thrift+tls://host:port`. The authorities are the system's; `SSL_CERT_FILE` in the environment names
-others (OpenSSL).
+The authorities are the system's; `SSL_CERT_FILE` in the environment names others (OpenSSL).
 """
 
 from __future__ import annotations
@@ -9,12 +8,44 @@ from __future__ import annotations
 import socket
 import ssl
 from typing import Any
+from urllib.parse import urlsplit
 
 from thrift.transport.TSocket import TSocket
+
+from hms_cache.errors import ConfigurationError
+from hms_cache.values import frozen
 
 PLAIN_SCHEME = "thrift"
 TLS_SCHEME = "thrift+tls"
 SCHEMES = (PLAIN_SCHEME, TLS_SCHEME)
+
+DEFAULT_PORT = 9083
+"""The port that Hive's metastore listens on if nothing else is said."""
+
+
+@frozen
+class Address:
+    """Where a metastore listens."""
+
+    host: str
+    port: int = DEFAULT_PORT
+    tls: bool = False
+
+    @classmethod
+    def parse(cls, uri: str) -> Address:
+        """`thrift://host:port`, or `thrift+tls://host:port`; the port 9083 if left out. Raises ConfigurationError."""
+        try:
+            parts = urlsplit(uri.strip())
+            host, port = parts.hostname, parts.port
+            (host or "").encode("idna")
+        except ValueError as error:
+            raise ConfigurationError(f"not the URI of a metastore: {uri!r} ({error})") from error
+        if parts.scheme not in SCHEMES or not host:
+            raise ConfigurationError(f"not the URI of a metastore: {uri!r}; it looks like thrift://host:9083")
+        return cls(host, DEFAULT_PORT if port is None else port, parts.scheme == TLS_SCHEME)
+
+    def __str__(self) -> str:
+        return f"{TLS_SCHEME if self.tls else PLAIN_SCHEME}://{self.host}:{self.port}"
 
 
 def verifying_context() -> ssl.SSLContext:

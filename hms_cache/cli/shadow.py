@@ -13,7 +13,7 @@ from hms_cache.cli.options import Number
 from hms_cache.cli.terminal import plain_console, shown
 
 if TYPE_CHECKING:
-    from hms_cache.app.shadow.metastore import Address
+    from hms_cache.authentication.servers import Address
 
 _SHOWN_DIFFERENCES = 50
 
@@ -79,7 +79,6 @@ def shadow(
     """
     from hms_cache.app.shadow import running
     from hms_cache.app.shadow.comparing import Rules
-    from hms_cache.app.shadow.metastore import Address
 
     if walk and recording:
         raise click.UsageError("--walk and --replay exclude each other")
@@ -90,19 +89,26 @@ def shadow(
     if tables and not walk:
         raise click.UsageError("--table goes with --walk only")
     rules = Rules(compare_times=times, compare_ids=ids)
-    primary = Address.parse(server)
-    other = Address.parse(against) if against else None
+    primary = _address(server)
+    other = _address(against) if against else None
     if other is not None and recording:
         report = running.replay(recording, primary, other, rules)
     elif other is not None and walk:
         report = running.walk(primary, other, rules, tables or ("*",))
     else:
         report = running.listen(
-            Address.parse(bind), primary, other, rules, record=record, announce=_announce, duration_s=duration_s
+            _address(bind), primary, other, rules, record=record, announce=_announce, duration_s=duration_s
         )
     _show(report.as_json(), as_json)
     if other is not None and not report.is_clean:
         sys.exit(1)
+
+
+def _address(text: str) -> Address:
+    """`host:port` is enough. Raises ConfigurationError."""
+    from hms_cache.authentication.servers import Address
+
+    return Address.parse(text if "://" in text else f"thrift://{text}")
 
 
 def _announce(address: Address) -> None:

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import ssl
 from typing import Any
-from urllib.parse import urlsplit
 
 from thrift.protocol.TBinaryProtocol import TBinaryProtocolAccelerated
 from thrift.protocol.TProtocol import TProtocolException
 from thrift.Thrift import TException
 from thrift.transport.TTransport import TBufferedTransport, TTransportException
 
-from hms_cache.authentication.servers import PLAIN_SCHEME, SCHEMES, TLS_SCHEME, thrift_socket
-from hms_cache.errors import ConfigurationError, HmsCacheError
+from hms_cache.authentication.servers import Address, thrift_socket
+from hms_cache.errors import HmsCacheError
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore
-from hms_cache.values import frozen
-
-DEFAULT_PORT = 9083
-"""The port that Hive's metastore listens on if nothing else is said."""
 
 
 class MetastoreUnavailableError(HmsCacheError):
@@ -28,31 +23,6 @@ class MetastoreUnavailableError(HmsCacheError):
 
 class OutcomeUnknownError(HmsCacheError):
     """The connection broke after a write was sent: it may have happened or not. It is not sent again by the client."""
-
-
-@frozen
-class Address:
-    """Where a metastore listens."""
-
-    host: str
-    port: int = DEFAULT_PORT
-    tls: bool = False
-
-    @classmethod
-    def parse(cls, uri: str) -> Address:
-        """`thrift://host:port`, or `thrift+tls://host:port`; the port 9083 if left out. Raises ConfigurationError."""
-        try:
-            parts = urlsplit(uri.strip())
-            host, port = parts.hostname, parts.port
-            (host or "").encode("idna")
-        except ValueError as error:
-            raise ConfigurationError(f"not the URI of a metastore: {uri!r} ({error})") from error
-        if parts.scheme not in SCHEMES or not host:
-            raise ConfigurationError(f"not the URI of a metastore: {uri!r}; it looks like thrift://host:9083")
-        return cls(host, port or DEFAULT_PORT, parts.scheme == TLS_SCHEME)
-
-    def __str__(self) -> str:
-        return f"{TLS_SCHEME if self.tls else PLAIN_SCHEME}://{self.host}:{self.port}"
 
 
 class Connection:

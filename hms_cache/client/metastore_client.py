@@ -9,10 +9,10 @@ from typing import Any
 
 from thrift.Thrift import TApplicationException
 
+from hms_cache.authentication.servers import Address
 from hms_cache.call_context import FILL_CACHE
 from hms_cache.client.connection import (
     CONNECTION_FAILURES,
-    Address,
     Connection,
     MetastoreUnavailableError,
     OutcomeUnknownError,

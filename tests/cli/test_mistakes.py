@@ -18,7 +18,7 @@ MISTAKES: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("shadow", "--record", "/nonexistent/reads"), 1, "cannot be written"),
     (("shadow", "--replay", "binary", "--against", "thrift://h:1"), 1, "no recorded read"),
     (("shadow", "--listen", "127.0.0.1:0", "--record", "reads", "--duration", "nan"), 2, FINITE),
-    (("shadow", "--walk", "--server", "thrift://a..b", "--against", "thrift://h:1"), 2, "not the address"),
+    (("shadow", "--walk", "--server", "thrift://a..b", "--against", "thrift://h:1"), 2, "not the URI"),
     (("top", "--interval", "nan"), 2, FINITE),
     (("jobs", "verify", "--server", "thrift://h:1", "--database", "sqlite:///x", "--sample", "nan"), 2, FINITE),
     (("jobs", "repair", "--metastore", "thrift://a..b:1"), 2, "not the URI"),

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hms_cache.client.connection import Address
+from hms_cache.authentication.servers import Address
 from hms_cache.config import Settings, load
 from hms_cache.config.settings import ENVIRONMENT_PREFIX
 from tests.documentation.command_lines import SETTING_NAMES, parse

@@ -16,8 +16,8 @@ import yaml
 from starlette.routing import Route
 
 from hms_cache.admin.application import build_application
+from hms_cache.authentication.servers import Address
 from hms_cache.cache.reads.reasons import Reason
-from hms_cache.client.connection import Address
 from hms_cache.config import Settings, load
 from hms_cache.config.settings import ENVIRONMENT_PREFIX
 from hms_cache.jobs.registry import JOBS

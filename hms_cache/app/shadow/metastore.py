@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import socket
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 from hms_cache.app.shadow.comparing import Answer, Rules
 from hms_cache.app.shadow.reply_reader import ReplyReader
-from hms_cache.authentication.servers import PLAIN_SCHEME, SCHEMES, TLS_SCHEME, protected
-from hms_cache.errors import ConfigurationError, HmsCacheError
-from hms_cache.values import frozen
+from hms_cache.authentication.servers import Address, protected
+from hms_cache.errors import HmsCacheError
 from hms_cache.wire import CALL, METHODS, WireError
 from hms_cache.wire.encodings import BINARY, write_header
 
-DEFAULT_PORT: Final = 9083
 _CONNECT_TIMEOUT_S: Final = 10.0
 #: As Hive's clients wait (metastore.client.socket.timeout).
 _ANSWER_TIMEOUT_S: Final = 600.0
@@ -25,34 +22,6 @@ class NoAnswer(HmsCacheError):
     """The metastore cannot be reached, broke off, or said something that is no reply."""
 
     retriable = True
-
-
-@frozen
-class Address:
-    """Where a metastore listens."""
-
-    host: str
-    port: int
-    tls: bool = False
-
-    @classmethod
-    def parse(cls, uri: str) -> Address:
-        """``thrift://host:port``, ``host:port`` or ``thrift+tls://host:port``; 9083 when there is no port.
-
-        Raises ConfigurationError.
-        """
-        try:
-            parts = urlsplit(uri if "://" in uri else f"thrift://{uri}")
-            host, port = parts.hostname, parts.port
-            (host or "").encode("idna")
-        except ValueError as error:
-            raise ConfigurationError(f"not the address of a metastore: {uri!r} ({error})") from error
-        if parts.scheme not in SCHEMES or not host:
-            raise ConfigurationError(f"not the address of a metastore: {uri!r}; it looks like thrift://host:9083")
-        return cls(host, DEFAULT_PORT if port is None else port, parts.scheme == TLS_SCHEME)
-
-    def __str__(self) -> str:
-        return f"{TLS_SCHEME if self.tls else PLAIN_SCHEME}://{self.host}:{self.port}"
 
 
 class Metastore:

@@ -9,9 +9,10 @@ from contextlib import suppress
 from typing import Any, Final
 
 from hms_cache.app.shadow.comparing import Answer, Difference, Rules, differences
-from hms_cache.app.shadow.metastore import Address, Metastore, NoAnswer
+from hms_cache.app.shadow.metastore import Metastore, NoAnswer
 from hms_cache.app.shadow.reads import summary
 from hms_cache.app.shadow.report import Report
+from hms_cache.authentication.servers import Address
 from hms_cache.values import frozen
 
 #: Calls that wait to be mirrored. At 10 ms a call, 4 threads are behind by less than three seconds.

@@ -9,11 +9,10 @@ from contextlib import suppress
 from typing import Final
 
 from hms_cache.app.shadow.comparing import Rules
-from hms_cache.app.shadow.metastore import Address
 from hms_cache.app.shadow.mirror import Read
 from hms_cache.app.shadow.reads import is_compared
 from hms_cache.app.shadow.reply_reader import ReplyReader
-from hms_cache.authentication.servers import verifying_context
+from hms_cache.authentication.servers import Address, verifying_context
 from hms_cache.wire import Message, MessageReader, MethodSpec, WireError
 
 #: Client connections at once: what Hive's metastore takes (metastore.server.max.threads).

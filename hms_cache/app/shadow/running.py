@@ -9,12 +9,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from hms_cache.app.shadow.comparing import Rules
-from hms_cache.app.shadow.metastore import Address, Metastore
+from hms_cache.app.shadow.metastore import Metastore
 from hms_cache.app.shadow.mirror import Mirror, Read
 from hms_cache.app.shadow.proxy import Proxy
 from hms_cache.app.shadow.recording import Recorder, recorded_reads
 from hms_cache.app.shadow.report import Report
 from hms_cache.app.shadow.walk import Walk
+from hms_cache.authentication.servers import Address
 from hms_cache.errors import PortError
 
 

@@ -124,10 +124,7 @@ class ServerSettings(Section):
     )
     """Number of threads for calls that delete or move data, write many partitions, or list whole catalogs."""
     max_waiting_per_pool: int = setting(
-        400,
-        unit="calls",
-        reason="Two thread pools whose queues are full leave a fifth of max_in_flight to a third.",
-        ge=1,
+        400, unit="calls", reason="Two pools whose queues are full leave a fifth of max_in_flight to a third.", ge=1
     )
     """Maximum number of calls that wait for a thread of one thread pool (transactions, reads, writes, heavy). Further
     calls get an error that tells the client to retry."""

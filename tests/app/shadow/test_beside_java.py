@@ -12,8 +12,8 @@ from sqlalchemy.engine import make_url
 from benchmarks.java_metastore import JavaMetastore, fetch, load_schema, statement_counter
 from hms_cache.app.service import Service
 from hms_cache.app.shadow.comparing import Rules
-from hms_cache.app.shadow.metastore import Address
 from hms_cache.app.shadow.running import walk
+from hms_cache.authentication.servers import Address
 from hms_cache.client import MetastoreClient
 from hms_cache.config import load
 from tests.app.shadow.catalogs import fill

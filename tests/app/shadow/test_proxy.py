@@ -9,8 +9,8 @@ import pytest
 
 from hms_cache.app.shadow import proxy
 from hms_cache.app.shadow.comparing import Rules
-from hms_cache.app.shadow.metastore import Address
 from hms_cache.app.shadow.proxy import Proxy
+from hms_cache.authentication.servers import Address
 
 
 async def _nobody(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

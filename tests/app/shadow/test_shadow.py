@@ -18,9 +18,9 @@ from click.testing import CliRunner
 
 from hms_cache.app.service import Service
 from hms_cache.app.shadow.comparing import Rules
-from hms_cache.app.shadow.metastore import Address
 from hms_cache.app.shadow.recording import BadRecording, Recorder, recorded_reads
 from hms_cache.app.shadow.running import walk
+from hms_cache.authentication.servers import Address
 from hms_cache.cli.main import commands
 from hms_cache.client import MetastoreClient
 from hms_cache.config import load
