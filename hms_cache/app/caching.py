@@ -75,7 +75,7 @@ class Caching:
         self.warming.start(stack)
 
     def _stop_following(self) -> None:
-        """The poller may be stopped or switched off already: then the server's stop must not fail for it."""
+        """The poller may be stopped already: then the server's stop must not fail for it."""
         with suppress(IllegalPollerCommand):
             self.poller.stop()
 

@@ -11,7 +11,7 @@ from hms_cache.expressions.errors import (
 )
 from hms_cache.expressions.evaluate import ExpressionResult, evaluate, evaluate_expression
 from hms_cache.expressions.filter_parser import FilterLimits, parse_filter
-from hms_cache.expressions.hive_tree import MSCK_EXPRESSION_PROXY, ParsedExpression, parse_expression
+from hms_cache.expressions.hive_tree import ParsedExpression, parse_expression
 from hms_cache.expressions.key_columns import KeyColumns
 from hms_cache.expressions.key_types import DEFAULT_PARTITION_NAME, PartitionKey
 from hms_cache.expressions.name_prefilter import decides_by_patterns, name_beginnings, name_patterns
@@ -20,7 +20,6 @@ from hms_cache.expressions.table_filter import TableFilter, TableProperties, bin
 
 __all__ = [
     "DEFAULT_PARTITION_NAME",
-    "MSCK_EXPRESSION_PROXY",
     "Bound",
     "ExpressionResult",
     "FilterBindError",

@@ -32,9 +32,6 @@ from hms_cache.values import frozen
 
 _log = logging.getLogger(__name__)
 
-MSCK_EXPRESSION_PROXY = "org.apache.hadoop.hive.ql.exec.MsckPartitionExpressionProxy"
-"""The value of `metastore.expression.proxy` after which a connection's expressions are filter texts."""
-
 MAX_DEPTH = 100
 """Deepest nesting of functions, ORs in ORs and ANDs in ANDs counted as one; binding and evaluation recurse, with some
 4 Python frames a level of the interpreter's 1,000."""
@@ -99,8 +96,9 @@ def parse_expression(
 ) -> ParsedExpression:
     """The tree of a request's `expr` bytes.
 
-    `plain_text`: the connection has chosen `MSCK_EXPRESSION_PROXY`. Raises `FilterSyntaxError` (or `FilterLimitError`)
-    for a text that is no filter; never raises for Kryo bytes, however broken: these are unknown.
+    `plain_text`: the connection has set `metastore.expression.proxy` to Hive's `MsckPartitionExpressionProxy`. Raises
+    `FilterSyntaxError` (or `FilterLimitError`) for a text that is no filter; never raises for Kryo bytes, however
+    broken: these are unknown.
     """
     if plain_text:
         try:

@@ -12,7 +12,6 @@ taken: each may hold a table of any width, and whoever takes them counts.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -25,7 +24,6 @@ from hms_cache.notifications.events import EventRow, PartitionFiles, Transaction
 from hms_cache.notifications.messages import MessageFormat, encode_message
 from hms_cache.notifications.replication_properties import without_replication_properties
 from hms_cache.notifications.tjson import write_struct
-from hms_cache.patterns.java_regex import JavaRegex
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 DEFAULT_MAX_MESSAGE_BYTES = 4 * 1024 * 1024
@@ -46,8 +44,7 @@ class MessageBuilder:
     """Builds rows in one message format.
 
     ``server`` and ``service_principal`` go into every message: the server's ``metastore.thrift.uris`` and its Kerberos
-    principal, both empty if not configured. Parameters of tables and partitions whose name matches one of
-    ``excluded_parameters`` anywhere are left out (``metastore.notification.parameters.exclude.patterns``).
+    principal, both empty if not configured.
     Without state besides these; safe to share between threads.
     """
 
@@ -59,13 +56,11 @@ class MessageBuilder:
         service_principal: str = "",
         clock: Clock | None = None,
         max_message_bytes: int = DEFAULT_MAX_MESSAGE_BYTES,
-        excluded_parameters: Iterable[str] = (),
     ) -> None:
         self._format = message_format
         self._head = _members({"server": server, "servicePrincipal": service_principal})
         self._clock: Clock = clock or SystemClock()
         self._max_message_bytes = max_message_bytes
-        self._excluded_parameters = [JavaRegex(pattern, anywhere=True) for pattern in excluded_parameters]
 
     # ---- databases and catalogs ----
 
@@ -109,8 +104,8 @@ class MessageBuilder:
             "db": before.dbName,
             "table": before.tableName,
             "tableType": before.tableType,
-            "tableObjBeforeJson": self._object(before),
-            "tableObjAfterJson": self._object(after),
+            "tableObjBeforeJson": write_struct(before),
+            "tableObjAfterJson": write_struct(after),
             "isTruncateOp": _text_of(is_truncate),
             "writeId": write_id,
         }
@@ -139,21 +134,8 @@ class MessageBuilder:
                 "partitionFiles": [{"partitionName": one.partition_name, "files": list(one.files)} for one in listed],
             }
 
-        jsons = map(self._object, partitions)
+        jsons = map(write_struct, partitions)
         return self._partition_rows(EventType.ADD_PARTITION, table, self._table_fields(table), jsons, fields)
-
-    def build_alter_partition(
-        self,
-        table: ttypes.Table,
-        before: ttypes.Partition,
-        after: ttypes.Partition,
-        *,
-        is_truncate: bool = False,
-        write_id: int = -1,
-    ) -> EventRow:
-        return next(
-            self.build_alter_partition_each(table, [(before, after)], is_truncate=is_truncate, write_id=write_id)
-        )
 
     def build_alter_partition_each(
         self,
@@ -174,8 +156,8 @@ class MessageBuilder:
                 table,
                 {
                     "keyValues": _key_values(table, before.values),
-                    "partitionObjBeforeJson": self._object(before),
-                    "partitionObjAfterJson": self._object(after),
+                    "partitionObjBeforeJson": write_struct(before),
+                    "partitionObjAfterJson": write_struct(after),
                 },
                 before=common,
             )
@@ -207,7 +189,7 @@ class MessageBuilder:
                 "partitionListJson": jsons,
             }
 
-        jsons = map(self._object, partitions)
+        jsons = map(write_struct, partitions)
         return self._partition_rows(EventType.ALTER_PARTITIONS, table, common, jsons, fields)
 
     def build_drop_partitions(
@@ -232,7 +214,7 @@ class MessageBuilder:
     ) -> EventRow:
         fields = {
             **self._table_fields(table),
-            "ptnObjJson": None if partition is None else self._object(partition),
+            "ptnObjJson": None if partition is None else write_struct(partition),
             "replace": _text_of(is_replace),
             "files": list(files),
         }
@@ -244,8 +226,8 @@ class MessageBuilder:
         fields = {
             "db": table.dbName,
             "table": table.tableName,
-            "tableObjJson": self._object(table),
-            "ptnObjJson": None if partition is None else self._object(partition),
+            "tableObjJson": write_struct(table),
+            "ptnObjJson": None if partition is None else write_struct(partition),
             "refreshEvent": _text_of(is_refresh),
         }
         return self._table_row(EventType.RELOAD, table, fields)
@@ -332,28 +314,6 @@ class MessageBuilder:
         }
         return self._row(EventType.COMMIT_COMPACTION_EVENT, None, database, table, fields)
 
-    def build_acid_write(
-        self,
-        transaction_id: int,
-        write_id: int,
-        table: ttypes.Table,
-        partition_name: str = "",
-        partition: ttypes.Partition | None = None,
-        files: Iterable[str] = (),
-    ) -> EventRow:
-        """For TXN_WRITE_NOTIFICATION_LOG; never part of the notification log."""
-        fields = {
-            "txnid": transaction_id,
-            "writeId": write_id,
-            "database": table.dbName,
-            "table": table.tableName,
-            "partition": partition_name,
-            "tableObjJson": self._object(table),
-            "partitionObjJson": None if partition is None else self._object(partition),
-            "files": list(files),
-        }
-        return self._table_row(EventType.ACID_WRITE_EVENT, table, fields)
-
     # ---- column statistics ----
 
     def build_update_table_column_statistics(
@@ -364,7 +324,7 @@ class MessageBuilder:
         write_id: int = -1,
         parameters: Mapping[str, str] | None = None,
     ) -> EventRow:
-        fields = _statistics_fields(table, statistics, write_id, parameters) | {"tableObjJson": self._object(table)}
+        fields = _statistics_fields(table, statistics, write_id, parameters) | {"tableObjJson": write_struct(table)}
         return self._table_row(EventType.UPDATE_TBL_COL_STAT_EVENT, table, fields)
 
     def build_delete_table_column_statistics(self, table: ttypes.Table, column: str | None) -> EventRow:
@@ -372,18 +332,6 @@ class MessageBuilder:
         return self._table_row(
             EventType.DELETE_TBL_COL_STAT_EVENT, table, {"database": table.dbName, "colName": column}
         )
-
-    def build_update_partition_column_statistics(
-        self,
-        table: ttypes.Table,
-        partition_values: Sequence[str],
-        statistics: ttypes.ColumnStatistics,
-        *,
-        write_id: int = -1,
-        parameters: Mapping[str, str] | None = None,
-    ) -> EventRow:
-        change = (partition_values, statistics, parameters)
-        return next(self.build_update_partition_column_statistics_each(table, [change], write_id=write_id))
 
     def build_update_partition_column_statistics_each(
         self,
@@ -393,7 +341,7 @@ class MessageBuilder:
         write_id: int = -1,
     ) -> Iterator[EventRow]:
         """An event for each (values of a partition, its statistics, its parameters with them)."""
-        common = _members({"tableObjJson": self._object(table)})
+        common = _members({"tableObjJson": write_struct(table)})
         return (
             self._table_row(
                 EventType.UPDATE_PART_COL_STAT_EVENT,
@@ -437,24 +385,12 @@ class MessageBuilder:
         parts = (self._head, before, _members(fields), after, f'"timestamp":{int(self._clock.epoch_s())}')
         return f"{{{','.join(part for part in parts if part)}}}"
 
-    def _object(self, owner: ttypes.Table | ttypes.Partition) -> str:
-        """A table or partition as text, without excluded parameters."""
-        patterns = self._excluded_parameters
-        if patterns and owner.parameters:
-            owner = copy.copy(owner)
-            owner.parameters = {
-                name: value
-                for name, value in owner.parameters.items()
-                if not any(pattern.matches(name) for pattern in patterns)
-            }
-        return write_struct(owner)
-
     def _table_fields(self, table: ttypes.Table) -> Fields:
         return {
             "db": table.dbName,
             "table": table.tableName,
             "tableType": table.tableType,
-            "tableObjJson": self._object(table),
+            "tableObjJson": write_struct(table),
         }
 
     def _table_row(

@@ -60,7 +60,6 @@ class Poller:
         metrics: EventMetrics | None = None,
         *,
         header_filter: Callable[[EventHeader], str | None] | None = None,
-        enabled: bool = True,
     ) -> None:
         """`header_filter`: for a header the reason to skip its event undecoded, or None (`SharedCache.reason_to_skip`).
 
@@ -78,8 +77,8 @@ class Poller:
         self._settings = settings or EventSettings()
         self._metrics = metrics
         self._condition = threading.Condition()
-        self._status = PollerStatus.STOPPED if enabled else PollerStatus.DISABLED
-        self._reason = "not started yet" if enabled else "switched off"
+        self._status = PollerStatus.STOPPED
+        self._reason = "not started yet"
         self._since_s = self._clock.epoch_s()
         self._position = 0
         self._row_digest: str | None = None
@@ -154,7 +153,7 @@ class Poller:
     def start(self, stored: LogPosition | None = None) -> None:
         """Begin to follow the log, at its end, or at a stored place if the first step can prove it.
 
-        :raises IllegalPollerCommand: it runs already, or is disabled.
+        :raises IllegalPollerCommand: it runs already.
         """
         with self._condition:
             self._command(PollerCommand.START, _LOG_STARTED)
@@ -219,20 +218,10 @@ class Poller:
     def fail(self, reason: str) -> None:
         """Something is wrong that following the log cannot repair; wait for an operator. Ignored when not running."""
         with self._condition:
-            if self._status in (PollerStatus.STOPPED, PollerStatus.DISABLED, PollerStatus.ERROR):
+            if self._status in (PollerStatus.STOPPED, PollerStatus.ERROR):
                 return
             self._command(PollerCommand.FAIL, reason)
         _LOGGER.error("the event poller waits for an operator: %s", reason)
-
-    def disable(self) -> None:
-        """:raises IllegalPollerCommand: it is disabled already."""
-        with self._condition:
-            self._command(PollerCommand.DISABLE, "switched off")
-
-    def enable(self) -> None:
-        """Leaves it stopped. :raises IllegalPollerCommand: it is enabled."""
-        with self._condition:
-            self._command(PollerCommand.ENABLE, "switched on, not started yet")
 
     def wait_until_idle(self, timeout_s: float) -> bool:
         """Wait for a running step to end, ``timeout_s`` at most; whether none runs."""

@@ -23,7 +23,7 @@ class PollerStatus(StrEnum):
     STOPPED = "STOPPED"
     """Not started yet, or stopped for good."""
     DISABLED = "DISABLED"
-    """Switched off by configuration."""
+    """There is no poller, because the cache is off; none is ever in this status."""
 
 
 class PollerCommand(StrEnum):
@@ -37,8 +37,6 @@ class PollerCommand(StrEnum):
     RESYNC = "resync"
     SKIP = "skip"
     FAIL = "fail"
-    ENABLE = "enable"
-    DISABLE = "disable"
 
 
 class StatusReport(NamedTuple):
@@ -59,7 +57,7 @@ class IllegalPollerCommand(HmsCacheError):
 
 
 _A, _P, _N = PollerStatus.ACTIVE, PollerStatus.PAUSED, PollerStatus.NEEDS_RESYNC
-_E, _S, _D = PollerStatus.ERROR, PollerStatus.STOPPED, PollerStatus.DISABLED
+_E, _S = PollerStatus.ERROR, PollerStatus.STOPPED
 
 # The status after the command, or why it is refused. Whatever may have passed unseen ends in NEEDS_RESYNC.
 LEGAL_MOVES: Mapping[PollerCommand, Mapping[PollerStatus, PollerStatus | str]] = {
@@ -69,16 +67,14 @@ LEGAL_MOVES: Mapping[PollerCommand, Mapping[PollerStatus, PollerStatus | str]] =
         _N: "it runs already and is about to begin anew",
         _E: _N,
         _S: _N,
-        _D: "enable it first",
     },
-    PollerCommand.STOP: {_A: _S, _P: _S, _N: _S, _E: _S, _S: "it does not run", _D: "it does not run"},
+    PollerCommand.STOP: {_A: _S, _P: _S, _N: _S, _E: _S, _S: "it does not run"},
     PollerCommand.PAUSE: {
         _A: _P,
         _P: "it is paused already",
         _N: "it is about to drop what may be wrong, which must not wait",
         _E: "it does not read the log",
         _S: "it does not run",
-        _D: "it does not run",
     },
     PollerCommand.RESUME: {
         _A: "it is not paused",
@@ -86,15 +82,11 @@ LEGAL_MOVES: Mapping[PollerCommand, Mapping[PollerStatus, PollerStatus | str]] =
         _N: "it is not paused",
         _E: "resync it instead",
         _S: "start it instead",
-        _D: "enable it first",
     },
-    PollerCommand.SEEK: {_A: _N, _P: _N, _N: _N, _E: _N, _S: "start it first", _D: "enable it first"},
-    PollerCommand.RESYNC: {_A: _N, _P: _N, _N: _N, _E: _N, _S: "start it instead", _D: "enable it first"},
-    PollerCommand.SKIP: {_A: _A, _P: _P, _N: _N, _E: _E, _S: "start it first", _D: "enable it first"},
-    PollerCommand.FAIL: {_A: _E, _P: _E, _N: _E, _E: _E, _S: "it does not run", _D: "it does not run"},
-    PollerCommand.ENABLE: {_A: "it is enabled", _P: "it is enabled", _N: "it is enabled", _E: "it is enabled"}
-    | {_S: "it is enabled", _D: _S},
-    PollerCommand.DISABLE: {_A: _D, _P: _D, _N: _D, _E: _D, _S: _D, _D: "it is disabled already"},
+    PollerCommand.SEEK: {_A: _N, _P: _N, _N: _N, _E: _N, _S: "start it first"},
+    PollerCommand.RESYNC: {_A: _N, _P: _N, _N: _N, _E: _N, _S: "start it instead"},
+    PollerCommand.SKIP: {_A: _A, _P: _P, _N: _N, _E: _E, _S: "start it first"},
+    PollerCommand.FAIL: {_A: _E, _P: _E, _N: _E, _E: _E, _S: "it does not run"},
 }
 
 

@@ -70,11 +70,8 @@ def java_regex(text: str) -> JavaRegex:
 class JavaRegex:
     """A compiled expression. Any thread may use it: what is remembered is put in whole."""
 
-    def __init__(self, text: str, *, anywhere: bool = False, any_case: bool = False) -> None:
-        """`anywhere`: a part of the text may match, as with Java's `find`. `any_case`: CASE_INSENSITIVE.
-
-        Raises `JavaRegexError`.
-        """
+    def __init__(self, text: str, *, any_case: bool = False) -> None:
+        """`any_case`: CASE_INSENSITIVE. Raises `JavaRegexError`."""
         most = input_limits().regex_characters
         if len(text) > most:
             told = exceeded("regex_characters")
@@ -82,8 +79,6 @@ class JavaRegex:
         self.text = text
         self._program = _Program()
         root = _Reader(text, any_case).read()
-        if anywhere:
-            root = _Sequence((_ANYTHING, root, _ANYTHING))
         self._begin = self._program.add(root, self._program.accept, 0)
         self._start = self._closure([self._begin], at_start=True, at_end=False)
         self._following: dict[tuple[frozenset[int], str], frozenset[int]] = {}
@@ -248,7 +243,6 @@ _VERTICAL = _of("\n\v\f\r\x85\u2028\u2029")
 _HORIZONTAL = _union(_of(" \t\xa0\u1680\u180e\u202f\u205f\u3000"), _span("\u2000", "\u200a"))
 _NO_LINE_END = _complement(_of("\n\r\x85\u2028\u2029"))
 _ANY: Ranges = ((0, _LAST),)
-_ANYTHING = _Repeat(_Set(_ANY), 0, None)
 _CLASSES = {"d": _DIGIT, "w": _union(_ALNUM, _of("_")), "s": _of(" \t\n\v\f\r"), "h": _HORIZONTAL, "v": _VERTICAL}
 _POSIX = {
     "Lower": _LOWER,

@@ -492,13 +492,6 @@ class TxnStore:
         """Forget a counter of deltas."""
         self._write(compaction_metrics.remove_compaction_metrics, request)
 
-    def ready_to_clean(self, retention_ms: int = 0) -> list[ttypes.CompactionInfoStruct]:
-        """Compactions whose old files nobody reads any more."""
-        self._require_compactions()
-        return self._read(
-            lambda connection: compaction_initiator.ready_to_clean(connection, self._context, retention_ms=retention_ms)
-        )
-
     # Write notifications
 
     def add_write_notifications(self, writes: Sequence[write_notifications.TableWrite]) -> None:

@@ -1,7 +1,7 @@
 """Bytes to whole messages and back, without sockets.
 
     MessageReader.feed(bytes) ─► next_message() ─► Message(name, args, …)      messages
-    result struct ─► encode_reply(message, result) ─► bytes                    replies
+    result struct ─► encode_payload ─► encode_reply_from_payload ─► bytes      replies
     encoded pieces ─► splicing ─► encode_reply_from_payload ─► bytes           splicing, replies
     one struct ─► encode_struct ─► bytes ─► decode_struct                      codec
 
@@ -30,12 +30,11 @@ from hms_cache.wire.replies import (
     encode_exception,
     encode_payload,
     encode_payload_parts,
-    encode_reply,
     encode_reply_from_payload,
     reply_header,
     reply_template,
 )
-from hms_cache.wire.versions import format_database_name, parse_database_name
+from hms_cache.wire.versions import parse_database_name
 
 __all__ = [
     "CALL",
@@ -60,10 +59,8 @@ __all__ = [
     "encode_exception",
     "encode_payload",
     "encode_payload_parts",
-    "encode_reply",
     "encode_reply_from_payload",
     "encode_struct",
-    "format_database_name",
     "parse_database_name",
     "reply_header",
     "reply_template",

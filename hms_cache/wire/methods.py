@@ -51,15 +51,6 @@ class MethodSpec:
             result.success = value
         return result
 
-    def result_for(self, error: Exception) -> Any | None:
-        """The result struct that carries a declared exception, or None if the method does not declare it."""
-        attribute = self.exceptions.get(type(error))
-        if attribute is None or self.result_class is None:
-            return None
-        result = self.result_class()
-        setattr(result, attribute, error)
-        return result
-
 
 def _spec(module: ModuleType, name: str) -> MethodSpec:
     args_class = getattr(module, name + _ARGUMENTS_SUFFIX)

@@ -55,16 +55,6 @@ def _encoded(encode: Callable[[Any], _T], method: MethodSpec, result: Any) -> _T
         raise UnencodableReply(f"result of {method.name}: {error}") from error
 
 
-def encode_reply(message: Message, result: Any) -> bytes:
-    """The whole reply for a result struct (`MethodSpec.result`, `MethodSpec.result_for`). Raises UnencodableReply.
-
-    Only for messages with a known method that is not one-way.
-    """
-    method = message.method
-    assert method is not None
-    return encode_reply_from_payload(message, encode_payload(message.encoding, method, result))
-
-
 def encode_reply_from_payload(message: Message, payload: bytes) -> bytes:
     """The whole reply for a result that is encoded already, by the protocol of this connection."""
     return reply_header(message, len(payload)) + payload

@@ -72,18 +72,3 @@ def list_header(element_type: int, count: int, *, compact: bool) -> bytes:
 def text_header(size_bytes: int, *, compact: bool) -> bytes:
     """What goes before the bytes of a text. Raises OverflowError for 2 GiB and more."""
     return write_varint(size_bytes) if compact else size_bytes.to_bytes(4, "big", signed=True)
-
-
-def string(data: bytes, *, compact: bool) -> bytes:
-    """A string value."""
-    return text_header(len(data), compact=compact) + data
-
-
-def result_start(value_type: int, *, compact: bool) -> bytes:
-    """What goes before the value of a result struct; `STOP` closes it."""
-    return field_header(0, value_type, compact=compact)
-
-
-def list_result_start(element_type: int, count: int, *, compact: bool) -> bytes:
-    """What goes before the elements of a result that is a list; `STOP` closes it."""
-    return result_start(TType.LIST, compact=compact) + list_header(element_type, count, compact=compact)

@@ -67,13 +67,6 @@ def parse_database_name(text: str | None, default_catalog: str = DEFAULT_CATALOG
     return catalog, database or None
 
 
-def format_database_name(catalog: str, database: str | None) -> str:
-    """The argument that `parse_database_name` splits into these two."""
-    if database == "":
-        database = _EMPTY_DATABASE_MARK
-    return f"{_CATALOG_MARK}{catalog}{_CATALOG_SEPARATOR}{database or ''}"
-
-
 _OLD_DYNAMIC_PARTITIONS: Final = (
     None,
     (1, TType.I64, "txnid", None, None),

@@ -15,6 +15,7 @@ from thrift.transport.TTransport import TMemoryBuffer
 from hms_cache.wire import METHODS, encode_payload
 from hms_cache.wire.encodings import BINARY
 from tests.wire.strategies import filled_value
+from tests.wire.whole_replies import failed
 
 CLIENTS = {"hmsclient": hmsclient_service, "pyiceberg": pyiceberg_service}
 #: Fields that a release of Hive gave another type: its code skips what we write there, which is what it should do.
@@ -101,7 +102,7 @@ def test_every_exception_that_both_declare_is_decoded(name: str) -> None:
         for exception in METHODS[method].exceptions:
             if exception.__name__ not in known:
                 continue
-            found = decoded(service, method, METHODS[method].result_for(exception("said so")))
+            found = decoded(service, method, failed(method, exception("said so")))
             raised = [value for value in vars(found).values() if isinstance(value, Exception)]
             # Those of get_partition_names have one field id: MetaException's in 2.3, NoSuchObjectException's later.
             is_one = method == "get_partition_names"

@@ -85,7 +85,7 @@ class RawWriter:
                 )
                 for version in ("", label)
             )
-            return self._messages.build_alter_partition(table, before, after)
+            return next(self._messages.build_alter_partition_each(table, [(before, after)]))
 
         return self._change(place, change)
 

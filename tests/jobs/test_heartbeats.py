@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -96,16 +97,21 @@ class Metastore:
             return self.beaten.wait_for(lambda: self.heartbeats >= heartbeats, 30)
 
 
-def held(monkeypatch: pytest.MonkeyPatch, metastore: Metastore, **options: Any) -> Lease:
+@contextmanager
+def held(monkeypatch: pytest.MonkeyPatch, metastore: Metastore, **options: Any) -> Iterator[Lease]:
     monkeypatch.setattr(lease, "MetastoreClient", metastore)
     monkeypatch.setattr(lease, "_CHECK_INTERVAL_S", 0.01)
-    return Lease("thrift://nobody", [("hive.d", "t")], who="test", **options)
+    one = Lease("thrift://nobody", [("hive.d", "t")], who="test", **options)
+    try:
+        yield one
+    finally:
+        one.release()
 
 
 @pytest.mark.parametrize("outage", OUTAGES, ids=lambda one: type(one).__name__)
 def test_a_lease_outlives_an_outage_that_is_shorter(monkeypatch: pytest.MonkeyPatch, outage: Exception) -> None:
     metastore = Metastore("3s", lambda number: outage if number in (1, 2) else None)
-    with held(monkeypatch, metastore).releasing() as one:
+    with held(monkeypatch, metastore) as one:
         assert metastore.wait_for(5)
         assert not one.lost.is_set()
 
@@ -113,7 +119,7 @@ def test_a_lease_outlives_an_outage_that_is_shorter(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("outage", OUTAGES, ids=lambda one: type(one).__name__)
 def test_a_lease_is_lost_before_its_time_is_over(monkeypatch: pytest.MonkeyPatch, outage: Exception) -> None:
     began_s = time.monotonic()
-    with held(monkeypatch, Metastore("1200ms", lambda _: outage)).releasing() as one:
+    with held(monkeypatch, Metastore("1200ms", lambda _: outage)) as one:
         assert one.lost.wait(10)
         assert time.monotonic() - began_s >= 0.8, "an outage may be over before"
 
@@ -122,7 +128,7 @@ def test_a_lease_is_lost_before_its_time_is_over_where_a_metastore_is_silent(mon
     """Or another job would have it while this one still works on the table."""
     metastore = Metastore("5s", lambda _: None)
     metastore.heartbeat = metastore.silence
-    with held(monkeypatch, metastore).releasing() as one:
+    with held(monkeypatch, metastore) as one:
         assert one.lost.wait(5)
 
 
@@ -130,7 +136,7 @@ def test_a_lease_is_lost_before_its_time_is_over_where_a_metastore_is_silent(mon
 def test_a_lease_that_is_gone_is_lost_at_once(monkeypatch: pytest.MonkeyPatch, gone: Exception) -> None:
     metastore = Metastore("60s", lambda _: gone)
     metastore.timeout = "300ms"
-    with held(monkeypatch, metastore).releasing() as one:
+    with held(monkeypatch, metastore) as one:
         assert one.lost.wait(10)
         assert metastore.heartbeats == 1
 
@@ -139,15 +145,16 @@ def test_a_lease_that_is_gone_is_lost_at_once(monkeypatch: pytest.MonkeyPatch, g
 def test_who_waits_for_a_lease_waits_through_an_outage(monkeypatch: pytest.MonkeyPatch, outage: Exception) -> None:
     metastore = Metastore("60s", lambda _: None)
     metastore.states = [LockState.WAITING, outage, outage, LockState.WAITING, LockState.ACQUIRED]
-    held(monkeypatch, metastore, wait_s=30).release()
+    with held(monkeypatch, metastore, wait_s=30):
+        pass
     assert metastore.states == []
 
 
 def test_who_waited_in_vain_through_an_outage_is_told_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     metastore = Metastore("60s", lambda _: None)
     metastore.states = [LockState.WAITING, *([OUTAGES[0]] * 1000)]
-    with pytest.raises(TApplicationException, match="the database is away"):
-        held(monkeypatch, metastore, wait_s=0.1)
+    with pytest.raises(TApplicationException, match="the database is away"), held(monkeypatch, metastore, wait_s=0.1):
+        pass
     assert metastore.calls[-1] == "unlock"
 
 

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 from hms_cache.metadata.object_names import DatabaseName, FunctionName, TableName
 from hms_cache.notifications import events as ev
+from hms_cache.notifications.event_types import EventType
+from hms_cache.notifications.events.rows import EventRow
 from hms_cache.notifications.message_builder import MessageBuilder
 from hms_cache.notifications.scope import Scope, scope_of_partitions, scope_of_tables
+from hms_cache.notifications.tjson import write_struct
 from hms_cache.thrift_gen.hive_metastore import ttypes
 
 # Everything JSON may trip over: quotes, a backslash, control characters, two- to four-byte characters, a solidus.
@@ -94,6 +97,21 @@ def function() -> ttypes.Function:
         resourceUris=[ttypes.ResourceUri(ttypes.ResourceType.JAR, "file:/f.jar")],
         catName="hive",
     )
+
+
+def acid_write(builder: MessageBuilder) -> EventRow:
+    """Hive logs it in TXN_WRITE_NOTIFICATION_LOG alone; hms-cache reads it, and never writes it."""
+    fields = {
+        "txnid": 3,
+        "writeId": 1,
+        "database": "d",
+        "table": "t",
+        "partition": "p=1/a=x",
+        "tableObjJson": write_struct(table()),
+        "partitionObjJson": write_struct(partition("1", "x")),
+        "files": ["f"],
+    }
+    return builder._table_row(EventType.ACID_WRITE_EVENT, table(), fields)
 
 
 def statistics(is_table: bool = True) -> ttypes.ColumnStatistics:
@@ -207,14 +225,14 @@ SAMPLES: list[Sample] = [
     ),
     Sample(
         "alter partition",
-        lambda b: b.build_alter_partition(table(), partition("1", "x"), partition("1", "x"), write_id=3),
+        lambda b: next(b.build_alter_partition_each(table(), [(partition("1", "x"), partition("1", "x"))], write_id=3)),
         ev.PartitionAltered,
         _partitions(("1", "x")),
         {"partitions": (("1", "x"),), "write_id": 3, "is_truncate": False},
     ),
     Sample(
         "rename partition",
-        lambda b: b.build_alter_partition(table(), partition("1", "x"), partition("9", "y")),
+        lambda b: next(b.build_alter_partition_each(table(), [(partition("1", "x"), partition("9", "y"))])),
         ev.PartitionAltered,
         _partitions(("1", "x"), ("9", "y")),
         {},
@@ -369,7 +387,11 @@ SAMPLES: list[Sample] = [
     ),
     Sample(
         "update statistics of a partition",
-        lambda b: b.build_update_partition_column_statistics(table(), ["1", "x"], statistics(False), write_id=4),
+        lambda b: next(
+            b.build_update_partition_column_statistics_each(
+                table(), [(["1", "x"], statistics(False), None)], write_id=4
+            )
+        ),
         ev.PartitionColumnStatisticsUpdated,
         _partitions(("1", "x")),
         {"write_id": 4, "parameters": None},
@@ -417,7 +439,7 @@ OWN_SAMPLES: list[Sample] = [
     ),
     Sample(
         "write in a transaction",
-        lambda b: b.build_acid_write(3, 1, table(), "p=1/a=x", partition("1", "x"), ["f"]),
+        acid_write,
         ev.AcidDataWritten,
         _partitions(("1", "x")),
         {"transaction_id": 3, "write_id": 1, "files": ("f",)},

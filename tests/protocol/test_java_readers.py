@@ -10,6 +10,7 @@ from hms_cache.thrift_gen.hive_metastore import ttypes
 from hms_cache.wire import METHODS, encode_payload
 from hms_cache.wire.encodings import BINARY, COMPACT
 from tests.protocol.releases import EACH_RELEASE, run_java
+from tests.wire.whole_replies import failed
 
 TABLE = ttypes.Table(tableName="t", dbName="d", catName="hive", writeId=3, ownerType=ttypes.PrincipalType.USER, id=9)
 OPEN_TXNS = ttypes.GetOpenTxnsResponse(txn_high_water_mark=9, open_txns=[3, 5], min_open_txn=3, abortedBits=b"\x00")
@@ -24,9 +25,9 @@ REPLIES = [
         METHODS["get_open_txns"].result(OPEN_TXNS),
         r"high_water_mark:9, open_txns:\[(3, 5|5, 3)\], min_open_txn:3",
     ),
-    ("get_partition_names", METHODS["get_partition_names"].result_for(ttypes.MetaException("boo")), r"boo"),
-    ("get_partition_names", METHODS["get_partition_names"].result_for(BOO), r"boo"),
-    ("create_ischema", METHODS["create_ischema"].result_for(BOO), r"o2:.*boo"),
+    ("get_partition_names", failed("get_partition_names", ttypes.MetaException("boo")), r"boo"),
+    ("get_partition_names", failed("get_partition_names", BOO), r"boo"),
+    ("create_ischema", failed("create_ischema", BOO), r"o2:.*boo"),
     ("drop_database_req", METHODS["drop_database_req"].result(ttypes.AsyncOperationResp(id="1")), r"_result\("),
     ("drop_table_req", METHODS["drop_table_req"].result(ttypes.AsyncOperationResp(id="1")), r"_result\("),
     (

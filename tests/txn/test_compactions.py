@@ -46,6 +46,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ShowCompactRequest,
     TxnType,
 )
+from tests.txn.cleaner import ready_to_clean
 from tests.txn.client import TxnClient, component, counted_statements
 
 H = COMPLETED_COMPACTIONS
@@ -107,11 +108,11 @@ def test_from_request_to_history(client: TxnClient) -> None:
     assert [(one.id, one.dbname, one.tablename) for one in latest.compactions] == [(asked.id, "d", "t")]
 
     client.age(2000)
-    assert store.ready_to_clean() == []
+    assert ready_to_clean(store) == []
     client.commit(reader)
-    assert [one.id for one in store.ready_to_clean()] == [asked.id]
+    assert [one.id for one in ready_to_clean(store)] == [asked.id]
     client.change(update(COMPACTION_QUEUE).values(CQ_COMMIT_TIME=0))
-    (cleaning,) = store.ready_to_clean(retention_ms=1000)
+    (cleaning,) = ready_to_clean(store, retention_ms=1000)
     store.mark_cleaned(cleaning)
     # Its client may not have got the answer.
     store.mark_cleaned(cleaning)
@@ -144,11 +145,11 @@ def test_a_reader_that_announced_its_write_ids_is_waited_for(client: TxnClient) 
     client.commit(compactor)
     late_reader = client.open()
     client.age(2000)
-    assert [one.id for one in client.store.ready_to_clean()] == [asked.id]
+    assert [one.id for one in ready_to_clean(client.store)] == [asked.id]
     client.store.add_write_ids_to_min_history(late_reader, {"d.t": 3})
-    assert client.store.ready_to_clean() == []
+    assert ready_to_clean(client.store) == []
     client.store.add_write_ids_to_min_history(late_reader, {"d.t": 4, "d.u": 1})
-    assert [one.id for one in client.store.ready_to_clean()] == [asked.id]
+    assert [one.id for one in ready_to_clean(client.store)] == [asked.id]
 
 
 def test_failures_refusals_and_withdrawals(client: TxnClient) -> None:
@@ -721,13 +722,13 @@ def test_what_is_submitted_for_cleanup_waits_for_transactions_that_are_open(clie
     noted = [(over, reader + 1), (aborting, reader + 1)]
     assert client.rows(COMPACTION_QUEUE, "CQ_TXN_ID", "CQ_NEXT_TXN_ID") == noted, "whoever drops may be gone"
     client.age(2000)
-    assert client.store.ready_to_clean() == []
+    assert ready_to_clean(client.store) == []
     later = client.open()
     client.abort(aborting)
     noted[1] = aborting, later + 1
     assert client.rows(COMPACTION_QUEUE, "CQ_TXN_ID", "CQ_NEXT_TXN_ID") == noted
     client.age(2000)
-    assert client.store.ready_to_clean() == []
+    assert ready_to_clean(client.store) == []
     client.commit(reader)
     client.commit(later)
-    assert len(client.store.ready_to_clean()) == 1, "of a table one at a time"
+    assert len(ready_to_clean(client.store)) == 1, "of a table one at a time"

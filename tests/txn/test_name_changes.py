@@ -41,6 +41,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     ShowLocksRequest,
     TxnType,
 )
+from tests.txn.cleaner import ready_to_clean
 from tests.txn.client import TxnClient, component
 
 NAMES: dict[Any, tuple[str, ...]] = {
@@ -267,7 +268,7 @@ def test_a_table_renamed_to_the_name_of_one_that_was_dropped_softly_keeps_its_ab
     run_write(database, lambda transaction: rename(transaction.connection, new, table))
     client.commit(client.open())
     client.age(2000)
-    [entry] = store.ready_to_clean()
+    [entry] = ready_to_clean(store)
     store.mark_cleaned(entry)
     store.clean()
     seen = client.valid("d.t")[0]
@@ -293,10 +294,10 @@ def test_a_partition_renamed_to_the_name_of_one_that_was_dropped_softly_keeps_it
     client.commit(dropping)
     client.commit(client.open())
     client.age(2000)
-    before = store.ready_to_clean()
+    before = ready_to_clean(store)
     old, new = ObjectName("d", "t", "p=2"), ObjectName("d", "t", "p=1")
     run_write(database, lambda transaction: rename(transaction.connection, old, new))
-    [entry] = before if is_read_before else store.ready_to_clean()
+    [entry] = before if is_read_before else ready_to_clean(store)
     store.mark_cleaned(entry)
     store.clean()
     seen = client.valid("d.t")[0]

@@ -14,7 +14,8 @@ from thrift.Thrift import TApplicationException
 from thrift.transport.TTransport import TBufferedTransport, TFramedTransport, TTransportBase
 
 from hms_cache.thrift_gen.hive_metastore import ThriftHiveMetastore, ttypes
-from hms_cache.wire import Message, MessageReader, encode_exception, encode_reply
+from hms_cache.wire import Message, MessageReader, encode_exception
+from tests.wire.whole_replies import encode_reply, failed
 
 SERVICES = {"ours": ThriftHiveMetastore, "hmsclient": hmsclient_service, "pyiceberg": pyiceberg_service}
 PROTOCOLS: dict[str, Callable[[Any], Any]] = {
@@ -60,7 +61,7 @@ def answer(message: Message) -> bytes:
         return encode_exception(message, TApplicationException(TApplicationException.UNKNOWN_METHOD, text))
     if method.name == "get_table":
         if arguments.tbl_name == "gone":
-            return encode_reply(message, method.result_for(ttypes.NoSuchObjectException("gone")))
+            return encode_reply(message, failed(method.name, ttypes.NoSuchObjectException("gone")))
         table = ttypes.Table(tableName=arguments.tbl_name, dbName=arguments.dbname, writeId=5, catName="hive")
         return encode_reply(message, method.result(table))
     if method.name == "get_partition_names":

@@ -13,9 +13,10 @@ from thrift.protocol.TCompactProtocol import TCompactProtocol
 from thrift.Thrift import TMessageType
 from thrift.transport.TTransport import TMemoryBuffer
 
-from hms_cache.wire import METHODS, Message, MessageReader, MethodSpec, encode_reply
+from hms_cache.wire import METHODS, Message, MessageReader, MethodSpec
 from hms_cache.wire.encodings import CALL, ENCODINGS, ONEWAY, Encoding
 from tests.wire.strategies import filled, request, structs
+from tests.wire.whole_replies import encode_reply
 
 SLOW = settings(
     deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]

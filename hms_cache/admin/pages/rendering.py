@@ -49,12 +49,10 @@ def _environment() -> Environment:
 _ENVIRONMENT = _environment()
 
 
-def respond(
-    request: Request, page: Any, template: str, title: str, context: PageContext, status: int = 200
-) -> Response:
+def respond(request: Request, page: Any, template: str, title: str, context: PageContext) -> Response:
     """The page in the form that this request asks for. `page` is one of the dataclasses."""
     if not wants_html(request):
-        return JSONResponse(asdict(page), status)
+        return JSONResponse(asdict(page))
     text = _ENVIRONMENT.get_template(f"{template}.html").render(
         page=page,
         title=title,
@@ -66,7 +64,7 @@ def respond(
         takes_commands=takes_commands(context.sources),
         now_s=context.sources.clock.epoch_s(),
     )
-    return Response(text, status, media_type="text/html")
+    return Response(text, media_type="text/html")
 
 
 def _path_of(request: Request) -> str:

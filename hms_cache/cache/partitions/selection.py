@@ -152,16 +152,13 @@ def _has_filter(selection: PartitionSelection) -> bool:
     return isinstance(selection, ByFilter) and bool(selection.text.strip())
 
 
-def _asked(selection: PartitionSelection | Asked, limits: FilterLimits) -> Asked:
-    return selection if isinstance(selection, Asked) else Asked(selection, limits)
+def _asked(selection: PartitionSelection | Asked) -> Asked:
+    return selection if isinstance(selection, Asked) else Asked(selection)
 
 
-def select_partitions(
-    held: PartitionSet, selection: PartitionSelection | Asked, max_parts: int, limits: FilterLimits = DEFAULT_LIMITS
-) -> Selected:
-    """Selected first, then `max_parts` (negative: no limit; 0: judged, then none). `limits`: those of what is not
-    `Asked` yet, here and below. Raises SelectionError."""
-    asked = _asked(selection, limits)
+def select_partitions(held: PartitionSet, selection: PartitionSelection | Asked, max_parts: int) -> Selected:
+    """Selected first, then `max_parts` (negative: no limit; 0: judged, then none). Raises SelectionError."""
+    asked = _asked(selection)
     if max_parts == 0 and isinstance(asked.selection, AllPartitions | ByNames):
         return Selected(held.all().first(0))
     selected = _select(held, asked)
@@ -170,14 +167,12 @@ def select_partitions(
     return selected
 
 
-def ranges_of(
-    held: PartitionSet, selection: PartitionSelection | Asked, limits: FilterLimits = DEFAULT_LIMITS
-) -> tuple[NameRange, ...] | None:
+def ranges_of(held: PartitionSet, selection: PartitionSelection | Asked) -> tuple[NameRange, ...] | None:
     """Ranges that have the names of all partitions of the selection, as the store finds them; None: any name may be.
 
     Not for names: these are a range each. Raises SelectionError.
     """
-    asked = _asked(selection, limits)
+    asked = _asked(selection)
     try:
         match asked.selection:
             case ByValues(values):
@@ -209,24 +204,20 @@ def _ranges_of_bound(bound: Bound) -> tuple[NameRange, ...] | None:
     )
 
 
-def narrowed(
-    held: PartitionSet, selection: PartitionSelection | Asked, limits: FilterLimits = DEFAULT_LIMITS
-) -> PartitionSet:
+def narrowed(held: PartitionSet, selection: PartitionSelection | Asked) -> PartitionSet:
     """The segments that the selection may touch, as a set that answers it. Raises SelectionError."""
     if not held.is_segmented:
         return held
-    asked = _asked(selection, limits)
+    asked = _asked(selection)
     if isinstance(asked.selection, ByNames):
         return held.narrowed_to_names(asked.names)
     return held.narrowed(ranges_of(held, asked))
 
 
-def gaps_of(
-    held: PartitionSet, selection: PartitionSelection | Asked, limits: FilterLimits = DEFAULT_LIMITS
-) -> tuple[NameRange, ...]:
+def gaps_of(held: PartitionSet, selection: PartitionSelection | Asked) -> tuple[NameRange, ...]:
     """Ranges of the selection of which not all partitions are held, `MAX_GAPS` at most; none where any name may be of
     it. Raises SelectionError."""
-    asked = _asked(selection, limits)
+    asked = _asked(selection)
     gaps: Iterable[NameRange]
     if isinstance(asked.selection, ByNames):
         of_gaps = (names for segment, names in asked.names.in_segments(held.segments) if not segment.complete)
@@ -236,9 +227,7 @@ def gaps_of(
     return tuple(islice(gaps, MAX_GAPS))
 
 
-def missing_of(
-    held: PartitionSet, selection: PartitionSelection | Asked, limits: FilterLimits = DEFAULT_LIMITS
-) -> list[Values]:
+def missing_of(held: PartitionSet, selection: PartitionSelection | Asked) -> list[Values]:
     """The missing partitions that the selection may be about, by name: without them it is decided exactly.
 
     Beyond `MAX_JUDGED` all of them, in no order, since memory is locked meanwhile: to read them together costs less
@@ -248,7 +237,7 @@ def missing_of(
     missing = held.missing
     if not missing or len(missing) > MAX_JUDGED:
         return list(missing)
-    asked = _asked(selection, limits)
+    asked = _asked(selection)
     if isinstance(asked.selection, ByNames):
         named = asked.names.ordered
         return sorted(one for one in missing if _EMPTY.intersection(one) or is_among(named, held.name_of(one)))

@@ -11,8 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 
 from thrift.Thrift import TException
 
@@ -134,14 +133,6 @@ class Lease:
         self._thread.join()
         self._unlock(self._lock_id)
         self._client.close()
-
-    @contextmanager
-    def releasing(self) -> Iterator[Lease]:
-        """Released at the end of the block."""
-        try:
-            yield self
-        finally:
-            self.release()
 
     def _unlock(self, lock_id: int) -> None:
         try:

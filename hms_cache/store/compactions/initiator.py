@@ -1,9 +1,9 @@
-"""What of the compactor runs inside a metastore and needs no files: asking for compactions, and what cleaners may do.
+"""The initiator: asks for compactions of tables and partitions that need one.
 
 Hive's initiator also looks at file sizes; here the transaction tables alone decide, so it asks for a compaction after
 many aborted transactions or an old one (major, to get rid of their files) or after many writes (minor), of which a
 table may name the number itself. Source of the thresholds: Hive 4.0 `Initiator`,
-`CompactionTxnHandler.findPotentialCompactions`, `ReadyToCleanHandler`.
+`CompactionTxnHandler.findPotentialCompactions`.
 """
 
 from __future__ import annotations
@@ -16,17 +16,15 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 from hms_cache.batches import batches
 from hms_cache.config.quantities import whole_milliseconds
 from hms_cache.store.compactions.eligibility import Candidate, Place, eligible
-from hms_cache.store.compactions.queue import compact_all, compactable_write_ids, info_of_queue_row
+from hms_cache.store.compactions.queue import compact_all, compactable_write_ids
 from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import (
     COMPACTION_QUEUE,
     COMPLETED_TXN_COMPONENTS,
-    MIN_HISTORY_WRITE_ID,
     TXN_COMPONENTS,
     TXNS,
 )
 from hms_cache.store.transactions.codes import (
-    COMPACTION_TYPE_CODES,
     INITIATED,
     READY_FOR_CLEANING,
     TXN_ABORTED,
@@ -35,9 +33,8 @@ from hms_cache.store.transactions.codes import (
 from hms_cache.store.transactions.context import TxnContext
 from hms_cache.store.transactions.database_values import now_ms
 from hms_cache.store.transactions.delta_thresholds import own_delta_thresholds
-from hms_cache.store.transactions.housekeeping import min_open_txn_water_mark
 from hms_cache.store.transactions.mutexes import Mutex, hold_mutex
-from hms_cache.thrift_gen.hive_metastore.ttypes import CompactionInfoStruct, CompactionRequest, CompactionType
+from hms_cache.thrift_gen.hive_metastore.ttypes import CompactionRequest, CompactionType
 
 Q = COMPACTION_QUEUE.c
 DONE = COMPLETED_TXN_COMPONENTS.c
@@ -160,35 +157,3 @@ def _places(connection: Connection, states: Sequence[str]) -> set[Place]:
     """What the queue has in these states."""
     rows = connection.execute(select(Q.CQ_DATABASE, Q.CQ_TABLE, Q.CQ_PARTITION).where(Q.CQ_STATE.in_(states)))
     return {_place(row) for row in rows}
-
-
-def ready_to_clean(
-    connection: Connection, context: TxnContext, *, retention_ms: int = 0, limit: int = 1000
-) -> list[CompactionInfoStruct]:
-    """Entries whose old files nobody can be reading any more: those a cleaner may delete now, oldest first.
-
-    Of each table or partition the one with the lowest write id comes first. Readers are waited for by transaction id,
-    and by the write ids that they announced.
-    """
-    abort_cleanup = COMPACTION_TYPE_CODES[CompactionType.ABORT_TXN_CLEANUP]
-    ready = and_(
-        Q.CQ_STATE == READY_FOR_CLEANING,
-        Q.CQ_TYPE != abort_cleanup,
-        or_(Q.CQ_COMMIT_TIME.is_(None), Q.CQ_COMMIT_TIME < now_ms() - Q.CQ_RETRY_RETENTION - retention_ms),
-        or_(Q.CQ_NEXT_TXN_ID.is_(None), Q.CQ_NEXT_TXN_ID <= min_open_txn_water_mark(connection, context)),
-    )
-    if context.use_min_history_write_id:
-        history = MIN_HISTORY_WRITE_ID.c
-        lowest_read = (
-            select(func.min(history.MH_WRITEID))
-            .where(history.MH_DATABASE == Q.CQ_DATABASE, history.MH_TABLE == Q.CQ_TABLE)
-            .scalar_subquery()
-        )
-        ready = and_(ready, or_(lowest_read.is_(None), Q.CQ_HIGHEST_WRITE_ID < lowest_read))
-    rows = connection.execute(select(COMPACTION_QUEUE).where(ready).order_by(Q.CQ_ID).limit(limit))
-    first: dict[tuple[str, str, str | None], CompactionInfoStruct] = {}
-    for row in rows:
-        entry, key = info_of_queue_row(row), (row.CQ_DATABASE, row.CQ_TABLE, row.CQ_PARTITION)
-        if key not in first or (entry.highestWriteId or 0) < (first[key].highestWriteId or 0):
-            first[key] = entry
-    return sorted(first.values(), key=lambda entry: entry.id)

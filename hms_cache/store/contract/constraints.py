@@ -41,5 +41,5 @@ class ConstraintWrites(ABC):
         """
 
     @abstractmethod
-    def drop_constraint(self, table: TableName, constraint: str, *, if_exists: bool = False) -> None:
-        """Drops a constraint by name. Raises NoSuchObjectException unless `if_exists`."""
+    def drop_constraint(self, table: TableName, constraint: str) -> None:
+        """Drops a constraint by name. Raises NoSuchObjectException."""

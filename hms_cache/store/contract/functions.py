@@ -37,5 +37,5 @@ class FunctionWrites(ABC):
         it), as Hive does. Hive logs no event for it."""
 
     @abstractmethod
-    def drop_function(self, name: FunctionName, *, if_exists: bool = False) -> None:
-        """Raises NoSuchObjectException unless `if_exists`."""
+    def drop_function(self, name: FunctionName) -> None:
+        """Raises NoSuchObjectException."""

@@ -113,13 +113,11 @@ class TableWrites(ABC):
         """
 
     @abstractmethod
-    def drop_table(
-        self, name: TableName, *, delete_data: bool, if_exists: bool = False, options: EnvironmentOptions = NO_OPTIONS
-    ) -> None:
+    def drop_table(self, name: TableName, *, delete_data: bool, options: EnvironmentOptions = NO_OPTIONS) -> None:
         """Drops table, partitions, statistics, constraints, privileges and transaction rows in one transaction.
 
         Data is deleted after the commit, for managed tables and those with `external.table.purge`, never outside the
-        table's own location. Raises NoSuchObjectException unless `if_exists`, UsedByViews.
+        table's own location. Raises NoSuchObjectException, UsedByViews.
         """
 
     @abstractmethod

@@ -107,13 +107,11 @@ def take_ids(connection: Connection, model: str, count: int) -> range:
     return range(first, first + count)
 
 
-def raise_lagging_sequences(connection: Connection, models: Iterable[str] | None = None) -> list[LaggingSequence]:
+def raise_lagging_sequences(connection: Connection) -> list[LaggingSequence]:
     """Raise every sequence that is not above the largest id of its table, in the caller's transaction.
 
     Such a sequence stops all writes of its class (duplicate keys). Meant for the start of a server. Tables or sequences
     that do not exist yet are left alone.
-
-    :param models: the classes to look at; all if None.
     """
     table = schema.SEQUENCE_TABLE
     found: dict[str, int] = {
@@ -121,10 +119,10 @@ def raise_lagging_sequences(connection: Connection, models: Iterable[str] | None
         for name, next_value in connection.execute(select(table.c.SEQUENCE_NAME, table.c.NEXT_VAL))
     }
     raised = []
-    for model in sorted(found.keys() & ID_COLUMNS.keys() if models is None else set(models) & ID_COLUMNS.keys()):
+    for model in sorted(found.keys() & ID_COLUMNS.keys()):
         needed = _largest_id(connection, ID_COLUMNS[model]) + 1
-        next_value = found.get(model)
-        if next_value is not None and next_value < needed:
+        next_value = found[model]
+        if next_value < needed:
             connection.execute(
                 update(table)
                 .where(table.c.SEQUENCE_NAME == _PACKAGE + model, table.c.NEXT_VAL < needed)

@@ -80,7 +80,7 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
 
         run_write(self._database, add)
 
-    def drop_constraint(self, table: TableName, constraint: str, *, if_exists: bool = False) -> None:
+    def drop_constraint(self, table: TableName, constraint: str) -> None:
         name = normalize_identifier(constraint)
 
         def drop(transaction: WriteTransaction) -> None:
@@ -91,7 +91,7 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
             if count:
                 of = Table(tableName=table.table, dbName=table.database, catName=table.catalog)
                 transaction.append_event(self._context.messages.build_drop_constraint(of, constraint))
-            elif not if_exists:
+            else:
                 raise NoSuchObjectException(
                     f"The constraint: {constraint} does not exist for the associated table: "
                     f"{table.database}.{table.table}"

@@ -159,14 +159,13 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
 
         run_write(self._database, alter)
 
-    def drop_function(self, name: FunctionName, *, if_exists: bool = False) -> None:
+    def drop_function(self, name: FunctionName) -> None:
 
         def drop(transaction: WriteTransaction) -> None:
             found = _lock_function(transaction.connection, name)
-            if found is not None:
-                drop_functions(self._context, transaction, [found])
-            elif not if_exists:
+            if found is None:
                 raise NoSuchObjectException(f"Function {name.as_sent.function} does not exist")
+            drop_functions(self._context, transaction, [found])
 
         run_write(self._database, drop)
 

@@ -74,19 +74,18 @@ def insert_storage_descriptors(
     transaction: WriteTransaction,
     descriptors: Sequence[StorageDescriptor],
     *,
-    column_descriptor_id: int | None = None,
     column_descriptor_ids: Sequence[int | None] | None = None,
 ) -> list[int]:
     """Inserts the descriptors; returns their SD_IDs in the same order.
 
-    Columns go to the column descriptor given for all (`column_descriptor_id`) or for each (`column_descriptor_ids`,
-    None: a new one); otherwise equal column lists share a new one. At most a dozen statements. Raises
+    Columns go to the column descriptor given for each (`column_descriptor_ids`, None: a new one); otherwise equal
+    column lists share a new one. At most a dozen statements. Raises
     InvalidObjectException for a column name twice.
     """
     if not descriptors:
         return []
     rows = _Rows()
-    given = column_descriptor_ids or [column_descriptor_id] * len(descriptors)
+    given = column_descriptor_ids or [None] * len(descriptors)
     cd_ids = _column_descriptors(transaction, rows, descriptors, given)
     with_serde = [descriptor for descriptor in descriptors if descriptor.serdeInfo is not None]
     serde_ids = iter(transaction.ids("MSerDeInfo", len(with_serde)))

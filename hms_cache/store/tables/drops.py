@@ -72,17 +72,13 @@ _PARTITION_BATCH = (
 class TableDrops(PartOfStore):
     """`drop_table`."""
 
-    def drop_table(
-        self, name: TableName, *, delete_data: bool, if_exists: bool = False, options: EnvironmentOptions = NO_OPTIONS
-    ) -> None:
+    def drop_table(self, name: TableName, *, delete_data: bool, options: EnvironmentOptions = NO_OPTIONS) -> None:
         """See `TableWrites.drop_table`."""
         skip_trash = options.purges
 
         def drop(transaction: WriteTransaction) -> None:
             found = lock_table(transaction.connection, *name)
             if found is None:
-                if if_exists:
-                    return
                 require_database(transaction.connection, name.in_database)
                 raise NoSuchObjectException(f"{name.as_sent} table not found")
             _require_unused(transaction.connection, [found])

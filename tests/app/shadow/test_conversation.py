@@ -6,13 +6,14 @@ import pytest
 from thrift.Thrift import TApplicationException
 
 from hms_cache.app.shadow.comparing import Answer, Rules
-from hms_cache.app.shadow.metastore import Address
 from hms_cache.app.shadow.mirror import BYTES_PER_PLACE, MAX_WAITING, Mirror, Read
 from hms_cache.app.shadow.proxy import MAX_PENDING, Conversation
 from hms_cache.app.shadow.report import Report
+from hms_cache.authentication.servers import Address
 from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException, Table
-from hms_cache.wire import CALL, METHODS, MessageReader, encode_exception, encode_reply
+from hms_cache.wire import CALL, METHODS, MessageReader, encode_exception
 from hms_cache.wire.encodings import ENCODINGS, Encoding, write_header
+from tests.wire.whole_replies import encode_reply, failed
 
 
 def request(encoding: Encoding, name: str, **arguments: object) -> bytes:
@@ -45,7 +46,7 @@ def test_reads_get_their_answers(encoding: Encoding, piece: int) -> None:
         (
             encode_reply(messages[0], METHODS["get_table"].result(table)),
             encode_reply(messages[1], METHODS["drop_table"].result()),
-            encode_reply(messages[2], METHODS["get_table"].result_for(NoSuchObjectException("no"))),
+            encode_reply(messages[2], failed("get_table", NoSuchObjectException("no"))),
             encode_exception(messages[3], TApplicationException(6, "broken")),
         )
     )

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,8 @@ def sleeping(name: str, table: str, more: str = "") -> str:
 
 @pytest.mark.soak
 def test_steps_in_order_with_all_ways_to_end(runner: Runner) -> None:
-    with Lease(runner.server.uri, [("hive.d", "u")], who="somebody").releasing():
+    with ExitStack() as held:
+        held.callback(Lease(runner.server.uri, [("hive.d", "u")], who="somebody").release)
         plan = (
             repair("first", "d.t")
             + sleeping("slow", "d.t", 'time_limit = "1 s"')

@@ -42,7 +42,6 @@ def test_there_is_nothing_of_that_name(database_of_any_schema: Database, tmp_pat
     ):
         with pytest.raises(ttypes.NoSuchObjectException):
             missing()
-    writes.tables.drop_table(TableName("hive", "d", name), delete_data=False, if_exists=True)
     assert [table.tableName for table in reads.tables.get_tables(D, ("t", name))] == ["t"]
     of_partitions = reads.statistics.get_partition_column_statistics(
         StatisticsQuery(T, ("a", name)), (*PARTITIONS, f"p={name}")

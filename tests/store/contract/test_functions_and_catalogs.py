@@ -43,7 +43,6 @@ class TestFunctions:
         assert raised.value.message == "Function d.F1 does not exist"
         with pytest.raises(ttypes.NoSuchObjectException, match="Function f1 does not exist"):
             catalog.store.writes.functions.drop_function(FunctionName(CATALOG, "d", "f1"))
-        catalog.store.writes.functions.drop_function(FunctionName(CATALOG, "d", "f1"), if_exists=True)
         with pytest.raises(ttypes.NoSuchObjectException, match=r"database hive\.nope"):
             catalog.store.writes.functions.create_function(function(dbName="nope"))
 

@@ -67,7 +67,6 @@ def test_drop_of_a_missing_table(catalog: StoreUnderTest) -> None:
     with pytest.raises(ttypes.NoSuchObjectException) as raised:
         catalog.drop("nope")
     assert raised.value.message == "hive.d.nope table not found"
-    catalog.drop("nope", if_exists=True)
     with pytest.raises(ttypes.NoSuchObjectException, match=r"database hive\.nope"):
         catalog.store.writes.tables.drop_table(TableName(CATALOG, "nope", "t"), delete_data=True)
     assert catalog.events() == before
