@@ -1,8 +1,8 @@
-"""Encoded answers by request bytes: what the event loop sends without decoding the request.
+"""Encoded answers by the bytes of their requests, which the event loop sends without decoding the request.
 
-An answer belongs to the one entry it was made from and goes with the first change of it. Whoever sends one looks at
-`current` after its freshness is decided: `apply` clears it before the position moves, so an answer that is current
-once the position is known to be high enough is true at that position (P1).
+An answer belongs to the entry it was made from, and is dropped with the first change of the entry. Before an answer is
+sent, and after its freshness is decided, `current` is checked: `apply` clears it before the position moves, so an
+answer that is current once the position is known to be high enough is true at that position (P1).
 """
 
 from __future__ import annotations
@@ -17,45 +17,47 @@ if TYPE_CHECKING:
     from hms_cache.metadata.object_names import TableName
 
 Reply = bytes | tuple[bytes, ...]
-"""A reply as it is written: at once, or, where copying would cost too much, in pieces."""
+"""A reply as it is written: in one piece, or in several if copying would cost too much."""
 
 ASKED_KEYS = 512
-"""Requests of large answers that are remembered, to keep the answer when they come again."""
+"""Requests with large answers that are remembered, so that the answer is kept when the request comes again."""
 
 LARGEST_SHARE = 8
-"""No answer may take more than this part of the budget, or one would push out all others."""
+"""No answer may take more than this part of the budget: it would evict all others."""
 
 OVERHEAD_BYTES = 300
-"""Key, template, slots and dictionary entry of one answer."""
+"""Bytes for the key, template, slots and dictionary entry of one answer."""
 
 
 @dataclass(slots=True, eq=False)
 class Answer:
-    """One encoded reply, ready but for the sequence id."""
+    """One encoded reply, complete except for the sequence id."""
 
     method: str
     kind: str
     render: Callable[[bytes], Reply]
-    """From the 4 bytes of a sequence id to the whole reply. All share the pieces of a large one."""
+    """Makes the whole reply for the 4 bytes of a sequence id. All replies share the pieces of a large one."""
     size_bytes: int
     entry: Entry
-    """What it was made from."""
+    """The entry that it was made from."""
     table: TableName | None = None
-    """The table of whose struct, partitions or statistics alone it tells; see `Freshness.holds_lease`."""
+    """The table, if the answer depends on nothing but its struct, partitions and statistics; see
+    `Freshness.holds_lease`."""
     is_trusted: bool = field(default=False, kw_only=True)
-    """Whether it needs no position check in the mode `trust`: the request has a list that the entry covers."""
+    """Whether it needs no position check in the mode `trust`: the request has a write-id list that the entry covers."""
     current: bool = field(default=True, init=False)
     uses: int = field(default=0, init=False)
-    """How often it was sent. Only the event loop counts, without a lock; readers may miss the last ones."""
+    """How often it was sent. Only the event loop counts, without a lock; readers may miss the latest."""
     seen_uses: int = field(default=0, init=False)
-    """`uses` when eviction last asked."""
+    """The value of `uses` when eviction last looked."""
 
 
 class Answers:
-    """All encoded answers of a cache, least recently made first. Guarded by the cache's lock, but for `find`."""
+    """All encoded answers of a cache, in the order in which they were made. Guarded by the cache's lock, except
+    `find`."""
 
     def __init__(self, budget_bytes: int, always_kept_bytes: int) -> None:
-        """Answers up to `always_kept_bytes` are kept at once, larger ones when they are asked for again."""
+        """Answers up to `always_kept_bytes` are kept at once, larger ones if they are requested again."""
         self.budget_bytes = budget_bytes
         self.largest_bytes = max(always_kept_bytes, budget_bytes // LARGEST_SHARE)
         self.size_bytes = 0
@@ -68,7 +70,7 @@ class Answers:
         return len(self._by_key)
 
     def wants_large(self, key: bytes) -> bool:
-        """Whether the large answer to a request is worth keeping: it was made before, not long ago."""
+        """Whether the large answer to a request is worth keeping: it was requested before, recently."""
         mark = hash(key)
         if mark in self._asked:
             self._asked.move_to_end(mark)
@@ -79,7 +81,7 @@ class Answers:
         return False
 
     def add(self, key: bytes, answer: Answer) -> None:
-        """Keeps an answer with its entry; too large ones are not kept, old ones make room."""
+        """Keeps an answer with its entry. Answers that are too large are not kept; the oldest ones make room."""
         if answer.size_bytes + len(key) > self.largest_bytes:
             return
         self._remove(key)
@@ -90,7 +92,7 @@ class Answers:
             self._remove(next(iter(self._by_key)))
 
     def drop(self, entry: Entry) -> None:
-        """The entry changed: its answers are answers no more."""
+        """The entry changed: its answers are dropped."""
         for key in tuple(entry.answers):
             self._remove(key)
 
@@ -105,15 +107,15 @@ class Answers:
         return used
 
     def uses(self, entry: Entry) -> int:
-        """How often those answers of the entry that are held now were sent; `entry.reads` has those of earlier ones.
+        """How often the present answers of the entry were sent; `entry.reads` counts those of earlier answers.
 
-        Without the lock, so by a copy that is made in one step.
+        Used without the lock, so on a copy that is made in one step.
         """
         found = (self._by_key.get(key) for key in tuple(entry.answers))
         return sum(held.uses for held in found if held is not None)
 
     def clear(self) -> None:
-        """Everything changed."""
+        """Drops all answers."""
         for answer in self._by_key.values():
             answer.current = False
             answer.entry.reads += answer.uses

@@ -1,4 +1,4 @@
-"""The memory that entries may take: what a facet is charged with, and what is evicted when that is too much."""
+"""The memory budget: the bytes that facets are charged with, and what is evicted when the budget is exceeded."""
 
 from __future__ import annotations
 
@@ -11,61 +11,62 @@ from hms_cache.cache.weights import weight_of
 from hms_cache.metadata.object_names import TableName
 
 ANSWERS_SHARE = 4
-"""Encoded answers may take a quarter of the budget on top of what they are made from: a hot table is asked with a few
-different requests, and its answer is about as large as its entry."""
+"""Encoded answers may take a quarter of the budget in addition to the entries they are made from: a hot table gets few
+different requests, and an answer is about as large as its entry."""
 
 ALWAYS_KEPT_ANSWER_BYTES = 1024 * 1024
-"""Larger answers are kept when they are asked for again: most of them are asked for once."""
+"""Larger answers are kept only when they are requested again: most are requested once."""
 
 
 FULL_SHARE = 0.9
-"""Part of the budget that is filled ahead: the rest is for what is asked meanwhile."""
+"""Part of the budget that may be filled before reads ask. The rest is for what is read meanwhile."""
 
 MAX_MISSING = 1_000
-"""Databases and catalogs of which nothing is known but that there is nothing in them, as of those that are not there:
-each that was dropped, and each name that a client makes up."""
+"""Databases and catalogs of which only empty lists are held, like those that do not exist: dropped ones, and any name
+that a client invents."""
 
 MISSING_SHARE = 64
-"""They may take a sixty-fourth of the budget: tables, which are evicted first, would make way for them."""
+"""They may take a sixty-fourth of the budget. Otherwise they would displace tables, which are evicted first."""
 
 
 STATISTICS_SHARE = 2
 ONE_STATISTICS_SHARE = 8
-"""Statistics may take half of the budget, those of one table, and those of its partitions, an eighth each. Each answer
-is held by what was asked, and a request may name any number of partitions and columns, whether there are such or not: a
-client that goes on naming others would push out all tables."""
+"""Statistics may take half of the budget; those of one table, and those of its partitions, an eighth each. They are
+held by question, and a request may name any partitions and columns, existing or not: a client that names others each
+time would displace all tables."""
 
 MAX_LARGE_QUESTIONS = 64
-"""Remembered of one table, or of its partitions; beyond it they start anew."""
+"""Number of questions remembered of one table, or of its partitions. Beyond it, remembering starts again."""
 
 
 class BudgetedEntries(HeldEntries):
-    """Entries that take no more memory than they may: the least recently read ones are evicted."""
+    """Entries within a memory budget: the least recently read ones are evicted."""
 
     def __init__(self, budget_bytes: int) -> None:
         super().__init__(Answers(budget_bytes // ANSWERS_SHARE, ALWAYS_KEPT_ANSWER_BYTES))
         self.budget_bytes = budget_bytes
         self.too_large: OrderedDict[tuple[Key, Facet], None] = OrderedDict()
-        """Whole facets that a load found larger than the budget: not loaded again before they change; bounded."""
+        """Whole facets that a load found to be larger than the budget. They are not loaded again before they change.
+        Bounded."""
         self.large_questions: OrderedDict[tuple[Key, Facet], set[int]] = OrderedDict()
-        """Hashes of questions for statistics (`Wanted`) whose answers take more than their share: to load them would
-        cost what the store's answer costs, once more, until they change. Bounded."""
+        """Hashes of questions for statistics (`Wanted`) whose answers exceed their share. Until they change, loading
+        them again would only repeat the work of the store's answer. Bounded."""
         self.evictions = 0
         self.seem_missing: OrderedDict[Key, int] = OrderedDict()
-        """Databases and catalogs of which only empty lists are held, and their weights; bounded. Some may have changed
+        """Databases and catalogs of which only empty lists are held, with their weights. Bounded. Some may have changed
         since."""
         self._missing_weight = 0
         self.statistics: OrderedDict[tuple[TableName, Facet], int] = OrderedDict()
-        """What statistics are charged with; those that something was added to last are the last."""
+        """Bytes that statistics are charged with. Entries to which something was added last are at the end."""
         self.statistics_weight = 0
 
     @property
     def is_filled_ahead(self) -> bool:
-        """Whether what is left of the budget is for what is asked meanwhile."""
+        """Whether the rest of the budget is reserved for what is read meanwhile."""
         return self.weight > FULL_SHARE * self.budget_bytes
 
     def recharge(self, entry: Entry, facet: Facet, weight: int) -> None:
-        """A facet that grew in place is charged anew; one that outgrew all others is dropped."""
+        """Charges a facet that grew in place anew, and drops it if it exceeds the limit for one facet."""
         self._charge(entry, facet, weight)
         self.segmented.note(entry)
         self._evict(keep=entry)
@@ -90,7 +91,8 @@ class BudgetedEntries(HeldEntries):
         super()._drop_all()
 
     def _bound_statistics(self, keep: Entry) -> None:
-        """All statistics together take no more than they may: those go that nothing was added to for longest."""
+        """Keeps all statistics together within their share: those to which nothing was added for the longest time are
+        dropped."""
         max_bytes = self.budget_bytes // STATISTICS_SHARE
         for _ in range(len(self.statistics)):
             if self.statistics_weight <= max_bytes:
@@ -102,8 +104,7 @@ class BudgetedEntries(HeldEntries):
                 self._remove_facet(self.tables[key], facet)
 
     def _bound_missing(self, entry: Entry) -> None:
-        """Of a database or catalog something was installed: if it seems not to be there, others that were found so
-        before go."""
+        """Something of a database or catalog was installed. If it seems not to exist, others of this kind make room."""
         key = entry.key
         self._missing_weight -= self.seem_missing.pop(key, 0)
         if not _seems_missing(entry):
@@ -134,10 +135,10 @@ class BudgetedEntries(HeldEntries):
             self.too_large.popitem(last=False)
 
     def _evict(self, keep: Entry) -> None:
-        """Makes room: tables first, least recently used, so that an evicted table falls back to its name and type."""
+        """Makes room by evicting the least recently used tables first. The name and type of an evicted table remain."""
         self._bound_statistics(keep)
         self._evict_tables(keep)
-        # Names alone pass the budget: those of the databases that were loaded first, and of catalogs, go.
+        # Names alone exceed the budget: those of catalogs, and of the databases loaded first, are evicted.
         for entries in (self.databases, self.catalogs):
             for entry in list(entries.values()) if self.weight > self.budget_bytes else ():
                 if entry is keep or self.weight <= self.budget_bytes:
@@ -158,7 +159,7 @@ class BudgetedEntries(HeldEntries):
                 self.tables.move_to_end(key)
                 continue
             if self.answers.take_used(entry):
-                # Asked since it was last looked at, by requests that never came here: a second chance.
+                # Answers of it were sent since the last look, without a read that came here: it gets a second chance.
                 self.tables.move_to_end(key)
                 continue
             for facet in list(entry.facets):
@@ -168,7 +169,7 @@ class BudgetedEntries(HeldEntries):
             self.evictions += 1
 
     def _evict_segment(self, before_s: float) -> bool:
-        """Evicts the segment that was read the longest ago, if that was no later than at this time."""
+        """Evicts the segment whose last read is the longest ago, if that was not after this time."""
         found = self.segmented.oldest(before_s)
         if found is None:
             return False
@@ -177,12 +178,12 @@ class BudgetedEntries(HeldEntries):
         if found.held.is_bare:
             self._remove_facet(found.entry, Facet.PARTITIONS)
         else:
-            # What was answered from it is still true: the entry has not changed.
+            # Answers made from it are still true: the entry has not changed.
             self._charge(found.entry, Facet.PARTITIONS, weight_of(found.held))
             self.segmented.note(found.entry)
         return True
 
 
 def _seems_missing(entry: Entry) -> bool:
-    """Whether all that is held of a database or catalog are lists with nothing in them."""
+    """Whether everything held of a database or catalog is an empty list."""
     return not any(entry.facets.values())

@@ -12,7 +12,8 @@ class EncodedTables(EncodedList[Table]):
     """Tables of the cache as a list."""
 
     def __init__(self, frozen: list[Table], encoded: list[bytes]) -> None:
-        """`frozen`: the cache's own structs, which the list copies when it makes its elements."""
+        """`frozen`: the cache's own structs. The list copies them when it creates its elements."""
         super().__init__(len(frozen), lambda: [copy.copy(table) for table in frozen], lambda: encoded)
         self.frozen = frozen
-        """To look at only, without making the elements; those count once the list is no more `is_encoded`."""
+        """For reading only, without creating the elements. Once the list is no longer `is_encoded`, use those
+        instead."""

@@ -1,7 +1,7 @@
-"""What is remembered of one subject: a catalog, a database or a table, each as a set of facets.
+"""Entries: what is held of one subject, which is a catalog, a database or a table, as a set of facets.
 
 A facet is a part of a subject that is loaded and dropped as a whole. All facets of all entries are true at the one
-applied position of the cache; none carries a position of its own.
+applied position of the cache; none has a position of its own.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ class Facet(enum.Enum):
     """Database: all its functions, by name (complete)."""
 
     TABLE = "table"
-    """Table: the Table struct; its tag is beside it in the entry."""
+    """Table: the Table struct; its tag is stored next to it in the entry."""
     CONSTRAINTS = "constraints"
     """Table: all its constraints (complete)."""
     PARTITIONS = "partitions"
-    """Table: a `PartitionSet`: segments that are complete, or hold single partitions."""
+    """Table: a `PartitionSet`, whose segments are complete or hold single partitions."""
     TABLE_STATISTICS = "table_statistics"
-    """Table: column statistics by (engine, columns) asked: "asked and absent" is an answer, too."""
+    """Table: column statistics by question (engine, columns). That a column has none is an answer, too."""
     PARTITION_STATISTICS = "partition_statistics"
-    """Table: column statistics of partitions, and aggregates over partitions, by what was asked."""
+    """Table: column statistics of partitions, and aggregates over partitions, by question."""
     EXCLUDED = "excluded"
-    """Table: a note that its properties, or its database's, keep it out of the cache."""
+    """Table: a note that its properties, or those of its database, exclude it from the cache."""
 
-    # There is one object of each; Enum's own hash is a function of Python, and reads look into dictionaries of facets.
+    # There is one object of each. Enum's own hash is a function in Python, and reads use dictionaries of facets.
     __hash__ = object.__hash__
 
 
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     _StatisticsFacet: TypeAlias = Literal[Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS]
 
     class Facets(dict[Facet, Any]):
-        """What is loaded of one subject. A dictionary, of which mypy knows what each facet holds."""
+        """The loaded facets of one subject. A dictionary in which mypy knows the type of each facet."""
 
         @overload  # type: ignore[override]
         def get(self, facet: Literal[Facet.DATABASE_NAMES], /) -> list[str] | None: ...
@@ -129,33 +129,34 @@ else:
 
 @dataclass(slots=True)
 class Entry:
-    """The facets of one subject that are loaded. Guarded by the lock of the `SharedCache` it is in."""
+    """The loaded facets of one subject. Guarded by the lock of its `SharedCache`."""
 
     key: Key
     facets: Facets = field(default_factory=Facets)
     weights: dict[Facet, int] = field(default_factory=dict)
     """Bytes that each facet is charged with."""
     tag: ValidWriteIdList | None = None
-    """Of a transactional table (None: unknown, then nothing answers a list)."""
+    """Of a transactional table. None: unknown, and then no request with a write-id list is answered."""
     table_id: int | None = None
     is_transactional: bool = False
     encoded_table: bytes | None = None
-    """The Table struct as Thrift's binary protocol writes it, while it is held: answers of many tables are spliced."""
+    """The Table struct in Thrift's binary encoding, as long as it is held: answers with many tables are spliced."""
     has_commit_parameters: bool = False
-    """The table has parameters that a `commit_txn` may change without naming the table (keys `_meta…`)."""
+    """Whether the table has parameters that a `commit_txn` may change without naming the table (keys `_meta…`)."""
     fence: int = -1
-    """The event up to which the load that filled a part of it last was true; events since did not concern it."""
+    """The event up to which the last load of a part of it was true. Later events did not concern it."""
     load_s: float = 0.0
-    """How long that load took."""
+    """Duration of that load."""
     last_read: float = 0.0
     reads: int = 0
-    """Reads answered from it, but for those that answers still held count themselves: see `SharedCache.reads_of`."""
+    """Reads answered from it, except those counted by answers that are still held: see `SharedCache.reads_of`."""
     uncovered: int = 0
-    """Reads whose write-id list the tag did not cover though it goes as far, since the tag was read last."""
+    """Reads since the tag was last read whose write-id list was not covered, although the tag goes as far as the
+    list."""
     version: int = 0
-    """Counts changes: an answer made from one version is none of the next."""
+    """Counts changes: an answer made from one version is not valid for the next."""
     answers: set[bytes] = field(default_factory=set)
-    """Request bytes of the encoded answers that are held of this entry."""
+    """Bytes of the requests whose encoded answers are held for this entry."""
 
     def weight(self) -> int:
         """Bytes charged for the entry."""
@@ -163,5 +164,5 @@ class Entry:
 
 
 def has_commit_parameters(table: Table) -> bool:
-    """Whether a `commit_txn` may change the table without naming it: it sets parameters `_meta…` that exist already."""
+    """Whether a `commit_txn` may change the table without naming it: it sets existing parameters `_meta…`."""
     return any(name.startswith("_meta") for name in table.parameters or ())

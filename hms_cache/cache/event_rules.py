@@ -1,7 +1,7 @@
-"""What an event does to what is remembered: one table of (event type × facet) → action.
+"""What an event does to entries: one table of (event type × facet) → action.
 
-Only ever invalidates (docs/decisions/0009): no image of an event is applied, since one event may change more than it
-shows (an ALTER_TABLE rewrites partition locations, columns and statistics without a further event).
+Events only invalidate (docs/decisions/0009). The images in an event are never applied, since one event may change more
+than it shows: an ALTER_TABLE rewrites locations, columns and statistics of partitions without further events.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Table, TableMeta
 
 
 class Action(enum.Enum):
-    """What happens to a facet of a subject that the event's scope names."""
+    """The action on a facet of a subject that the event's scope names."""
 
     KEEP = "keep"
     DROP = "drop"
     DROP_NAMED = "drop_named"
-    """Only the partitions that the event names; the rest of the facet stays (a change touches only its partitions)."""
+    """Only the partitions that the event names. The rest of the facet stays."""
     DROP_IF_TRANSACTIONAL = "drop_if_transactional"
-    """Hive may store the write id of a partition's change with the table, too."""
+    """Hive may store the write id of a partition's change in the table, too."""
     DROP_IF_COMMIT_PARAMETERS = "drop_if_commit_parameters"
-    """A commit may carry a key and value into a table that it does not name. In no row: its event names no table."""
+    """A commit may set a parameter of a table that it does not name. Not in the table below, since the event names no
+    table."""
 
 
 KEEP, DROP, NAMED, ACID = Action.KEEP, Action.DROP, Action.DROP_NAMED, Action.DROP_IF_TRANSACTIONAL
@@ -42,12 +43,13 @@ def _row(*actions: Action) -> Mapping[Facet, Action]:
 
 
 WHOLE_TABLE = _row(DROP, DROP, DROP, DROP, DROP, DROP)
-"""The rule of every event type that the table below does not name, and of every scope wider than a table."""
+"""The rule for event types that the table below does not name, and for scopes wider than a table."""
 
 CLAIMS_TAKEN_BACK = _row(DROP, KEEP, DROP, DROP, DROP, KEEP)
-"""What the commit of another kind of metastore does to the transactional tables it wrote. Hive 4.0 and 4.1 that are to
-merge column statistics, and find theirs not of the writer's snapshot, take the claim in `COLUMN_STATS_ACCURATE` of the
-table or of a partition back, store the writer's write id there, and log no event (`HMSHandler.set_aggr_stats_for`)."""
+"""The effect of a commit by another kind of metastore on the transactional tables that it wrote. If Hive 4.0 or 4.1 is
+to merge column statistics, and finds that the stored ones do not belong to the writer's snapshot, it removes the claim
+in `COLUMN_STATS_ACCURATE` of the table or partition, stores the writer's write id there, and logs no event
+(`HMSHandler.set_aggr_stats_for`)."""
 
 #                                     TABLE CONSTR PARTS  TSTATS PSTATS EXCLUDED
 TABLE_RULES: dict[type[ev.Event], Mapping[Facet, Action]] = {
@@ -73,17 +75,17 @@ TABLE_RULES: dict[type[ev.Event], Mapping[Facet, Action]] = {
     ev.TableColumnStatisticsDeleted: _row(DROP, KEEP, KEEP, DROP, KEEP, KEEP),
     ev.PartitionColumnStatisticsUpdated: _row(ACID, KEEP, NAMED, KEEP, NAMED, KEEP),
     ev.PartitionColumnStatisticsDeleted: _row(ACID, KEEP, NAMED, KEEP, NAMED, KEEP),
-    # Write ids move the tag, not the table: see `write_id_tags`.
+    # Write ids raise the tag and do not affect the table: see `write_id_tags`.
     ev.WriteIdsAllocated: _row(KEEP, KEEP, KEEP, KEEP, KEEP, KEEP),
 }
 
 PARAMETERS_ALTERED = _row(DROP, DROP, KEEP, DROP, KEEP, DROP)
-"""The row of an ALTER_TABLE after which partitions stay (`what_stays`). Table statistics go: they are read again in one
-statement."""
+"""The row of an ALTER_TABLE that leaves partitions unchanged (`what_stays`). Table statistics are dropped: they are
+read again in one statement."""
 
 _NOT_OF_PARTITIONS = ("owner", "ownerType", "lastAccessTime", "parameters", "privileges", "writeId")
-"""Fields of a table that no row of a partition, no statistics and no cached answer about partitions is made from. All
-others must be equal: names, ids, keys, type, retention, the storage descriptor with columns and location, …"""
+"""Fields of a table that affect no row of a partition, no statistics, and no cached answer about partitions. All others
+must be equal: names, ids, keys, type, retention, the storage descriptor with columns and location, …"""
 
 _STRUCTURAL_PARAMETERS = frozenset(
     {
@@ -97,21 +99,21 @@ _STRUCTURAL_PARAMETERS = frozenset(
         "avro.schema.literal",
     }
 )
-"""Parameters, in lower case, that say what kind of table it is: an alter of one of them may rewrite its partitions."""
+"""Parameters, in lower case, that determine the kind of a table. Altering one of them may rewrite its partitions."""
 
 CHANGES_TABLE_NAMES = frozenset(
     {ev.TableCreated, ev.TableAltered, ev.TableDropped, ev.TableReloaded, ev.UndecodedEvent}
 )
-"""Event types after which the list of a database's tables (names, types, comments, owners) may be another one."""
+"""Event types that may change the list of a database's tables (names, types, comments, owners)."""
 
 CHANGES_DATABASE_NAMES = frozenset({ev.DatabaseCreated, ev.DatabaseDropped, ev.DatabaseAltered, ev.UndecodedEvent})
 
 
 def keeps_content(event: ev.DatabaseAltered) -> bool:
-    """Whether the images of a database show that what is in it stays as it was.
+    """Whether the images of a database show that its contents are unchanged.
 
-    Tables and functions carry nothing of their database but its name; its properties decide whether its tables may be
-    cached at all. Without both images, or with ones that cannot be read, nothing is shown.
+    Tables and functions contain nothing of their database except its name; its properties decide whether its tables may
+    be cached at all. If an image is missing or cannot be read, nothing is shown.
     """
     try:
         before, after = event.before(), event.after()
@@ -120,28 +122,28 @@ def keeps_content(event: ev.DatabaseAltered) -> bool:
     if before is None or after is None or (before.name, before.catalogName) != (after.name, after.catalogName):
         return False
     allowed = sync_property(after.parameters or {})
-    # Tables that must not be cached go whatever the first image shows: Hive may have read it before somebody else's
-    # alter. There are none if it is right.
+    # Tables that must not be cached are dropped whatever the first image shows: Hive may have read it before another
+    # alter. If the image is right, there are none.
     return allowed is not False and allowed == sync_property(before.parameters or {})
 
 
 class Stays(NamedTuple):
-    """What an ALTER_TABLE shows to be as it was."""
+    """The parts that an ALTER_TABLE shows to be unchanged."""
 
     partitions: bool
     """The table's partitions and their statistics."""
     names: bool
-    """What the list of its database's tables says of it."""
+    """The table's entry in the list of its database's tables."""
     after: Table | None = None
-    """The image of the table afterwards, where anything stays."""
+    """The image of the table after the alter, if anything is unchanged."""
 
     def has_keys(self, keys: Sequence[tuple[str, str]]) -> bool:
-        """Whether the table has these partition keys afterwards: names and types."""
+        """Whether the table has these partition keys after the alter: names and types."""
         fields = (self.after.partitionKeys if self.after is not None else None) or ()
         return [*keys] == [(field.name, field.type) for field in fields]
 
     def is_listed_as(self, meta: TableMeta) -> bool:
-        """Whether the list of its database's tables has this of it afterwards."""
+        """Whether the list of its database's tables shows the table like this after the alter."""
         shown = (meta.tableName, meta.tableType, meta.comments, meta.ownerName, meta.ownerType)
         return self.after is not None and _listed(self.after) == shown
 
@@ -150,16 +152,18 @@ NOTHING_STAYS = Stays(False, False)
 
 
 def what_stays(event: ev.TableAltered) -> Stays:
-    """What the two images of the table show to be as it was. Without both, or with ones that cannot be read, nothing.
+    """The parts that the two images of the table show to be unchanged. If an image is missing or cannot be read, none.
 
-    An alter writes to partitions when the name, the location, the columns or the keys change (Hive 2.3 to 4.x,
-    HiveAlterHandler.alterTable; cascading does nothing where the columns are equal), and when the table is truncated.
-    A change of parameters, owner or write id does not. The list of tables has names, types, owners and comments; the
-    type follows from `tableType` and the parameters that say what kind of table it is (ObjectStore.convertToMTable).
+    An alter writes to partitions if the name, the location, the columns or the keys change (Hive 2.3 to 4.x,
+    HiveAlterHandler.alterTable; cascading has no effect if the columns are equal), and if the table is truncated. A
+    change of parameters, owner or write id does not.
 
-    What the table was before, Hive reads without a lock, and with its CachedStore from a copy that may be minutes old.
-    What another server changed meanwhile goes by such an alter, and neither image shows it. So what is held beside
-    writers of other kinds has to be as the second image has it, too (`FollowingEntries`).
+    The list of tables has names, types, owners and comments. The type follows from `tableType` and from the parameters
+    that determine the kind of the table (ObjectStore.convertToMTable).
+
+    Hive reads the table's previous state without a lock, and its CachedStore reads it from a copy that may be minutes
+    old. Such an alter undoes what another server changed in the meantime, and neither image shows that. So with writers
+    of other kinds, what is held must also be equal to the second image (`FollowingEntries`).
     """
     if event.is_rename:
         return NOTHING_STAYS
@@ -185,7 +189,8 @@ def _same_partitions(before: Table, after: Table) -> bool:
 
 
 def _listed(table: Table) -> tuple[object, ...]:
-    """What the list of tables is made from, but for the names of catalog and database, which only a rename changes."""
+    """The data that the list of tables is made from, except the names of catalog and database, which only a rename
+    changes."""
     comment = (table.parameters or {}).get("comment")
     return table.tableName, table.tableType, comment, table.owner, table.ownerType
 
@@ -203,12 +208,13 @@ _OF_COLUMNS = (
 
 
 def changed_columns(event: ev.Event) -> frozenset[str] | None:
-    """The columns, by their normalized names, whose statistics the event may have changed; None: all of them.
+    """The normalized names of the columns whose statistics the event may have changed; None: all columns.
 
-    Hive logs one event for each struct of statistics that it writes, with what it wrote, and one for a deletion, with
-    the column or none for all (HMSHandler.updateTableColumnStatsInternal, deletePartitionColumnStatistics). The event
-    of a deletion has the column as the client spelt it; what is deleted is the column of the normalized name. One of an
-    update may be of a column whose name has blanks at an end: all columns that differ only in these are meant.
+    Hive logs one event for each struct of statistics that it writes, with its contents, and one for a deletion, with
+    the column or with none for all (HMSHandler.updateTableColumnStatsInternal, deletePartitionColumnStatistics). The
+    event of a deletion contains the column as the client spelled it; deleted is the column of the normalized name. The
+    event of an update may be about a column whose name begins or ends with blanks: all columns that differ only in
+    these are included.
     """
     if not isinstance(event, _OF_COLUMNS):
         return None
@@ -224,7 +230,7 @@ def changed_columns(event: ev.Event) -> frozenset[str] | None:
 
 
 def table_rule(event: ev.Event) -> Mapping[Facet, Action]:
-    """The row of the event's type; unknown types drop all of a table that they name (P8)."""
+    """The rule of the event's type. Events of unknown types drop everything of the tables that they name (P8)."""
     return TABLE_RULES.get(type(event), WHOLE_TABLE)
 
 
@@ -241,15 +247,15 @@ _OWNER_FIELDS = ("3", "18")
 
 
 def changes_rights(event: ev.Event) -> bool:
-    """Whether what users may do by owners and grants may be another afterwards. Alters that leave name and owner as
-    they were are the most frequent ones, and change no rights."""
+    """Whether the rights of users, which depend on owners and grants, may have changed. Alters that leave name and
+    owner unchanged are the most frequent ones, and change no rights."""
     if isinstance(event, ev.TableAltered):
         return event.is_rename or _owner_of(event.before_json) != _owner_of(event.after_json, "unknown")
     return isinstance(event, _OF_RIGHTS) or event.scope.everything
 
 
 def _owner_of(table_json: str | None, unknown: str = "") -> object:
-    """What can be compared; with `unknown` given on one side, owners that cannot be read differ."""
+    """A value for comparison. With `unknown` set on one side, owners that cannot be read differ."""
     try:
         fields = tjson.parse(table_json or "")
         return [fields.get(number) for number in _OWNER_FIELDS]

@@ -32,10 +32,10 @@ from hms_cache.notifications.poller_status import PollerStatus
 
 
 class Follower(Protocol):
-    """The poller, as seen from here."""
+    """The poller, as far as it concerns reads."""
 
     def ensure_applied(self, position: int, timeout_s: float) -> bool:
-        """Brings the applied position to at least `position`; False when it cannot in time."""
+        """Brings the applied position to `position` or above; False if that takes too long."""
 
     @property
     def status(self) -> PollerStatus:
@@ -43,15 +43,15 @@ class Follower(Protocol):
 
     @property
     def is_stepping(self) -> bool:
-        """Whether some thread reads the log now, or applies what it has read."""
+        """Whether a thread is reading the log, or applying what it has read."""
 
     @property
     def current_at_s(self) -> float:
-        """When it asked last for the end of the log and then reached it (monotonic); minus infinity: it has not yet."""
+        """When it last started a check of the log's end that it then reached (monotonic); minus infinity: never."""
 
     @property
     def proven(self) -> Container[History]:
-        """Histories that the applied position is known to be of."""
+        """Histories that the applied position is proven to belong to."""
 
     @property
     def needs_proof(self) -> bool:
@@ -62,41 +62,43 @@ class Follower(Protocol):
         """The server whose log is followed."""
 
     def prove(self, history: History, timeout_s: float) -> bool:
-        """Finds out whether a history is that of the applied position; False when it cannot in time."""
+        """Proves whether a history is that of the applied position; False if it is not, or if that takes too long."""
 
     def renew(self) -> None:
-        """Lets go of the connections to the database: some lead to another server."""
+        """Closes the connections to the database: some lead to another server."""
 
     def fail(self, reason: str) -> None:
-        """Following the log cannot repair what was found: status `ERROR`, until an operator looks at it."""
+        """Something was found that following the log cannot repair: sets the status to `ERROR`, until an operator
+        intervenes."""
 
 
 class Lease(Protocol):
-    """The lease of this server, as reads see it (`hms_cache.lease`)."""
+    """The lease of this server, as far as it concerns reads (`hms_cache.lease`)."""
 
     deadline_s: float
-    """Until then memory shows every event that is committed and changes an answer; minus infinity: it may not."""
+    """Until then, memory shows every committed event that changes an answer; minus infinity: the lease does not
+    hold."""
 
     now_s: Callable[[], float]
     """The clock of the deadline."""
 
     is_read: bool
-    """Set by reads: memory is followed more closely."""
+    """Set by reads, so that memory follows the log more closely."""
 
     def moved(self) -> None:
-        """Memory has come to another position, so that the lease may count again."""
+        """The position of memory changed, so that the lease may hold again."""
 
     def answers_table(self, table: TableName) -> bool:
-        """Whether memory shows every event that is committed and may change an answer from the struct, the partitions
-        or the statistics of this table."""
+        """Whether memory shows every committed event that may change an answer about the struct, the partitions or the
+        statistics of this table."""
 
 
 NEVER_ASKS = float("inf")
-"""The `max_staleness_s` of readers that want no proof."""
+"""The `max_staleness_s` of readers that need no proof."""
 
 MAX_AWAITED = 10_000
-"""Events that a read waits for: they are applied in half a second. Memory that lacks more was not followed for a while
-(the server was stopped or cut off, or the poller was paused), and lacks them for as long as they take."""
+"""Maximum number of events that a read waits for: they are applied in half a second. If more are missing, the log was
+not followed for a while (the server was stopped or cut off, or the poller was paused), and applying them takes long."""
 
 
 class Freshness:
@@ -112,10 +114,10 @@ class Freshness:
         apply_timeout_s: float = 5.0,
         workers: WorkerSlot | None = None,
     ) -> None:
-        """`workers`: what the worker processes of this server tell each other; None: there is one process."""
+        """`workers`: shared positions of this server's worker processes; None: there is one process."""
         self.max_staleness_s = max_staleness_s
         self.lease: Lease | None = None
-        """`cache.exactness = lease`; None: every exact read asks."""
+        """Set with `cache.exactness = lease`; None: every exact read needs a check."""
         self.apply_timeout_s = apply_timeout_s
         self.max_awaited = MAX_AWAITED
         self._cache = cache
@@ -126,7 +128,7 @@ class Freshness:
         self._generation = cache.generation
         self._own_floor = -1
         self._floor = -1
-        """The highest of this one's and of what other workers told last: theirs end with their history, too."""
+        """The highest floor of this worker and of the others, whose floors end with their history, too."""
         self._current_at_s = float("-inf")
         self._required_after_s = float("-inf")
         self._workers = workers
@@ -134,10 +136,10 @@ class Freshness:
             cache.position_listener = self._tell_position
 
     def _tell_position(self, position: int, is_reset: bool) -> None:
-        """Before memory answers anything at this position: the other workers must not answer below it (P3)."""
+        """Called before memory answers at this position: the other workers must not answer below it (P3)."""
         assert self._workers is not None
         if is_reset:
-            # In this order: whoever sees that a floor has fallen asks.
+            # In this order: a reader that sees a lower floor sends a check.
             self._workers.require_check(self._clock.monotonic_s())
             self._workers.begin(position, self._follower.server_identity)
         else:
@@ -151,9 +153,9 @@ class Freshness:
             return self._floor
 
     def raise_floor(self, event_id: int, generation: int | None = None) -> None:
-        """This server wrote, or showed somebody, the event `event_id`: later reads must show it, too (P3, P4).
+        """This server wrote the event `event_id`, or showed it to a client: later reads must show it, too (P3, P4).
 
-        `generation`: when it was shown, if that may be before a reset, which ends the floors of before.
+        `generation`: when it was shown, if that may be before a reset, which invalidates earlier floors.
         """
         with self._lock:
             self._follow_reset()
@@ -165,11 +167,10 @@ class Freshness:
             self._workers.raise_floor(event_id, self._follower.server_identity)
 
     def _follow_reset(self) -> None:
-        """Under the lock: takes over what other workers told.
+        """Under the lock: takes over the floors of other workers.
 
-        After a reset ids may be those of another history, in which the old floor means nothing (P7).
-
-        A write may have been acknowledged after the reset's position was read: the next read has to ask.
+        After a reset, ids may belong to another history, in which an old floor means nothing (P7). A write may have
+        been acknowledged after the position of the reset was read, so the next read needs a check.
         """
         generation = self._cache.generation
         if generation != self._generation:
@@ -183,18 +184,19 @@ class Freshness:
             told = self._workers.read(self._follower.server_identity)
             self._floor = max(self._own_floor, told.floor)
             self._required_after_s = max(self._required_after_s, told.required_after_s)
-            if not told.agree:  # one of them has not seen a failover yet
+            if not told.agree:  # one of them has not noticed a failover yet
                 self._required_after_s = self._clock.monotonic_s()
 
     def may_serve(self, *, wants_proof: bool = False) -> bool:
-        """Whether memory is true at its position, as far as the poller can tell. `wants_proof`: it follows the log."""
+        """Whether memory is true at its position, as far as the poller knows. `wants_proof`: the poller must be
+        following the log."""
         status = self._follower.status
         if status is PollerStatus.PAUSED:
             return self.max_staleness_s == NEVER_ASKS and not wants_proof
         return status is PollerStatus.ACTIVE
 
     def require_check(self) -> None:
-        """A read was answered by the database at a position we do not know: the next read asks for it (P3)."""
+        """The database answered a read at an unknown position: the next read needs a check (P3)."""
         now_s = self._clock.monotonic_s()
         with self._lock:
             self._required_after_s = max(self._required_after_s, now_s)
@@ -202,13 +204,14 @@ class Freshness:
             self._workers.require_check(now_s)
 
     def is_check_required(self) -> bool:
-        """Whether a read may have shown what memory does not have yet, so that even `trust` has to ask first (P3)."""
+        """Whether a read may have shown something that memory does not contain yet, so that even `trust` needs a check
+        (P3)."""
         with self._lock:
             self._follow_reset()
             return self._is_required()
 
     def may_trust(self) -> bool:
-        """Whether `trust` may answer from memory without asking, also on the event loop: memory is true at its
+        """Whether `trust` may answer from memory without a check, also on the event loop: memory is true at its
         position, and no read has shown more (P3)."""
         if not self.may_serve():
             return False
@@ -217,23 +220,20 @@ class Freshness:
             return self._cache.position >= self._floor and not self._is_required()
 
     def found_current(self, sent_s: float, generation: int) -> None:
-        """A question sent at `sent_s` found nothing newer than what is applied: the age counts from its sending.
-
-        From the answer's arrival would be wrong: what the database said was true when it read, not when we heard it.
-        """
+        """A check sent at `sent_s` found nothing newer than the applied position. The age counts from the time of
+        sending: the answer was true when the database read the position, not when it arrived."""
         with self._lock:
             self._follow_reset()
             if generation == self._generation:
                 self._current_at_s = max(self._current_at_s, sent_s)
 
     def ensure(self, table: TableName | None = None, *, wants_proof: bool = False) -> bool:
-        """True when memory is recent enough for a read that arrived before this call; False: the store must answer.
+        """True if memory is recent enough for a read that arrived before this call; False: the store must answer.
 
-        `table`: the read is of this table alone, but not of its constraints. `wants_proof`: as at `max_staleness` 0,
-        whatever it is.
-
-        Waits for the shared check and for missing events, `apply_timeout_s` at most, and not for a great many
-        (`bring_up_to`). Raises DatabaseUnavailable when the database must be asked and does not answer.
+        `table`: the read is about this table alone, and not about its constraints. `wants_proof`: as with
+        `max_staleness` 0, whatever the setting is. Waits for the shared check and for missing events, for at most
+        `apply_timeout_s`, but not for too many events (`bring_up_to`). Raises DatabaseUnavailable if the database must
+        be asked and does not answer.
         """
         if not self.may_serve(wants_proof=wants_proof):
             return False
@@ -247,7 +247,7 @@ class Freshness:
             return self._ask_and_apply() and self.may_serve(wants_proof=wants_proof)
 
     def ensure_by_asking(self) -> bool:
-        """As `ensure` where no lease is held and proof is wanted: memory has all events afterwards."""
+        """Like `ensure` if no lease holds and proof is wanted: afterwards memory contains all events."""
         if not self.may_serve(wants_proof=True):
             return False
         with turns.waiting():
@@ -257,11 +257,12 @@ class Freshness:
         applied, generation = self._cache.position, self._cache.generation
         result = self._check.check()
         if result.position < applied or self._cache.generation != generation:
-            # The database knew less than we had applied before we asked: another history (P7). A step finds out.
+            # The database knew less than was applied before the check: another history (P7). A step of the poller finds
+            # out.
             self._follower.ensure_applied(applied + 1, self.apply_timeout_s)
             return False
         if not self.prove(result.history):
-            return False  # an equal id of another history proves nothing
+            return False  # an equal id in another history proves nothing
         if self._cache.generation != generation:
             return False
         needed = max(result.position, self.floor)
@@ -273,16 +274,16 @@ class Freshness:
         return self.may_serve()
 
     def bring_up_to(self, event_id: int) -> bool:
-        """Whether memory has everything up to an event, or has it within `apply_timeout_s`.
+        """Whether memory contains all events up to this one, or does so within `apply_timeout_s`.
 
-        Nobody waits for more than `max_awaited` events: all threads would, one read after the other, until the last
-        of them is applied, while the database answers at once (P12).
+        No read waits for more than `max_awaited` events. Otherwise all threads would wait, one read after the other,
+        until the last event is applied, although the database could answer at once (P12).
         """
         follower = self._follower
         if self._is_far_from(event_id):
             if follower.is_stepping:
                 return False
-            # One page of the log, in case only reads have it read (`events.poll_interval_s = 0`).
+            # One page of the log, in case only reads cause it to be read (`events.poll_interval_s = 0`).
             follower.ensure_applied(self._cache.position + 1, self.apply_timeout_s)
             if self._is_far_from(event_id):
                 return False
@@ -292,46 +293,48 @@ class Freshness:
         return event_id - self._cache.position > self.max_awaited
 
     def holds_lease(self, table: TableName | None = None) -> bool:
-        """Whether memory shows every event that is committed at this moment and changes an answer, without a question
-        to the database. Of events that only tell of transactions it may have none (`hms_cache.lease.scopes`).
+        """Whether memory shows every event that is committed now and changes an answer, without a check.
 
-        `table`: it need show only those that may change an answer about this table alone, but for its constraints. No
-        floor is compared: a write of this server, and whatever else another read may have shown, is committed.
+        Events that concern transactions only may be missing (`hms_cache.lease.scopes`). `table`: only events that may
+        change an answer about this table alone, except its constraints, have to be shown.
 
-        Not during a pause, and after it a proof comes first (P7): the lease is renewed all the time, in a history that
-        nobody looks at.
+        The floor is not compared: a write of this server, and everything that another read may have shown, is
+        committed.
+
+        Not during a pause, after which a proof is needed first (P7): the lease is renewed all the time, in a history
+        that nobody verifies.
         """
         lease, follower = self.lease, self._follower
-        # In this order: after a pause the status is the last to change.
+        # In this order, since after a pause the status changes last.
         if lease is None or follower.status is not PollerStatus.ACTIVE or follower.needs_proof:
             return False
         lease.is_read = True
         return lease.now_s() < lease.deadline_s or (table is not None and lease.answers_table(table))
 
     def is_proven(self, history: History) -> bool:
-        """Whether a check in this history speaks of the events that memory is made of (P7)."""
+        """Whether a check in this history refers to the events that memory is made of (P7)."""
         return history in self._follower.proven
 
     def prove(self, history: History) -> bool:
-        """The same, after a step of the poller if need be."""
+        """The same, after a step of the poller if necessary."""
         return self.is_proven(history) or self._follower.prove(history, self.apply_timeout_s)
 
     def doubt_connections(self) -> None:
-        """A connection showed another server, or an older moment, than the one that is followed."""
+        """A connection led to another server, or to an older state, than the one that is followed."""
         self._follower.renew()
 
     def is_same_server(self, server_identity: str) -> bool:
-        """Whether what was read there can be put beside what is held; an empty name tells nothing."""
+        """Whether data read there can be combined with what is held; an empty name says nothing."""
         return not server_identity or server_identity == self._follower.server_identity
 
     def now_s(self) -> float:
-        """The clock that ages count by."""
+        """The clock for ages."""
         return self._clock.monotonic_s()
 
     def accept(self, result: CheckResult) -> bool:
-        """Whether a check that came back finds memory current as it is, without waiting for anything.
+        """Whether the result of a check shows that memory is current, without waiting for anything. For the event loop.
 
-        For the event loop. False: behind, in trouble, or something has to be applied first.
+        False: memory is behind or not usable, or something has to be applied first.
         """
         cache = self._cache
         with self._lock:
@@ -349,7 +352,7 @@ class Freshness:
         return True
 
     def is_recent(self) -> bool:
-        """Whether memory may answer at once, without a question to the database."""
+        """Whether memory may answer at once, without a check."""
         if self.max_staleness_s <= 0 or not self.may_serve():
             return False
         with self._lock:
@@ -362,7 +365,7 @@ class Freshness:
         return age_s <= self.max_staleness_s
 
     def _is_required(self) -> bool:
-        """Whether something asked for a check that has not been sent since, by a read or by the poller."""
+        """Whether a read or the poller has requested a check that has not been sent yet."""
         if self._follower.needs_proof and self._follower.status is PollerStatus.ACTIVE:
             return True
         if self._required_after_s == float("-inf") or self._current_at_s > self._required_after_s:

@@ -1,5 +1,4 @@
-"""What is held, and the position at which it is true: entries, what finds them, and what is remembered of those that
-went.
+"""The entries, their position, the indexes to find them, and what is remembered of dropped ones.
 
 One lock guards every attribute and every entry; `view` takes it.
 """
@@ -17,11 +16,12 @@ from hms_cache.cache.table_indexes import TableIndexes
 from hms_cache.metadata.object_names import DatabaseName, TableName
 
 REFILL_KEYS = 10_000
-"""Tables remembered for the refill: more would not be refilled before they are asked for anyway."""
+"""Tables that are remembered for the refill. More would not be refilled before reads ask for them anyway."""
 
 
 class HeldEntries:
-    """Entries of catalogs, databases and tables. Methods that begin with an underscore are called under the lock."""
+    """Entries of catalogs, databases and tables. Methods whose names begin with an underscore are called under the
+    lock."""
 
     def __init__(self, answers: Answers) -> None:
         self._lock = threading.Lock()
@@ -37,22 +37,23 @@ class HeldEntries:
         self.indexes = TableIndexes()
         self.answers = answers
         self.unshared: set[TableName] | None = None
-        """Tables of whose partitions some may lie in memory that is not shared yet; None: none is (`BlockSharing`)."""
+        """Tables some of whose partitions may be in memory that is not shared yet; None: blocks are not shared
+        (`BlockSharing`)."""
         self.invalidated: OrderedDict[TableName, tuple[frozenset[Facet], float]] = OrderedDict()
-        """Facets that events, or a reset, dropped from tables that had been read, and when that was; for the refill;
-        bounded."""
+        """Facets that events or a reset dropped from tables that had been read, with the time; for the refill.
+        Bounded."""
         self.change_notes: list[set[Key]] = []
-        """Where subjects that change are noted, for those who copy what is held a few at a time (`dump.capture`)."""
+        """Subjects that change are added here, for those who copy the entries a few at a time (`dump.capture`)."""
         self.reads_before: OrderedDict[TableName, int] = OrderedDict()
-        """How often tables of which nothing is held now were read from memory, so that one that changes often does not
-        look cold; bounded."""
+        """Number of reads from memory of tables that have no entry now, so that a table that changes often does not
+        appear unused. Bounded."""
 
     def view(self) -> threading.Lock:
-        """`with cache.view():` all of memory stays as it is, true at one position. Whoever holds it must not wait."""
+        """`with cache.view():` all entries stay as they are, true at one position. The holder must not wait."""
         return self._lock
 
     def entry(self, key: Key) -> Entry | None:
-        """The entry of a subject, if anything of it is held."""
+        """The entry of a subject, if there is one."""
         found: Entry | None = self._entries(key).get(key)
         return found
 
@@ -62,13 +63,14 @@ class HeldEntries:
         return self.databases if isinstance(key, DatabaseName) else self.catalogs
 
     def touch(self, entry: Entry, now_s: float) -> None:
-        """Notes that a read needs it: for the order of eviction and the refill."""
+        """Records that a read needs it, for the order of eviction and for the refill."""
         entry.last_read = now_s
         if isinstance(entry.key, TableName):
             self.tables.move_to_end(entry.key)
 
     def reads_of(self, entry: Entry) -> int:
-        """How often it answered a read since the start, from its request's bytes or decoded; exact under the lock."""
+        """Number of reads that it has answered since the start, by the bytes of the request or decoded; exact under the
+        lock."""
         return entry.reads + self.answers.uses(entry)
 
     def _index(self, table: TableName, entry: Entry) -> None:
@@ -111,7 +113,7 @@ class HeldEntries:
             self._remember_reads(entry)
 
     def _remember_reads(self, entry: Entry) -> None:
-        """The entry, which has no answers any more, is gone."""
+        """The entry, which has no answers any more, is removed."""
         if entry.reads and isinstance(entry.key, TableName):
             self.reads_before[entry.key] = entry.reads
             if len(self.reads_before) > REFILL_KEYS:

@@ -1,4 +1,4 @@
-"""What events do to entries: each (event, facet) by `event_rules`. Invalidation is all that an event causes."""
+"""Applies events to entries: each (event, facet) by `event_rules`. Events do nothing but invalidate."""
 
 from __future__ import annotations
 
@@ -38,45 +38,49 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList, WriteIdGapTooLargeEr
 _log = logging.getLogger(__name__)
 
 CommitResolver = Callable[[Sequence[int]], Mapping[int, Sequence[tuple[TableName, int]]]]
-"""Transaction ids to the (table, write id) pairs each allocated; a missing id means "unknown"."""
+"""For each transaction id, the (table, write id) pairs that it allocated. A missing id means "unknown"."""
 
 SKIPPED_NOT_HELD = "not_held"
 SKIPPED_EXCLUDED = "excluded"
-"""Why an event was skipped: nothing of its table is held, or only that its properties, or its database's, keep it out
-of the cache. Labels in metrics."""
+"""Why an event was skipped: its table has no entry, or only a note that its properties, or those of its database,
+exclude it from the cache. Labels in metrics."""
 
 
 class FollowingEntries(BudgetedEntries):
-    """Entries that follow the log: `apply` moves the position forward and drops what the events concern. Loads that run
-    meanwhile are told."""
+    """Entries that follow the log: `apply` advances the position and drops what the events concern. Loads that are
+    running meanwhile are informed."""
 
     def __init__(
         self, budget_bytes: int, resolve_commits: CommitResolver | None = None, *, has_peers: bool = False
     ) -> None:
-        """`has_peers`: other kinds of metastores write, too, whose commits may take claims back without an event, and
-        whose alters may take back what their images do not show."""
+        """`has_peers`: other kinds of metastores write, too. Their commits may remove claims without an event, and
+        their alters may undo changes that the images do not show."""
         super().__init__(budget_bytes)
         self._has_peers = has_peers
         self.loads = RunningLoads()
         self.creations = CreationWatch()
         self.position_listener: Callable[[int, bool], None] | None = None
-        """Told of each position before memory is brought to it, without the lock, and whether by a reset."""
+        """Called with each position before memory is brought to it, without the lock, and with whether it is a
+        reset."""
         self.transactions_listener: Callable[[Sequence[int]], None] | None = None
-        """Told of the ids of events about transactions alone, without the lock, before memory is brought to them."""
+        """Called with the ids of events that concern transactions only, without the lock, before memory is brought to
+        them."""
         self.rights_listener: Callable[[], None] | None = None
-        """Told of each event that may change what users may do, with the lock, before memory is brought to it, and of
-        each loss of everything: what was decided before counts no more. It must not wait."""
+        """Called with the lock before memory is brought to an event that may change rights of users, and whenever
+        everything is dropped: earlier decisions are no longer valid. Must not wait."""
         self._skipped_to = -1
-        """The last event that was skipped because nothing of its table was held; may be above the position."""
+        """The last event that was skipped because its table has no entry; may be above the position."""
         self._transactions = TransactionTracker()
         self._resolve_commits = resolve_commits
 
     def apply(self, events: Sequence[ev.Event], new_position: int) -> None:
-        """Takes events in id order; afterwards the cache is true at `new_position`. Events that were taken do nothing.
-        Those of one id come together: logs of Hive releases without the unique index may have two.
+        """Applies events in the order of their ids; afterwards the cache is true at `new_position`. Events that were
+        applied before have no effect.
 
-        Raises what one of them raises, with the events of the ids before it taken: `notifications.event_applier` counts
-        it and hands over what it may concern instead (P8).
+        Events with the same id come together: logs of Hive releases without the unique index may contain two.
+
+        Raises the error of an event, after events with lower ids are applied: `notifications.event_applier` counts it,
+        and then hands over what the event may concern (P8).
         """
         resolved = self._resolve(events)
         shown = self._read_alters(events)
@@ -102,10 +106,10 @@ class FollowingEntries(BudgetedEntries):
             self.position = max(self.position, new_position)
 
     def reason_to_skip(self, header: ev.EventHeader) -> str | None:
-        """Why an event need not even be decoded: it can change nothing but a table of which nothing is held or on its
-        way. None: it has to be applied.
+        """Why an event need not even be decoded: it can change nothing but a table that has no entry and no running
+        load. None: it has to be applied.
 
-        A load that begins after the answer must show the event (`Load.began_at`), since nobody notes it.
+        A load that begins after this must show the event (`Load.began_at`), since nobody notes the event on it.
         """
         if header.event_type not in ONLY_OF_ITS_TABLE or not header.database or not header.table:
             return None
@@ -127,14 +131,15 @@ class FollowingEntries(BudgetedEntries):
         try:
             return self._resolve_commits(unresolved)
         except Exception as error:
-            # Unknown is always right (P5), and the events behind these must not wait (P8).
+            # "Unknown" is always safe (P5), and the following events must not wait (P8).
             _log.warning("the tables of committed transactions could not be read: %s", error)
             return {}
 
     def _read_alters(self, events: Sequence[ev.Event]) -> dict[int, Stays]:
-        """What alters show to be as it was, by their number (from 1 on), where anything is held that could stay.
+        """What alters leave unchanged, by their numbers (from 1), for entries from which something could be kept.
 
-        Images are decoded without the lock. What a load reads from now on is not asked for: it goes, which is right.
+        Images are decoded without the lock. What a load installs from now on is not considered: it is dropped, which is
+        safe.
         """
         with self._lock:
             alters = [
@@ -149,7 +154,7 @@ class FollowingEntries(BudgetedEntries):
         try:
             concerned = event.scope.tables
         except Exception:
-            return False  # its application fails in its turn
+            return False  # applying it fails in its turn
         for table in concerned:
             database = self.databases.get(table.in_database)
             if database is not None and Facet.TABLE_NAMES in database.facets:
@@ -169,7 +174,7 @@ class FollowingEntries(BudgetedEntries):
             self._drop_everything(event.event_id)
             return
         if isinstance(event, ev.UndecodedEvent):
-            self._transactions.forget()  # it may have been any of theirs
+            self._transactions.forget()  # it may have belonged to any of them
             self.creations.begin(event.event_id)
         if isinstance(
             event, ev.TransactionsOpened | ev.TransactionCommitted | ev.TransactionAborted | ev.WriteIdsAllocated
@@ -188,10 +193,11 @@ class FollowingEntries(BudgetedEntries):
             self._drop_all_constraints(event.event_id)
 
     def _as_held(self, event_id: int, table: TableName, stays: Stays) -> Stays:
-        """What stays after the alter of a table, if the writer may have read what it was before without a lock (P1).
+        """What is kept after the alter of a table if the writer may have read the table's previous state without a lock
+        (P1).
 
-        The alter leaves each part as it was, which is what is held, or makes it what the second image shows. Where the
-        two are equal it stays. With what is being loaded nobody can compare it: that goes.
+        For each part, the alter either leaves it as it was, which is what is held, or makes it what the second image
+        shows. If the two are equal, the part is kept. What is being loaded cannot be compared, and is dropped.
         """
         if stays.names:
             database = self.databases.get(table.in_database)
@@ -225,7 +231,7 @@ class FollowingEntries(BudgetedEntries):
             self._apply_rule(event.event_id, table, rule, tuple(values), columns)
 
     def _has_statistics(self, tables: Iterable[TableName]) -> bool:
-        """Whether any are held: only then the columns of a message are worth decoding."""
+        """Whether any statistics are held: only then the columns of a message are worth decoding."""
         entries = (self.tables.get(table) for table in tables)
         of_columns = (Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS)
         return any(entry is not None and any(facet in entry.facets for facet in of_columns) for entry in entries)
@@ -290,7 +296,7 @@ class FollowingEntries(BudgetedEntries):
         named: tuple[Values, ...] | None,
         columns: frozenset[str] | None,
     ) -> None:
-        """Takes out what was asked with these partitions and columns; None: all of them."""
+        """Drops the answers to questions about these partitions and columns; None: all."""
         if not held.drop_changed(named, columns):
             return
         if not held:
@@ -319,7 +325,7 @@ class FollowingEntries(BudgetedEntries):
         if change.is_commit and self._has_peers:
             self._take_claims_back(event.event_id, change)
         if change.is_commit:
-            # A commit may carry a key and value into TABLE_PARAMS of a table that it does not name.
+            # A commit may set a parameter in TABLE_PARAMS of a table that it does not name.
             for table in tuple(self.indexes.with_commit_parameters):
                 self._remove_facet(self.tables[table], Facet.TABLE)
             for load in self.loads.with_facet(Facet.TABLE):
@@ -328,7 +334,7 @@ class FollowingEntries(BudgetedEntries):
     def _take_claims_back(self, event_id: int, change: TagChange) -> None:
         tables = {*change.raised, *change.unknown}
         if change.void_all or change.unknown:
-            # What the database tells of a transaction that is over may be a part: it forgets write ids table by table.
+            # The database may report only a part of a finished transaction: it forgets write ids table by table.
             tables.update(self.indexes.maybe_transactional, self._tables_being_loaded())
         for table in tables:
             self._apply_rule(event_id, table, CLAIMS_TAKEN_BACK, None)
@@ -347,7 +353,7 @@ class FollowingEntries(BudgetedEntries):
         self._drop(event_id, database, Facet.DATABASE)
         if isinstance(event, ev.DatabaseAltered) and keeps_content(event):
             return
-        # Its properties decide whether its tables may be cached, and a new database starts without any.
+        # Its properties decide whether its tables may be cached. A new database has none.
         if type(event) in CHANGES_DATABASE_NAMES:
             self._drop(event_id, database.catalog, Facet.DATABASE_NAMES)
         self._drop(event_id, database, Facet.TABLE_NAMES)
@@ -369,7 +375,7 @@ class FollowingEntries(BudgetedEntries):
         self._drop_databases(event_id, {database for database in databases if database.catalog == catalog})
 
     def _drop_tables(self, event_id: int, databases: Collection[DatabaseName]) -> None:
-        """All that are held of these, whatever their number, and no look at any other's."""
+        """All entries of these, however many, without looking at others."""
         self._transactions.forget_databases(databases)
         named = {table for database in databases for table in self.indexes.by_database.get(database, ())}
         named.update(table for table in self._tables_being_loaded() if table.in_database in databases)
@@ -380,8 +386,8 @@ class FollowingEntries(BudgetedEntries):
         return (key for key in self.loads.subjects() if isinstance(key, TableName))
 
     def _drop_all_constraints(self, event_id: int) -> None:
-        """Of tables without foreign keys, too: one that ends at a table without a key is not answered, and begins to be
-        when that has one."""
+        """Tables without foreign keys, too: foreign keys of others may end at a table. Those without a key are not
+        answered until they have one."""
         for load in self.loads.with_facet(Facet.CONSTRAINTS):
             load.note(event_id, Facet.CONSTRAINTS, Action.DROP)
         for table in tuple(self.indexes.with_constraints):
@@ -395,7 +401,7 @@ class FollowingEntries(BudgetedEntries):
         self._clear()
 
     def _forget_rights(self) -> None:
-        """Answers that wait to be sent were made for the rights of before."""
+        """Answers that wait to be sent were authorized by the earlier rights."""
         if self.rights_listener is not None:
             self.answers.clear()
             self.rights_listener()

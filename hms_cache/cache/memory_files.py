@@ -1,11 +1,12 @@
-"""Files in memory that the processes of one directory share: what is equal is held once.
+"""Files in memory that the processes of one directory share, so that equal data is held once.
 
-A file is named by a digest of what is in it, found by a symbolic link of that name, and sealed: nobody can change it
-any more, not even who made it. The kernel frees it when the last process has let go of it, however that ended, so
-nothing is left behind and nothing is counted here.
+A file is named by a digest of its contents, found by a symbolic link of that name, and sealed: nobody can change it any
+more, not even its creator. The kernel frees it when the last process closes it, however that process ended, so nothing
+is left behind and nothing is counted here.
 
-Nobody trusts a name: whoever finds a file compares it with what it holds itself, byte by byte, and takes it only where
-both are equal. A file that another process hands over as an open file (`adopt`) is no name: it is what was read.
+Names are not trusted: a process that finds a file compares it, byte by byte, with its own data, and uses it only if
+both are equal. A file that another process hands over as an open file (`adopt`) needs no name: its contents are what
+was read.
 """
 
 from __future__ import annotations
@@ -35,32 +36,33 @@ except ImportError:  # Windows has none
 _log = logging.getLogger(__name__)
 
 ALIGNMENT_BYTES: Final = 64
-"""Where each run begins: arrays of any number are aligned so, and lie in cache lines of their own."""
+"""Alignment of each run: arrays of any numbers are aligned, and begin with a cache line of their own."""
 
 OPEN_FILES_EACH: Final = 2
-"""Open files of the process that a file costs at most: its own, and the one that a mapping keeps for itself."""
+"""Open files that a file costs a process at most: its own, and one that a mapping keeps."""
 
 REST_S: Final = 60.0
-"""After the system gave no file: to look for one costs some milliseconds a block, and memory is not found at once."""
+"""How long none is requested after the system gave no file. Looking for one takes some milliseconds a block, and memory
+is not freed at once."""
 
 _LOOSE_LINKS: Final = 1_000
-"""Links of files that are gone, kept until the next file is wanted; beyond them the oldest stay behind, and mislead
-nobody."""
+"""Links to closed files that are kept until the next file is needed. Beyond them, the oldest are left behind, which
+does no harm."""
 
 _IN_MEMORY: Final = "/memfd:"
-"""What Linux calls such files begins so."""
+"""Prefix of Linux's names for such files."""
 
 _PIECE_BYTES: Final = 1024 * 1024
-"""Compared at once: a copy of so much is made meanwhile."""
+"""Bytes compared at a time: a copy of this size is made meanwhile."""
 
 
 def is_available() -> bool:
-    """Whether this system has such files: Linux does."""
+    """Whether this system has such files: Linux has."""
     return hasattr(os, "memfd_create") and hasattr(fcntl, "F_ADD_SEALS") and os.path.exists("/proc/self/fd")
 
 
 def places_of(runs: Sequence[memoryview]) -> tuple[list[int], int]:
-    """Where each run begins in a file of all of them, and how long it is."""
+    """Start and length of each run in a file that contains all of them."""
     places, end = [], 0
     for run in runs:
         places.append(end)
@@ -70,17 +72,18 @@ def places_of(runs: Sequence[memoryview]) -> tuple[list[int], int]:
 
 @frozen
 class NewFile:
-    """A sealed file in memory that nobody has a name for yet."""
+    """A sealed file in memory that has no name yet."""
 
     file: int
-    """Open in this process."""
+    """Its descriptor in this process."""
     name: str
-    """A digest of what is in it."""
+    """A digest of its contents."""
     size: int
 
 
 def make_file(runs: Sequence[memoryview]) -> NewFile:
-    """A file with these runs of bytes at their places (`places_of`). Raises OSError, ValueError: there is no memory."""
+    """A file with these runs of bytes at their places (`places_of`). Raises OSError or ValueError if there is no
+    memory."""
     places, size = places_of(runs)
     name = _name_of(runs)
     file = os.memfd_create(name[:16], os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -96,41 +99,41 @@ def make_file(runs: Sequence[memoryview]) -> NewFile:
 
 
 class MemoryFiles:
-    """The files of one process. Thread-safe, but for two threads that hold the same at once: both then have a file."""
+    """The files of one process. Thread-safe, except that two threads which hold the same data at once may create two
+    files."""
 
     def __init__(self, directory: Path, max_files: int, now_s: Callable[[], float] = time.monotonic) -> None:
-        """`directory`: only this user may enter it. `max_files`: that this process holds at once."""
+        """`directory`: only this user may enter it. `max_files`: number of files that this process holds at once."""
         self._now_s = now_s
         self._rests_until_s = float("-inf")
         self._directory = directory
         self._max_files = max_files
         self._loose: deque[str] = deque(maxlen=_LOOSE_LINKS)
-        """Names whose files this process has let go of."""
+        """Names of files that this process has closed."""
         self._held: weakref.WeakSet[mmap.mmap] = weakref.WeakSet()
         self._lock = threading.Lock()
         """Guards `_held`."""
         self.made = 0
         self.found = 0
-        """Files that this process made, and those that another one had made."""
+        """Files created by this process, and files that another one had created."""
         self.refused = 0
-        """Times that none was to be had: too many are held, or the system gave no memory."""
+        """How often no file was available: too many are held, or the system gave no memory."""
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether no file is to be had now: as many are held as may be, or the system gave none a moment ago."""
+        """Whether no file is available now: the maximum is held, or the system refused one a moment ago."""
         return len(self._held) >= self._max_files or self._now_s() < self._rests_until_s
 
     @property
     def bytes(self) -> int:
-        """What the files that it holds take; whoever holds them, too, counts them as well."""
+        """Bytes of the files that it holds. Other processes that hold them count them as well."""
         with self._lock:
             return sum(map(len, self._held))
 
     def hold(self, runs: Sequence[memoryview]) -> mmap.mmap | None:
-        """A mapping of a file with these runs of bytes at their places (`places_of`); None: there is none to be had.
+        """A mapping of a file with these runs of bytes at their places (`places_of`); None: no file is available.
 
-        Each page that is written to is copied for this process alone. The mapping lives as long as anything that looks
-        into it.
+        A page that is written to is copied for this process. The mapping lives as long as anything refers to it.
         """
         self._remove_loose_links()
         if self.is_at_rest:
@@ -152,7 +155,7 @@ class MemoryFiles:
         return mapped
 
     def _find(self, path: Path, runs: Sequence[memoryview], places: list[int], size: int) -> mmap.mmap | None:
-        """What another process, or this one, made of the same."""
+        """The same data in a file of this process or of another one."""
         try:
             file = _open_in_memory(path)
         except OSError:
@@ -171,10 +174,11 @@ class MemoryFiles:
         return mapped
 
     def adopt(self, new: NewFile) -> mmap.mmap | None:
-        """A mapping, as `hold` gives it, of a file that another process made and that is this one's to close; None:
-        this process may hold no more, or the file is not sealed or not as long as it should be.
+        """A mapping, as from `hold`, of a file that another process created and that this one must close; None: this
+        process may hold no more files, or the file is not sealed or does not have the expected length.
 
-        Others that hold the same find it by its name from now on. Ends the caller's use of the open file.
+        Other processes with the same data find it by its name from now on. The caller must not use the open file any
+        more.
         """
         self._remove_loose_links()
         try:
@@ -191,7 +195,7 @@ class MemoryFiles:
         try:
             os.symlink(_target_of(new.file), path)
         except OSError:
-            if os.path.exists(path):  # another process shows it to all
+            if os.path.exists(path):  # another process publishes it
                 os.close(new.file)
                 new = replace(new, file=-1)
             else:
@@ -215,21 +219,21 @@ class MemoryFiles:
         try:
             os.symlink(target, path)
         except FileExistsError:
-            # Somebody was faster, or has ended and left the link.
+            # Another process was faster, or has ended and left the link.
             found = self._find(path, runs, places, size)
             if found is not None:
                 mapped.close()
                 os.close(file)
                 return found
             self._replace_link(path, target)
-        except OSError as error:  # it is this process's alone
+        except OSError as error:  # it belongs to this process alone
             _log.debug("a file in memory is not shared: %s", error)
         self.made += 1
         self._keep_open(mapped, file, path.name)
         return mapped
 
     def _keep_open(self, mapped: mmap.mmap, file: int, name: str) -> None:
-        """As long as the mapping lives, so that others can open it by its number."""
+        """While the mapping lives, others can open it by its number."""
         weakref.finalize(mapped, _let_go, file, name, self._loose).atexit = False
 
     def _replace_link(self, path: Path, target: str) -> None:
@@ -240,7 +244,8 @@ class MemoryFiles:
             os.replace(new, path)
 
     def _remove_loose_links(self) -> None:
-        """Those that lead to a file of this process which is gone. What leads elsewhere is another one's by now."""
+        """Removes links to a file of this process that is closed. A link that leads elsewhere belongs to another
+        process by now."""
         while self._loose:
             try:
                 name = self._loose.popleft()
@@ -260,13 +265,13 @@ _SEALS: Final = (
 
 
 def _open_in_memory(path: Path) -> int:
-    """A file in memory that a link leads to, open for reading. Raises OSError: it leads to something else.
+    """A file in memory that a link leads to, open for reading. Raises OSError if it leads to something else.
 
-    It may lead to anything by now, as its maker may have ended, or let go of the file and opened another one under the
-    same number. Nothing else is opened: a pipe would wait for a writer, and closing a database of SQLite again would
-    take away the locks that this process has on it.
+    It may lead to anything: its creator may have ended, or closed the file and opened another one under the same
+    number. Nothing else is opened, since a pipe would wait for a writer, and closing a SQLite database again would
+    release this process's locks on it.
     """
-    found = os.open(path, os.O_PATH | os.O_CLOEXEC)  # not opened yet: what it is can be asked, no more
+    found = os.open(path, os.O_PATH | os.O_CLOEXEC)  # not opened yet: only its kind can be read
     try:
         itself = f"/proc/self/fd/{found}"
         if not os.readlink(itself).startswith(_IN_MEMORY):
@@ -277,13 +282,13 @@ def _open_in_memory(path: Path) -> int:
 
 
 def _target_of(file: int) -> str:
-    """What a link leads to that shows an open file of this process to others."""
+    """The target of a link by which others find an open file of this process."""
     return f"/proc/{os.getpid()}/fd/{file}"
 
 
 def _let_go(file: int, name: str, loose: deque[str]) -> None:
-    """When the last that looked into a mapping is gone: the memory is given back at once. It may be under the cache's
-    lock; the link waits, as it may be on a disk."""
+    """Called when nothing refers to a mapping any more: the memory is freed at once. The cache's lock may be held.
+    Removing the link is deferred, since it may be on a disk."""
     os.close(file)
     loose.append(name)
 
@@ -297,7 +302,7 @@ def _name_of(runs: Sequence[memoryview]) -> str:
 
 
 def _is_sealed(file: int) -> bool:
-    """Whether nobody can change it any more. Raises OSError for what is no file in memory."""
+    """Whether nobody can change it any more. Raises OSError if it is not a file in memory."""
     return fcntl.fcntl(file, fcntl.F_GET_SEALS) & _SEALS == _SEALS
 
 

@@ -1,9 +1,10 @@
-"""What may be cached: patterns, properties of tables and databases, and what other writers do not log.
+"""What may be cached: depends on patterns, on properties of tables and databases, and on what other writers do not log.
 
-Properties: `hms_cache.sync` = false and Impala's `impala.disableHmsSync` = true keep a table, or all of a database, out
-of the cache. The table's property wins over the database's, as Impala has it; on one object ours wins over Impala's.
-From true to false Impala needs an INVALIDATE METADATA, since it skipped events meanwhile; here the object was not
-cached meanwhile, and the ALTER event that carries the change makes the next read load it.
+Properties: `hms_cache.sync` = false and Impala's `impala.disableHmsSync` = true keep a table, or everything in a
+database, out of the cache. The table's property takes precedence over the database's, as in Impala; on one object, ours
+takes precedence over Impala's. After a change from true to false, Impala needs an INVALIDATE METADATA, because it
+skipped events meanwhile. Here the object was not cached meanwhile, and the ALTER event with the change makes the next
+read load it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ ALL_PEERS = frozenset({"none", "hive4", "hive3"})
 
 CACHEABLE_WITH: Mapping[Facet, frozenset[str]] = {
     Facet.DATABASE_NAMES: ALL_PEERS,
-    # Hive 4 logs no event for an alter of the location, the description or properties of replication alone. A site that
-    # has both names the older one, so hive3 has to allow no more than hive4.
+    # Hive 4 logs no event for altering only the location, the description or the replication properties of a database.
+    # A site with both kinds lists the older one, so hive3 must not allow more than hive4.
     Facet.DATABASE: frozenset({"none"}),
     Facet.TABLE_NAMES: ALL_PEERS,
     # Hive logs no event for alter_function.
@@ -39,13 +40,14 @@ CACHEABLE_WITH: Mapping[Facet, frozenset[str]] = {
     Facet.PARTITION_STATISTICS: frozenset({"none", "hive4"}),
     Facet.EXCLUDED: ALL_PEERS,
 }
-"""With which other writers on the database (`cache.peers`) a facet may be cached: kinds without an event never are.
-Source: what Hive 3.1 and 4.x change without an event, as the tests with Java as a peer see it. What they change without
-one of kinds that they log otherwise is said in docs/consistency.md (what is not seen)."""
+"""By facet, the other writers on the database (`cache.peers`) with which it may be cached. Facets whose changes a
+writer does not log are excluded. Source: what Hive 3.1 and 4.x change without an event, as found by the tests with Java
+as a peer. Single unlogged changes of kinds that are logged otherwise are listed in docs/consistency.md (what is not
+seen)."""
 
 
 class CachePolicy:
-    """The settings `include`, `exclude` and `peers` as questions. Immutable; replaced as a whole on a reload."""
+    """The settings `include`, `exclude` and `peers`. Immutable; replaced as a whole on a reload."""
 
     def __init__(self, include: Sequence[str] = ("*",), exclude: Sequence[str] = (), peers: str = "none") -> None:
         self._include = _patterns(include)
@@ -54,11 +56,12 @@ class CachePolicy:
         self.peers = peers
 
     def may_cache(self, facet: Facet) -> bool:
-        """Whether every writer logs changes of this kind."""
+        """Whether every writer logs changes of this facet."""
         return self.peers in CACHEABLE_WITH[facet]
 
     def names_table(self, table: TableName) -> bool:
-        """Whether the patterns let the table in; they are tried on `database.table` and `catalog.database.table`."""
+        """Whether the patterns include the table; they are matched against `database.table` and
+        `catalog.database.table`."""
         if self._all:
             return True
         short, full = f"{table.database}.{table.table}", ".".join(table)
@@ -80,7 +83,7 @@ def _patterns(patterns: Sequence[str]) -> list[Callable[[str], object]]:
 
 
 def properties_allow(table_parameters: Mapping[str, str] | None, database_parameters: Mapping[str, str] | None) -> bool:
-    """Whether the properties of a table and of its database let it be cached; the table's decide if it has one."""
+    """Whether the properties of a table and of its database allow caching; the table's take precedence."""
     for parameters in (table_parameters, database_parameters):
         answer = sync_property(parameters or {})
         if answer is not None:

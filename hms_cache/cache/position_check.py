@@ -1,8 +1,8 @@
 """The shared position check: one read of NEXT_EVENT_ID answers every request that was waiting when it was sent.
 
-Raft's ReadIndex, borrowed. A request that arrives while a check is on its way joins the next one: the answer of a
-check that was sent before the request arrived proves nothing about it. So the list of waiters is swapped before the
-query is sent, by whichever waiting thread leads; no thread is started for it and no lock is held across the query.
+This is Raft's ReadIndex. A request that arrives while a check is under way joins the next one: a check that was sent
+before the request arrived proves nothing about it. So the list of waiters is swapped before the query is sent, by the
+waiting thread that leads. No thread is started for a check, and no lock is held during the query.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hms_cache.store.engine.errors import DatabaseUnavailable
 
 
 class CheckResult(NamedTuple):
-    """The position that the database named, when the question was sent (monotonic seconds), in which history."""
+    """The position that the database returned, when the check was sent (monotonic seconds), and in which history."""
 
     position: int
     sent_s: float
@@ -35,11 +35,12 @@ class _Waiter:
 
 
 _STALE_CONNECTION_S = 1.0
-"""A connection that has gone stale says so at once. One that was lost later may be lost again: its readers are told."""
+"""How often a check is sent. A connection that had gone stale fails at once. One that is lost later may be lost again:
+its readers get the error."""
 
 
 _SLICES = 30
-"""Of a waiter's time."""
+"""Number of slices that the time limit of a waiter is divided into."""
 
 
 class PositionCheck:
@@ -53,14 +54,14 @@ class PositionCheck:
         self._waiters: list[_Waiter] = []
         self._busy = False
         self.checks = 0
-        """Queries sent."""
+        """Number of queries sent."""
         self.requests = 0
-        """Requests that waited for one."""
+        """Number of requests that waited for one."""
 
     def check(self) -> CheckResult:
-        """The last committed event id as read by a query that was sent after this call began.
+        """The last committed event id, read by a query that was sent after this call began.
 
-        Raises DatabaseUnavailable when the database does not answer in time.
+        Raises DatabaseUnavailable if the database does not answer in time.
         """
         me = _Waiter()
         with self._lock:
@@ -78,12 +79,13 @@ class PositionCheck:
         return me.result
 
     def _is_woken(self, me: _Waiter) -> bool:
-        """Waits for the answer or the lead. Of a time in which the whole process stood still (stopped, or its machine
-        suspended) no more than a slice counts: the answer may have come meanwhile, and is about to be read."""
+        """Waits for the answer, or to become the leader. If the whole process stood still (stopped, or its machine
+        suspended), only one slice of that time counts: the answer may have arrived meanwhile, and is about to be
+        read."""
         return any(me.woken.wait(self._timeout_s / _SLICES) for _ in range(_SLICES))
 
     def _leave(self, me: _Waiter) -> bool:
-        """Waits no longer; False when the answer or the lead came at the last moment, which must not be lost."""
+        """Ends the wait; False if the answer or the lead arrived at the last moment, which must not be lost."""
         with self._lock:
             if me.woken.is_set():
                 return False
@@ -92,7 +94,7 @@ class PositionCheck:
             return True
 
     def _lead(self) -> None:
-        """Sends one query for all who wait now, then hands the lead to one of those who came meanwhile."""
+        """Sends one query for all present waiters, then hands the lead to one that arrived meanwhile."""
         with self._lock:
             served, self._waiters = self._waiters, []
             self.checks += 1
@@ -109,14 +111,14 @@ class PositionCheck:
                 waiter.result, waiter.error = result, error
                 waiter.woken.set()
             if self._waiters:
-                # Its answer is not there yet, so it leads when it wakes.
+                # Its answer has not arrived, so it leads when it wakes.
                 self._waiters[0].leads = True
                 self._waiters[0].woken.set()
             else:
                 self._busy = False
 
     def _read(self) -> LogHead:
-        """Reads the position, once more where the connection turned out to have gone stale."""
+        """Reads the position, and once more if the connection turned out to be stale."""
         began_s = self._clock.monotonic_s()
         try:
             return self._read_position()

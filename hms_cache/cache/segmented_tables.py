@@ -1,6 +1,6 @@
-"""Tables whose partitions are held in several segments: which of these was read the longest ago.
+"""Tables whose partitions are held in several segments, to find the segment with the least recent read.
 
-Guarded by the lock of the cache. There are few of them: each takes some megabytes.
+Guarded by the lock of the cache. There are few segments: each takes some megabytes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hms_cache.cache.partitions.segment import Segment
 
 
 class HeldSegment(NamedTuple):
-    """A segment, and what it is part of."""
+    """A segment, and the set and entry that it is part of."""
 
     entry: Entry
     held: PartitionSet
@@ -27,14 +27,14 @@ class SegmentedTables:
     def __init__(self) -> None:
         self._entries: dict[Key, Entry] = {}
         self._none_read_before = math.inf
-        """No segment was read before this time: reads only move them further. So that evictions of many tables, or of
-        one for each load, do not look at all segments each."""
+        """No segment was last read before this time: reads only increase their times. It saves evictions of many
+        tables, or with each load, from looking at all segments."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def note(self, entry: Entry) -> None:
-        """What is held of an entry's partitions may be another set now."""
+        """An entry's partitions may be another set now."""
         held = entry.facets.get(Facet.PARTITIONS)
         if held is not None and held.is_segmented:
             self._entries[entry.key] = entry
@@ -43,11 +43,11 @@ class SegmentedTables:
             self._entries.pop(entry.key, None)
 
     def clear(self) -> None:
-        """Nothing is held any more."""
+        """Forgets all of them."""
         self._entries.clear()
 
     def oldest(self, before_s: float) -> HeldSegment | None:
-        """The segment that was read the longest ago, if that was no later than at this time."""
+        """The segment with the least recent read, if that was not after this time."""
         if self._none_read_before > before_s:
             return None
         found: HeldSegment | None = None

@@ -1,9 +1,10 @@
-"""What the server remembers. Pure state: no SQL, no socket, no clock, no thread.
+"""The cache's contents. Pure state: no SQL, no socket, no clock, no thread. One lock guards every attribute and every
+entry.
 
-One lock guards every attribute and every entry. The cache as a whole is true at one position `position` (A): each
-facet equals what the database held when exactly the events up to A had happened. `apply` moves A forward and drops
-what the events concern; `install` adds what a snapshot of the database showed at its fence F, if A has reached F and
-no event in (F, A] concerns it (P1). Invalidation and installation are all that changes it.
+The cache as a whole is true at one position `position` (A): each facet equals what the database contained when exactly
+the events up to A had happened. `apply` advances A and drops what the events concern; `install` adds what a snapshot of
+the database showed at its fence F, if A has reached F and no event in (F, A] concerns it (P1). Nothing but invalidation
+and installation changes it.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ _log = logging.getLogger(__name__)
 class SharedCache(FollowingEntries):
     """Entries of catalogs, databases and tables, and the position at which they are true.
 
-    What is held and at which position is `HeldEntries`, what it may take `BudgetedEntries`, what events do to it
-    `FollowingEntries`. Here is what adds to it, a load of a snapshot, and what drops it on command.
+    `HeldEntries` has the entries and the position, `BudgetedEntries` the memory budget, `FollowingEntries` the effect
+    of events. This class installs loads of snapshots, and drops entries on command.
     """
 
     def __init__(
@@ -50,30 +51,30 @@ class SharedCache(FollowingEntries):
     ) -> None:
         super().__init__(budget_bytes, resolve_commits, has_peers=has_peers)
         self.generation = 0
-        """Counts resets."""
+        """Number of resets."""
         self.tags_forgotten: OrderedDict[TableName, float] = OrderedDict()
-        """When tags were dropped last because lists stayed uncovered (monotonic); bounded."""
+        """When tags were last dropped because lists stayed uncovered (monotonic). Bounded."""
         self.forgetting_listener: Callable[[], None] | None = None
-        """Told after something was dropped on command or by a reset, without the lock and before the command answers:
-        no event tells why, so nothing that was kept from before may come back (P7)."""
+        """Called after something was dropped on command or by a reset, without the lock and before the command answers:
+        no event reports the reason, so nothing kept from before may be installed again (P7)."""
         self.resets = 0
 
     @property
     def moment(self) -> Moment:
-        """What memory is true at. Under the lock."""
+        """The position at which memory is true. Under the lock."""
         return Moment(self.generation, self.position)
 
-    # Loads (the readers' side)
+    # Loads
 
     def begin_load(self, key: Key, facets: Iterable[Facet]) -> Load:
-        """Takes the slot. Must come before the snapshot is opened, or an event in between would be missed."""
+        """Begins a load. Must be called before the snapshot is opened, or an event in between would be missed."""
         with self._lock:
             load = Load(key, frozenset(facets), max(self.position, self._skipped_to))
             self.loads.add(load)
         return load
 
     def end_load(self, load: Load) -> None:
-        """Gives the slot back, in `finally`, whatever happened."""
+        """Ends a load. Call it in `finally`."""
         with self._lock:
             self.loads.discard(load)
 
@@ -86,10 +87,10 @@ class SharedCache(FollowingEntries):
         weight: int,
         prepare: Callable[[Entry], None] | None = None,
     ) -> bool:
-        """Adds what a load of `fence` F read; False when it may not be kept.
+        """Installs what a load with fence F has read; False if it must not be kept. A must be at F or above.
 
-        A must be at F or above. Effects of events in (F, A] discard the value, or, where they name partitions only,
-        take these out of it. `prepare` sets what stands beside the facet (table id, tag), under the lock.
+        Effects of events in (F, A] discard the value or, if they name partitions only, remove these from it. `prepare`
+        sets what belongs to the facet (table id, tag), under the lock.
         """
         with self._lock:
             if load.abandoned or self.position < fence or load not in self.loads or facet not in load.facets:
@@ -120,7 +121,7 @@ class SharedCache(FollowingEntries):
                 prepare(entry)
             self._charge(entry, facet, weight)
             entry.facets[facet] = value
-            # A change that no event tells of may have let the table in, or kept it out, since the other was noted.
+            # A change without an event may have included or excluded the table since the other facet was installed.
             for contrary in _contrary(facet) & entry.facets.keys():
                 self._remove_facet(entry, contrary)
             if isinstance(value, PartitionSet):
@@ -137,12 +138,12 @@ class SharedCache(FollowingEntries):
                 return False
             return True
 
-    # Drops that no event causes
+    # Drops without an event
 
     def reset(self, reason: str, position: int) -> None:
-        """Drops everything and starts anew at `position`: a hole, another history (P7).
+        """Drops everything and begins again at `position`, after a gap in the log or with another history (P7).
 
-        The tables that were read are handed to the refill, the last read first.
+        The tables that were read are passed to the refill, those read last first.
         """
         if self.position_listener is not None:
             self.position_listener(position, True)
@@ -158,23 +159,24 @@ class SharedCache(FollowingEntries):
         self._tell_of_forgetting()
 
     def start_at(self, position: int) -> None:
-        """Before the log is followed: what is installed from now on is true at `position`, which still has to be proven
-        (`Poller.start`); a proof that fails ends in `reset`."""
+        """Called before the log is followed: what is installed from now on is true at `position`, which still has to be
+        proven (`Poller.start`). If the proof fails, `reset` is called."""
         with self._lock:
             self._forget_all()
             self.creations.begin(position)
             self.position = self._skipped_to = position
-            # The floor starts anew, and the next read has to ask: clients may have seen more before the restart (P3).
+            # The floor begins again, and the next read needs a check: before the restart, clients may have seen more
+            # (P3).
             self.generation += 1
 
     def forget_all(self) -> None:
-        """Drops everything on command, at the same position; what loads read meanwhile is not kept either."""
+        """Drops everything on command, at the same position. Results of running loads are not kept either."""
         with self._lock:
             self._forget_all()
         self._tell_of_forgetting()
 
     def _tell_of_forgetting(self) -> None:
-        """Afterwards: what was copied before is older than the telling, and what is copied later lacks it."""
+        """Afterwards: what was copied before is older than the call, and what is copied later does not contain it."""
         if self.forgetting_listener is not None:
             self.forgetting_listener()
 
@@ -184,18 +186,18 @@ class SharedCache(FollowingEntries):
             load.abandoned = True
 
     def _tables_read(self) -> list[tuple[TableName, tuple[frozenset[Facet], float]]]:
-        """What the refill needs to load the tables again that were read: those that are held, and those that events
-        took out before. The last read is the last, so that it is the first to be loaded; bounded by `REFILL_KEYS`."""
+        """What the refill needs to load the tables again that were read: those with entries, and those that events
+        dropped before. The one read last comes last, so that it is loaded first. Bounded by `REFILL_KEYS`."""
         found: dict[TableName, tuple[frozenset[Facet], float]] = dict(self.invalidated)
         for key, entry in self.tables.items():
-            # No time is noted for requests answered from their bytes: they are the most frequent ones.
+            # Requests answered by their bytes, which are the most frequent ones, record no time.
             last_read = math.inf if self.answers.take_used(entry) else entry.last_read
             if last_read:
                 found[key] = (frozenset((Facet.TABLE, *entry.facets)) - {Facet.PARTITIONS}, last_read)
         return sorted(found.items(), key=lambda one: one[1][1])[-REFILL_KEYS:]
 
     def forget(self, key: Key, facets: frozenset[Facet] | None = None) -> None:
-        """Drops one subject, or these facets of it, on command (flush, refresh); what loads of it read meanwhile is not
+        """Drops one subject, or these facets of it, on command (flush, refresh). Results of running loads of it are not
         kept either."""
         with self._lock:
             if facets is None:
@@ -214,7 +216,8 @@ class SharedCache(FollowingEntries):
         self._tell_of_forgetting()
 
     def forget_tag(self, table: TableName, now_s: float, interval_s: float) -> None:
-        """Under the lock. Drops what a table's tag stands beside, to have it read again, once in `interval_s`."""
+        """Under the lock. Drops the facets that a table's tag belongs to, so that it is read again, at most once in
+        `interval_s`."""
         entry = self.tables.get(table)
         if entry is None or now_s - self.tags_forgotten.get(table, float("-inf")) < interval_s:
             return
@@ -225,7 +228,8 @@ class SharedCache(FollowingEntries):
             self.tags_forgotten.popitem(last=False)
 
     def forget_partitions(self, table: TableName, partitions: tuple[Values, ...]) -> None:
-        """Drops these partitions of a table on command, and the statistics of any, as `forget` does a subject."""
+        """Drops these partitions of a table on command, and the statistics of all partitions, as `forget` does for a
+        subject."""
         with self._lock:
             for load in self.loads.of(table):
                 if load.facets & {Facet.PARTITIONS, Facet.PARTITION_STATISTICS}:
@@ -238,14 +242,14 @@ class SharedCache(FollowingEntries):
 
 
 def _contrary(facet: Facet) -> frozenset[Facet]:
-    """What cannot be held of a table beside this facet."""
+    """Facets of a table that cannot be held together with this one."""
     if facet is Facet.EXCLUDED:
         return TABLE_FACETS - {facet}
     return frozenset({Facet.EXCLUDED}) if facet is Facet.TABLE else frozenset()
 
 
 def _concerns(action: Action, value: Any) -> bool:
-    """Whether an effect that came after the fence is one on the value that was read."""
+    """Whether an effect after the fence applies to the value that was read."""
     if action is Action.DROP_IF_TRANSACTIONAL and isinstance(value, Table):
         return is_transactional(value)
     if action is Action.DROP_IF_COMMIT_PARAMETERS and isinstance(value, Table):

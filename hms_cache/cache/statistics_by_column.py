@@ -1,9 +1,8 @@
 """Column statistics held by column, so that questions for (a), then (b), then (a, b) need two loads and not three.
 
-What is held of a table, or of one list of partitions asked for together, is a map from column to the statistics that
-were found. A column without any is "asked and absent"; one that is not in the map was never asked for (P6).
-
-A change of some partitions, or of some columns, takes out what was asked with them, and nothing else.
+For a table, or for one list of partitions requested together, a map from column to statistics is held. A column without
+statistics has an empty value; a column that is not in the map was never asked for (P6). A change of some partitions, or
+of some columns, drops the answers to questions that include them, and nothing else.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 MAX_COLUMNS = 10_000
-"""Columns held of one table or list of partitions, absent ones included: more than any table has (P11)."""
+"""Columns held of one table or list of partitions, including those without statistics: more than any table has
+(P11)."""
 
 DEFAULT_ENGINE = "hive"
 
@@ -34,21 +34,22 @@ ColumnsHeld = dict[str, tuple[StatisticsOfColumn, ...]]
 """By column, in lower case."""
 
 MAX_STATISTICS_ANSWERS = 64
-"""Different statistics questions held for one table: planners ask the same few; beyond it they start anew (P11)."""
+"""Number of different questions for statistics of one table. Planners send the same few; beyond this number, holding
+begins again (P11)."""
 
 _VALUES_BYTES = 150
-"""What the values of one partition cost beside their texts."""
+"""Bytes for the values of one partition in addition to their texts."""
 
 Question = tuple[Any, ...]
 """(engine, partition names), or (engine, partition names, columns, a mark) for statistics merged over partitions."""
 
 _POSITION_BYTES = 150
-"""What a tuple of a name, a struct and a number costs beside the struct."""
+"""Bytes for a tuple of a name, a struct and a number in addition to the struct."""
 
 
 def partitions_of(names: Iterable[str]) -> frozenset[Values] | None:
-    """The values of partitions by the names that a question has, however they are escaped there; None: they cannot be
-    known."""
+    """The values of partitions by their names in a question, however they are escaped there; None: they cannot be
+    determined."""
     try:
         return frozenset(values_as_named(values_of_name(name)) for name in names)
     except MetaException:
@@ -56,8 +57,8 @@ def partitions_of(names: Iterable[str]) -> frozenset[Values] | None:
 
 
 class LoadedColumns(NamedTuple):
-    """What a load found for the columns that it asked for, weighed: with hundreds of thousands of structs that takes
-    longer than the cache may be locked."""
+    """What a load found for the columns that it asked for, with weights: weighing hundreds of thousands of structs
+    takes longer than the cache may be locked."""
 
     columns: ColumnsHeld
     weights: dict[str, int]
@@ -65,28 +66,29 @@ class LoadedColumns(NamedTuple):
 
     @classmethod
     def of(cls, asked: Sequence[str], found: Iterable[StatisticsOfColumn]) -> LoadedColumns:
-        """By column; those without any, too. Raises UnencodableReply: what cannot be weighed is not held."""
+        """By column, including those without statistics. Raises UnencodableReply: what cannot be weighed is not
+        held."""
         columns: ColumnsHeld = {}
         add_columns(columns, asked, found)
         return cls(columns, {column: _weight_of_column(column, some) for column, some in columns.items()})
 
 
 def weight_of_question(question: Question, partitions: Iterable[Values] | None) -> int:
-    """Bytes charged for it whatever its answer is."""
+    """Bytes charged for the question, whatever the answer is."""
     return weight_of(question) + sum(_VALUES_BYTES + sum(map(len, values)) for values in partitions or ())
 
 
 class StatisticsParts(NamedTuple):
-    """What is held of a table's statistics, or of its partitions', as of one moment."""
+    """The held statistics of a table or of its partitions at one time."""
 
     answers: tuple[tuple[Question, Any, frozenset[Values] | None], ...]
-    """Each question with its answer and the partitions that it names."""
+    """Each question, with its answer and the partitions that it names."""
 
 
 class StatisticsHeld(dict[Question, Any]):
-    """What is held of a table's statistics, or of its partitions': by question, `ColumnsHeld` or an aggregate.
+    """The held statistics of a table or of its partitions: by question, `ColumnsHeld` or an aggregate.
 
-    Guarded by the lock of the cache that it is in.
+    Guarded by the lock of its cache.
     """
 
     __slots__ = ("_columns", "_partitions", "_questions", "_weights", "weight")
@@ -95,9 +97,9 @@ class StatisticsHeld(dict[Question, Any]):
         super().__init__()
         self._partitions: dict[Question, frozenset[Values] | None] = {}
         self._questions: dict[Question, int] = {}
-        """What each question itself is charged with."""
+        """Bytes charged for each question itself."""
         self._columns: dict[Question, dict[str, int]] = {}
-        """What each column of an answer is, so that a change of one weighs that one alone."""
+        """The weight of each column in an answer, so that a change of one requires weighing that one only."""
         self._weights: dict[Question, int] = {}
         self.weight = 0
         """Bytes charged."""
@@ -105,7 +107,7 @@ class StatisticsHeld(dict[Question, Any]):
     def add_aggregate(
         self, question: Question, value: Any, weight: int, question_weight: int, partitions: frozenset[Values] | None
     ) -> None:
-        """Takes in an answer that is held as a whole."""
+        """Adds an answer that is held as a whole."""
         self._make_room(question)
         self[question] = value
         self._partitions[question], self._questions[question] = partitions, question_weight
@@ -114,7 +116,7 @@ class StatisticsHeld(dict[Question, Any]):
     def add(
         self, question: Question, loaded: LoadedColumns, question_weight: int, partitions: frozenset[Values] | None
     ) -> None:
-        """Takes in what a load found for the columns it asked for."""
+        """Adds what a load found for the columns that it asked for."""
         self._make_room(question)
         held: ColumnsHeld = dict(self.get(question, {}))
         weights = self._columns.setdefault(question, {})
@@ -128,7 +130,7 @@ class StatisticsHeld(dict[Question, Any]):
         self._charge(question, sum(weights.values()))
 
     def parts(self) -> StatisticsParts:
-        """All that is held now: a copy of what may change. Under the cache's lock."""
+        """The present contents: copies what may change. Under the cache's lock."""
         return StatisticsParts(
             tuple(
                 (question, dict(held) if isinstance(held, dict) else held, self._partitions[question])
@@ -138,7 +140,7 @@ class StatisticsHeld(dict[Question, Any]):
 
     @classmethod
     def from_parts(cls, parts: StatisticsParts) -> StatisticsHeld:
-        """What `parts` was asked of."""
+        """The object that `parts` was called on."""
         made = cls()
         for question, held, partitions in parts.answers:
             question_weight = weight_of_question(question, partitions)
@@ -150,8 +152,8 @@ class StatisticsHeld(dict[Question, Any]):
         return made
 
     def drop_changed(self, partitions: Collection[Values] | None, columns: frozenset[str] | None) -> bool:
-        """Takes out what a change of these may have changed; whether there was any. None: all of them, of columns, or
-        of partitions (and of a table)."""
+        """Drops what a change of these partitions and columns may have changed. Returns whether there was any. None:
+        all columns, or all partitions (and the table)."""
         if partitions is not None:
             partitions = frozenset(map(values_as_named, partitions))
         changed = False
@@ -173,7 +175,8 @@ class StatisticsHeld(dict[Question, Any]):
                 return False
             self._remove(question)
             return True
-        # Statistics are kept by the column's name as it is, which may begin or end with blanks; events lack these.
+        # Statistics are stored by the exact name of the column, which may begin or end with blanks; in events these are
+        # missing.
         gone = [column for column in held if normalize_identifier(column) in columns]
         weights = self._columns[question]
         for column in gone:
@@ -186,8 +189,8 @@ class StatisticsHeld(dict[Question, Any]):
         return bool(gone)
 
     def has_room_for(self, question: Question, more: int, max_bytes: int) -> bool:
-        """Whether so many bytes more about a question can be held, once others have gone, those asked first before
-        others; at last what is held of the question itself."""
+        """Whether this number of bytes can be added for a question, after others are dropped, the oldest first, and
+        finally what is held of the question itself."""
         if more > max_bytes:
             return False
         for one in [*self]:
@@ -218,7 +221,7 @@ class StatisticsHeld(dict[Question, Any]):
 
 
 def missing_columns(held: ColumnsHeld | None, columns: Iterable[str]) -> tuple[str, ...] | None:
-    """The columns that were never asked for; None when nothing has to be loaded, not even that there is nothing."""
+    """The columns that were never asked for; None if nothing has to be loaded, not even to find that there are none."""
     wanted = dict.fromkeys(column.lower() for column in columns)
     if held is None:
         return tuple(wanted)
@@ -226,7 +229,7 @@ def missing_columns(held: ColumnsHeld | None, columns: Iterable[str]) -> tuple[s
 
 
 def add_columns(held: ColumnsHeld, asked: Sequence[str], found: Iterable[StatisticsOfColumn]) -> None:
-    """Takes in what a load found for the columns it asked for."""
+    """Adds what a load found for the columns that it asked for."""
     if len(held) + len(asked) > MAX_COLUMNS:
         held.clear()
     by_column: dict[str, list[StatisticsOfColumn]] = {column: [] for column in asked}
@@ -240,7 +243,7 @@ def _weight_of_column(column: str, found: Iterable[StatisticsOfColumn]) -> int:
 
 
 def statistics_of_table(held: ColumnsHeld, table: Table, columns: Iterable[str], engine: str) -> ColumnStatistics:
-    """As the store answers: columns by name; made when the youngest of them was."""
+    """As the store answers: columns by name, with the time of the youngest."""
     found = [one for some in chosen_columns(held, columns) for one in some]
     found.sort(key=lambda one: one.statistics.colName)
     description = ColumnStatisticsDesc(
@@ -258,13 +261,15 @@ def statistics_of_table(held: ColumnsHeld, table: Table, columns: Iterable[str],
 def statistics_of_table_partitions(
     chosen: Sequence[tuple[StatisticsOfColumn, ...]], table: Table, engine: str
 ) -> list[ColumnStatistics]:
-    """As the store answers: a struct for each partition that has any, by name. `chosen`: see `chosen_columns`; without
-    the cache's lock, as there may be hundreds of thousands."""
+    """As the store answers: a struct for each partition that has statistics, by name.
+
+    `chosen`: see `chosen_columns`. Runs without the cache's lock, since there may be hundreds of thousands.
+    """
     found = ((one.partition, one.statistics, one.last_analyzed_s) for some in chosen for one in some)
     named = TableName(table.catName, table.dbName, table.tableName)
     return statistics_of_partitions(found, named, engine or DEFAULT_ENGINE)
 
 
 def chosen_columns(held: ColumnsHeld, columns: Iterable[str]) -> list[tuple[StatisticsOfColumn, ...]]:
-    """What is held of these columns, each once. Nobody changes it."""
+    """The held data of these columns, without duplicates. It does not change."""
     return [held[column] for column in dict.fromkeys(column.lower() for column in columns)]

@@ -1,4 +1,4 @@
-"""Tables that events concern without naming them: an event looks at these, and not at all tables that are held.
+"""Tables that events may concern without naming them, so that an event looks at these and not at all entries.
 
 Guarded by the lock of the cache.
 """
@@ -10,20 +10,20 @@ from hms_cache.metadata.object_names import DatabaseName, TableName
 
 
 class TableIndexes:
-    """Each follows from what is held (`note`)."""
+    """Each index follows from the entries (`note`)."""
 
     def __init__(self) -> None:
         self.by_database: dict[DatabaseName, set[TableName]] = {}
-        """Those of which anything is held."""
+        """Tables with entries."""
         self.with_constraints: set[TableName] = set()
-        """Those whose constraints are held."""
+        """Tables whose constraints are held."""
         self.with_commit_parameters: set[TableName] = set()
-        """Those with parameters that any commit may change (keys `_meta…`)."""
+        """Tables with parameters that any commit may change (keys `_meta…`)."""
         self.maybe_transactional: set[TableName] = set()
-        """Those that are transactional, and those of which the table itself is not held, so that nobody knows."""
+        """Transactional tables, and tables whose struct is not held, so that this is unknown."""
 
     def note(self, table: TableName, entry: Entry) -> None:
-        """Something else is held of a table than before, perhaps nothing."""
+        """The entry of a table has changed, or was removed."""
         facets = entry.facets
         if facets:
             self.by_database.setdefault(table.in_database, set()).add(table)
@@ -37,7 +37,7 @@ class TableIndexes:
         _put(self.maybe_transactional, table, bool(facets) and (entry.is_transactional or not is_held))
 
     def clear(self) -> None:
-        """Nothing is held any more."""
+        """All entries were removed."""
         self.by_database.clear()
         self.with_constraints.clear()
         self.with_commit_parameters.clear()

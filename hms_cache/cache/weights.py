@@ -1,4 +1,4 @@
-"""What a value in memory is charged with, in bytes: its encoded length times what Python needs to hold it."""
+"""The bytes that a value in memory is charged with: its encoded length times a factor for Python's objects."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from thrift.transport.TTransport import TMemoryBuffer
 from hms_cache.cache.partitions.partition_set import PartitionSet
 
 PYTHON_FACTOR = 6
-"""Bytes of Python objects per encoded byte of a struct: 5 to 7 on tables and partitions of 10 to 100 columns."""
+"""Bytes of Python objects for each encoded byte of a struct: 5 to 7 for tables and partitions with 10 to 100
+columns."""
 
 OVERHEAD_BYTES = 600
 """Entry, dictionary slots and key of one subject."""
 
 
 def encoded_length(struct: Any) -> int:
-    """Length of the struct as Thrift's binary protocol writes it."""
+    """Length of the struct in Thrift's binary protocol."""
     buffer = TMemoryBuffer()
     struct.write(TBinaryProtocolAccelerated(buffer, fallback=False))
     return len(buffer.getvalue())
 
 
 def weight_of_table(encoded: bytes) -> int:
-    """Bytes charged for a Table struct that is held beside its encoding."""
+    """Bytes charged for a Table struct that is held together with its encoding."""
     return OVERHEAD_BYTES + (PYTHON_FACTOR + 1) * len(encoded)
 
 
 def weight_of(value: Any) -> int:
-    """Bytes charged for a struct, a text, a list, tuple or dict of such; partitions are weighed exactly."""
+    """Bytes charged for a struct, a text, or a list, tuple or dict of these. Partitions are weighed exactly."""
     if isinstance(value, PartitionSet):
         return OVERHEAD_BYTES + value.memory_bytes()
     if value is None or isinstance(value, bool | int | float):

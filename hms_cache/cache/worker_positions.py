@@ -1,10 +1,11 @@
-"""What the worker processes of one server tell each other, so that together they keep the promises of one (P3, P4).
+"""Shared state of the worker processes of one server, by which they keep the promises of one server together (P3, P4).
 
-A page of memory that all of them map, made before the fork. Each writes its own slot and nobody else's, so no lock is
-needed between processes, and one that is killed does no harm: its slot stays true. A slot has four numbers of 8 bytes,
-each written at once: the floor (no read on this server may be answered below this event: a write of the worker, or what
-its memory has come to), the history that the floor is of, when a read was answered by the database at an unknown
-position, and how often the slot began anew. Time is the machine's monotonic clock, which processes share.
+A page of memory that all of them map, created before the fork. Each worker writes to its own slot only, so no lock
+between processes is needed. A worker that is killed does no harm: its slot stays true. A slot has four numbers of 8
+bytes, each written atomically: the floor (no read on this server may be answered below this event, which is a write of
+the worker, or the position of its memory), the history of the floor, when the database last answered a read at an
+unknown position, and how often the slot was reset. Times are those of the machine's monotonic clock, which processes
+share.
 """
 
 from __future__ import annotations
@@ -20,32 +21,32 @@ _NUMBER_BYTES: Final = 8
 
 
 class Told(NamedTuple):
-    """What holds for all workers."""
+    """The combined state of all workers."""
 
     floor: int
-    """The highest floor of this history; -1: none."""
+    """The highest floor in this history; -1: none."""
 
     required_after_s: float
-    """When the last read was answered at an unknown position (monotonic); minus infinity: none was."""
+    """When the database last answered a read at an unknown position (monotonic); minus infinity: never."""
 
     agree: bool
-    """Whether all that told anything follow the same history."""
+    """Whether all workers that have written anything follow the same history."""
 
 
 class WorkerPositions:
-    """The page. Made by the parent; each worker takes its `slot` after the fork."""
+    """The page. Created by the parent; each worker takes its `slot` after the fork."""
 
     def __init__(self, count: int) -> None:
         self._page = mmap.mmap(-1, count * _NUMBERS * _NUMBER_BYTES)
         self.count = count
 
     def slot(self, index: int) -> WorkerSlot:
-        """A worker's own, as its predecessor left it."""
+        """A worker's own slot, as its predecessor left it."""
         return WorkerSlot(self._page, self.count, index)
 
 
 class WorkerSlot:
-    """One worker's view: writes its slot, reads all. `_lock` guards writes of this process's threads."""
+    """One worker's view: writes to its slot, reads all. `_lock` guards writes of this process's threads."""
 
     def __init__(self, page: mmap.mmap, count: int, index: int) -> None:
         self._page = page
@@ -64,7 +65,7 @@ class WorkerSlot:
                 self._numbers[self._first + _FLOOR] = event_id + 1
 
     def begin(self, event_id: int, server_identity: str) -> None:
-        """This worker's cache was reset: earlier events may be those of another history."""
+        """This worker's cache was reset: earlier events may belong to another history."""
         with self._lock:
             self._numbers[self._first + _FLOOR] = 0
             self._numbers[self._first + _HISTORY] = _number_of(server_identity)
@@ -72,9 +73,9 @@ class WorkerSlot:
             self._numbers[self._first + _BEGUN] += 1
 
     def require_check(self, now_s: float) -> None:
-        """A read was answered by the database at an unknown position: every worker has to ask for it (P3).
+        """The database answered a read at an unknown position: every worker needs a position check (P3).
 
-        Threads come here in any order: the latest time counts.
+        Threads may call this in any order: the latest time counts.
         """
         required_ns = int(now_s * 1e9) + 1
         with self._lock:
@@ -82,11 +83,11 @@ class WorkerSlot:
                 self._numbers[self._first + _REQUIRED_NS] = required_ns
 
     def has_changed(self) -> bool:
-        """Whether any worker has told anything since `read`: one comparison of bytes."""
+        """Whether any worker has written anything since `read`: one comparison of bytes."""
         return self._page[:] != self._seen
 
     def read(self, server_identity: str) -> Told:
-        """What all workers have told, this one and its predecessor too."""
+        """The state of all workers, including this one and its predecessor."""
         self._seen = self._page[:]
         numbers = memoryview(self._seen).cast("q")
         history = _number_of(server_identity)
@@ -100,7 +101,7 @@ class WorkerSlot:
         return Told(floor - 1, required_ns / 1e9 if required_ns else float("-inf"), agree)
 
     def forget_seen(self) -> None:
-        """What was read does not hold any more: the cache was reset."""
+        """What was read is no longer valid: the cache was reset."""
         self._seen = b""
 
     def _follow(self, history: int) -> None:
@@ -111,6 +112,6 @@ class WorkerSlot:
 
 
 def _number_of(server_identity: str) -> int:
-    """Not 0, which stands for nothing told."""
+    """Not 0, which means that nothing was written."""
     digest = hashlib.blake2b(server_identity.encode("utf-8", "replace"), digest_size=7).digest()
     return int.from_bytes(digest, "little") | 1

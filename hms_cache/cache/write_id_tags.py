@@ -1,11 +1,13 @@
 """How events raise the write-id tags of cached transactional tables.
 
-A commit event names a transaction, not its tables. They are known from the ALLOC_WRITE_ID events of the transaction
-if its OPEN_TXN event was seen (then no allocation can have been missed) and none of the tables got another name since
-(then the name would raise the tag of whatever bears it now); otherwise TXN_TO_WRITE_ID tells, and no rows there means
-"unknown": then every tag is void, since the commit may be of any table (P5). TXN_TO_WRITE_ID is read later than the
-commit and knows tables under the names they have then, so what it names is not raised but loaded anew. It may have
-forgotten a part by then (`store.transactions.housekeeping`): a tag that is not raised for that covers fewer lists.
+A commit event names a transaction, not its tables. The tables are known from the transaction's ALLOC_WRITE_ID events if
+its OPEN_TXN event was seen (then no allocation can have been missed) and none of the tables was renamed since
+(otherwise the tag of another table with that name would be raised). If not, TXN_TO_WRITE_ID is read. If it has no rows,
+the tables are unknown, and every tag is void, since the commit may concern any table (P5).
+
+TXN_TO_WRITE_ID is read after the commit, and contains the names that tables have by then, so the tags of its tables are
+not raised but loaded again. It may have forgotten a part (`store.transactions.housekeeping`): a tag that is not raised
+for that reason covers fewer lists.
 """
 
 from __future__ import annotations
@@ -21,12 +23,12 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList
 Raise = Callable[[ValidWriteIdList], ValidWriteIdList]
 
 REMEMBERED_TRANSACTIONS = 100_000
-"""Open transactions remembered: Hive's own limit of open ones (`metastore.max.open.txns`)."""
+"""Open transactions that are remembered: Hive's own limit of open ones (`metastore.max.open.txns`)."""
 
 
 @dataclass(slots=True)
 class TagChange:
-    """What an event does to tags: of these tables, or of all."""
+    """The effect of an event on tags: of these tables, or of all."""
 
     raised: dict[TableName, Raise] = field(default_factory=dict)
     unknown: frozenset[TableName] = frozenset()
@@ -36,16 +38,16 @@ class TagChange:
 
 
 class TransactionTracker:
-    """Remembers open transactions and their write ids. Guarded by the lock of the cache that owns it."""
+    """Remembers open transactions and their write ids. Guarded by the lock of the owning cache."""
 
     def __init__(self) -> None:
         self._open: OrderedDict[int, list[tuple[TableName, int]]] = OrderedDict()
         self._writers: dict[DatabaseName, dict[TableName, set[int]]] = {}
-        """Those with write ids of a table."""
+        """Open transactions that have write ids of a table."""
 
     @property
     def databases(self) -> Collection[DatabaseName]:
-        """Those with tables that open transactions have write ids of."""
+        """Databases with tables of which open transactions have write ids."""
         return self._writers.keys()
 
     def forget(self) -> None:
@@ -54,13 +56,13 @@ class TransactionTracker:
         self._writers.clear()
 
     def forget_tables(self, tables: Iterable[TableName]) -> None:
-        """These were created, dropped or renamed: what transactions wrote to them is told by the database."""
+        """These tables were created, dropped or renamed: the database has to say what transactions wrote to them."""
         for table in tables:
             for transaction in tuple(self._writers.get(table.in_database, {}).get(table, ())):
                 self._take(transaction)
 
     def forget_databases(self, databases: Iterable[DatabaseName]) -> None:
-        """The same of all tables in these."""
+        """The same for all tables in these databases."""
         for database in databases:
             self.forget_tables(tuple(self._writers.get(database, ())))
 
@@ -78,7 +80,7 @@ class TransactionTracker:
         return written
 
     def unresolved_commits(self, events: Iterable[ev.Event]) -> list[int]:
-        """Transactions that commit in this batch and whose opening was seen neither before nor in it."""
+        """Transactions that commit in this batch and whose opening was seen neither before it nor in it."""
         opened: set[int] = set()
         unknown: list[int] = []
         for event in events:
@@ -93,12 +95,13 @@ class TransactionTracker:
         return unknown
 
     def apply(self, event: ev.Event, resolved: Mapping[int, Sequence[tuple[TableName, int]]]) -> TagChange:
-        """Takes one transaction event, in log order."""
+        """Processes one transaction event, in the order of the log."""
         match event:
             case ev.TransactionsOpened():
                 for transaction in event.transaction_ids or ():
-                    # Of several that a call opened Hive logs the first and the last. Ids between the two may be of
-                    # others, on databases that give them out without waiting (MySQL), whose writes are known already.
+                    # For several transactions opened by one call, Hive logs the first and the last. Ids in between may
+                    # belong to other calls, on databases that assign ids without waiting (MySQL), and their writes are
+                    # known already.
                     self._open.setdefault(transaction, [])
                 while len(self._open) > REMEMBERED_TRANSACTIONS:
                     self._take(next(iter(self._open)))

@@ -1,4 +1,4 @@
-"""The clock that leases are counted by."""
+"""The clock for leases."""
 
 from __future__ import annotations
 
@@ -8,5 +8,6 @@ _CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
 def lease_clock_s() -> float:
-    """Seconds since the machine started, those in which it was suspended among them: a lease must not outlive a nap."""
+    """Seconds since the machine started, including those in which it was suspended: a lease must not outlive a
+    suspension."""
     return time.clock_gettime(_CLOCK)

@@ -1,9 +1,9 @@
 """Messages of members as frames: length, proof, JSON. No sockets.
 
-Both sides prove that they know the shared secret before anything else is read: each sends a random challenge, and
-answers the other's with an HMAC that also names its role, so that no answer can be sent back as one's own. From both
-challenges comes a key for this connection alone; each frame carries an HMAC over its direction, its number and its
-text, so that none can be changed, repeated, left out or moved.
+Before anything else is read, both sides prove that they know the shared secret. Each sends a random challenge, and
+answers the other's with an HMAC that also contains its role, so that an answer cannot be sent back. Both challenges
+determine a key for this connection. Each frame has an HMAC over its direction, its number and its text, so that frames
+cannot be changed, repeated, left out or reordered.
 """
 
 from __future__ import annotations
@@ -18,33 +18,33 @@ from typing import Final
 CHALLENGE_BYTES: Final = 32
 PROOF_BYTES: Final = 32
 MAX_FRAME_BYTES: Final = 1024
-"""A message is a word, a number and at most eight more (`scopes.MAX_TABLES`), of 20 digits; a name of a member has 32
-letters."""
+"""Maximum size. A message is a word, a number and at most eight more (`scopes.MAX_TABLES`), of 20 digits; the name of a
+member has 32 letters."""
 
 HEADER: Final = struct.Struct(">I")
 
 
 class BadFrameError(Exception):
-    """What was received is none of ours: no proof of the secret, too long, changed on its way."""
+    """The received bytes are not a valid frame: no proof of the secret, too long, or changed in transit."""
 
 
 def challenge() -> bytes:
-    """For one side of one connection."""
+    """The handshake of one side of a connection."""
     return secrets.token_bytes(CHALLENGE_BYTES)
 
 
 def proof(secret: bytes, role: bytes, own: bytes, other: bytes) -> bytes:
-    """That this side, in this role, knows the secret and has seen the other's challenge."""
+    """Proves that this side, in this role, knows the secret and has received the other's challenge."""
     return hmac.digest(secret, b"hms-cache lease 1 " + role + own + other, hashlib.sha256)
 
 
 def is_proof(given: bytes, secret: bytes, role: bytes, own: bytes, other: bytes) -> bool:
-    """Whether the other side, in its role, gave its proof; in the same time whatever was given."""
+    """Whether the other side, in its role, gave its proof. Takes the same time for every input."""
     return hmac.compare_digest(given, proof(secret, role, own, other))
 
 
 class Channel:
-    """The frames of one connection, once both sides have proved themselves."""
+    """The frames of one connection, after both sides have proved that they know the secret."""
 
     def __init__(self, secret: bytes, of_caller: bytes, of_called: bytes, *, calls: bool) -> None:
         key = hmac.digest(secret, b"hms-cache lease 1 frames" + of_caller + of_called, hashlib.sha256)
@@ -81,7 +81,7 @@ class Channel:
 
 
 def body_length(header: bytes) -> int:
-    """How long the body of a frame is. Raises BadFrameError."""
+    """The length of a frame's body. Raises BadFrameError."""
     (length,) = HEADER.unpack(header)
     if not PROOF_BYTES < length <= MAX_FRAME_BYTES:
         raise BadFrameError(f"a frame of {length} bytes")

@@ -1,8 +1,8 @@
-"""One connection of two members: bytes of the handshake, then frames.
+"""One connection between two members: the bytes of the handshake, then frames.
 
-A frame is handed on in the turn of the loop in which its last byte came, and one that is sent goes to the socket in the
-turn in which it is asked for: each turn more, in a process whose other threads compute, may take as long as the rest of
-the way.
+A frame is passed on in the turn of the loop in which its last byte arrives, and is written to the socket in the turn in
+which it is sent. In a process with other computing threads, each further turn might take as long as the rest of the
+way.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from typing import Final, cast
 from hms_cache.lease.frames import HEADER, MAX_FRAME_BYTES, BadFrameError, body_length
 
 MAX_UNREAD_BYTES: Final = 4096
-"""Of a handshake: more than both sides of it say."""
+"""Bytes of a handshake that are accepted: more than both sides send."""
 
 ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3, "TCP_USER_TIMEOUT": 30_000}
-"""Options of sockets, where the system has them: a machine that is gone is noticed within a minute, in seconds and
-milliseconds, and firewalls that forget what is silent do not forget these connections."""
+"""Socket options, if the system has them: a machine that is gone is detected within a minute (values in seconds and
+milliseconds), and firewalls do not drop the connection for being idle."""
 
 MAX_UNSENT_BYTES: Final = 64 * 1024
-"""What a member does not read in time for this is lost, with its connection: some 600 messages."""
+"""If more bytes than this wait to be read by a member, its connection is closed and they are lost: about 600
+messages."""
 
 
 class Link(asyncio.Protocol):
@@ -30,7 +31,7 @@ class Link(asyncio.Protocol):
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.lost: asyncio.Future[Exception | None] = loop.create_future()
-        """Why the connection has ended: None when the other side closed it in order."""
+        """Why the connection has ended: None if the other side closed it in order."""
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._bytes = bytearray()
@@ -40,24 +41,24 @@ class Link(asyncio.Protocol):
         self._is_closed = False
 
     async def read(self, size_bytes: int) -> bytes:
-        """Exactly so many bytes. For the handshake. Raises IncompleteReadError when fewer come."""
+        """Exactly this number of bytes, for the handshake. Raises IncompleteReadError if fewer arrive."""
         self._wanted_bytes = size_bytes
         read: asyncio.Future[bytes] = self._loop.create_future()
         self._read = read
         self._take()
         if self.lost.done() and not read.done():
-            self._read = None  # nobody waits for it: asyncio would write a trace of what it is told
+            self._read = None  # nobody may be waiting: asyncio would log a trace of the exception
             raise self._incomplete()
         return await read
 
     def receive(self, on_body: Callable[[bytes], None]) -> None:
-        """From now on frames come, and `on_body` gets the body of each. What it raises, a BadFrameError for instance,
-        ends the connection."""
+        """From now on, frames are received, and `on_body` is called with the body of each. An exception that it raises,
+        such as BadFrameError, closes the connection."""
         self._on_body = on_body
         self._take()
 
     def write(self, data: bytes) -> bool:
-        """Sends it; False: what was sent before waits still, and the connection is closed."""
+        """Sends a frame. False: earlier frames are still waiting, and the connection is closed."""
         transport = self._transport
         if transport is None or transport.is_closing():
             return True  # lost with its connection, as if it had broken a moment later
@@ -68,20 +69,20 @@ class Link(asyncio.Protocol):
         return True
 
     def close(self) -> None:
-        """After what was sent. Can be called again, and before the connection is made."""
+        """Closes after everything sent. Can be called again, and before the connection is made."""
         self._is_closed = True
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        """At once, whatever was sent."""
+        """Closes at once, without sending what waits."""
         self._is_closed = True
         if self._transport is not None:
             self._transport.abort()
 
     @property
     def address(self) -> str:
-        """Of the other side; empty when the system does not tell."""
+        """Address of the other side; empty if the system does not say."""
         name = self._transport.get_extra_info("peername") if self._transport is not None else None
         return str(name[0]) if isinstance(name, tuple) and name else ""
 

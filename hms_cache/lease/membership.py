@@ -1,4 +1,4 @@
-"""A member of the set: the thread that joins, renews, and tends to what others left behind."""
+"""A member of the set: the thread that joins, renews, and cleans up after other members."""
 
 from __future__ import annotations
 
@@ -27,49 +27,51 @@ from hms_cache.store.members.members import MemberRow
 _log = logging.getLogger(__name__)
 
 RENEWALS_PER_LEASE: Final = 3
-"""One may be late, one may be lost."""
+"""Renewals in one lease: one may be late, and one may be lost."""
 
 INTENT_PATIENCE_LEASES: Final = 1.5
-"""After so many leases without a word about a write its writer is fenced; it is heard of every third of one."""
+"""After this many leases without a message about a write, its writer is fenced. Messages come every third of a
+lease."""
 
 LONGEST_BACKOFF_S: Final = 60.0
-"""A member that is revoked asks for a lease again after one lease, then two, four and so on, so many seconds at most:
-each time that the others still cannot reach it costs a write the wait for a lease."""
+"""A member whose lease is revoked asks for another one after the length of one lease, then two, four and so on, up to
+this time: if the other members still cannot reach it, each new lease makes a write wait."""
 
 FORGET_S: Final = 60.0
-"""After so long without a lease a member's row is deleted: its server was killed, most likely."""
+"""After this time without a lease, a member's row is deleted: its server was probably killed."""
 
 MAX_REASONS: Final = 50
-"""Reasons that are kept, for people."""
+"""Reasons that are kept for display."""
 
 _RETRY_S: Final = 0.2
 _STOP_S: Final = 10.0
 _CATCH_UP_S: Final = 0.5
-"""Memory is followed further in the next round: renewals, and writes that wait for this server to join, come first."""
+"""After this time, applying events continues in the next round: renewals, and writes that wait for this server to join,
+come first."""
 
 
 class Memory(Protocol):
-    """The cache, as a member sees it."""
+    """The cache, as far as it concerns a member."""
 
     def position(self) -> int:
-        """Up to which event it is true."""
+        """The event up to which it is true."""
 
     def is_reading(self) -> bool:
         """Whether events that were read before now may still be applied."""
 
     def prove(self, history: History) -> bool:
-        """Whether what was read in this history speaks of the log that memory is made of (P7)."""
+        """Whether data read in this history refers to the log that memory is made of (P7)."""
 
     def catch_up(self, position: int, timeout_s: float) -> bool:
         """Applies events up to this one."""
 
     def verify(self) -> bool:
-        """Looks at the log: whether what memory is made of is still in it. If another history is (P7), it drops
-        everything; False as well: it could not be looked at."""
+        """Checks whether what memory is made of is still in the log. If not, the history is another one (P7), and
+        everything is dropped. False also if the log could not be read."""
 
 
 class Membership:
-    """See the module. `start` and `stop` once each, `guard` in between and before the first write."""
+    """See the module. Call `start` and `stop` once each, and `guard` in between, before the first write."""
 
     def __init__(
         self,
@@ -80,8 +82,8 @@ class Membership:
         clock: Callable[[], float] = lease_clock_s,
         trial_s: float = LOOK_S,
     ) -> None:
-        """`database`: of its own, so that renewals wait behind nobody. `trial_s`: how long its row has to be there
-        before it holds a lease as the first of a set, so that writers who announce nothing have seen it."""
+        """`database`: a separate one, so that renewals do not wait for other work. `trial_s`: how long its row must
+        exist before it holds a lease as the first member, so that writers which announce nothing have seen it."""
         self.member = uuid.uuid4().hex
         self.address = ""
         self.length_s = length_s
@@ -89,11 +91,11 @@ class Membership:
         self.transport = Transport(self.member, secret, self._receive, self._receive_reply, self._introduction)
         self.writes = LeaseWrites(self.state, database, self.transport)
         self.rows: tuple[MemberRow, ...] = ()
-        """The members as they were last read."""
+        """The members as last read."""
         self.acknowledgements = 0
-        """Given to other members."""
+        """Acknowledgements sent to other members."""
         self.reasons: deque[tuple[float, str]] = deque(maxlen=MAX_REASONS)
-        """When, in seconds since 1970, and why it lost a lease or could not ask for one; the last at the end."""
+        """When (seconds since 1970) and why it lost a lease or could not ask for one; the latest last."""
         self._database = database
         self._memory = memory
         self._clock = clock
@@ -104,24 +106,24 @@ class Membership:
         self._alarm_told = False
         self._trial_s = trial_s * (1 + 2 * DRIFT)
         self._there_since_s = NEVER
-        """Since when it had a row without a gap."""
+        """Since when it has had a row without interruption."""
         self._last_epoch = 0
-        """Under which it joined last."""
+        """The epoch of its last join."""
         self._lease_from_s = NEVER
         """When it asks for a lease again."""
         self._backoff_s = 0.0
         self._without_lease: dict[tuple[str, int], float] = {}
         self._limited_log = LimitedLog(_log)
         self._has_failed = False
-        """Since it succeeded last."""
+        """Whether it has failed since the last success."""
 
     @property
     def asks_again_in_s(self) -> float:
-        """Until it asks for another lease; 0: it has one, or is asking."""
+        """Seconds until it asks for another lease; 0: it has one, or is asking."""
         return max(0.0, self._lease_from_s - self._clock())
 
     def start(self, host: str, port: int, address: str) -> None:
-        """Listen for other members, who reach this one at `address` (empty: where it listens), and join.
+        """Listens for other members, which reach this one at `address` (empty: where it listens), and joins.
 
         Raises `StartupError`, `DatabaseUnavailableError`.
         """
@@ -131,14 +133,14 @@ class Membership:
         self._thread.start()
 
     def stop(self) -> None:
-        """Give up the lease, then the row, then the connections. A second time it does nothing."""
+        """Gives up the lease, then the row, then the connections. A second call has no effect."""
         if self._is_closed:
             return
         self._is_closed = True
         self._stopped.set()
         self.state.lost()
         self._thread.join(_STOP_S)
-        self.state.lost()  # again: the thread may have been about to join, since it was no member
+        self.state.lost()  # once more: the thread may have been joining, since it was not a member
         try:
             members.leave(self._database, self.member)
         except Exception as error:
@@ -167,7 +169,8 @@ class Membership:
         return None
 
     def _introduction(self) -> Message:
-        """What a connection that broke may have lost: writes below this number are over, none above this event."""
+        """For a new connection, since messages may have been lost with the previous one: all writes below this number
+        have ended, none of them after this event."""
         return ("over", *self.writes.over())
 
     def _receive_reply(self, sender: str, message: list[str | int | None]) -> None:
@@ -213,7 +216,7 @@ class Membership:
             self.state.verified(doubts)
 
     def _join(self) -> None:
-        members.create_table(self._database)  # once more: it is in no dump of before
+        members.create_table(self._database)  # once more, since earlier dumps do not contain it
         epoch = secrets.randbelow(2**62) + 1
         self.state.joining(epoch)
         wants_lease = self._clock() >= self._lease_from_s
@@ -235,7 +238,7 @@ class Membership:
         self._renew_at_s = NEVER
 
     def _renew(self) -> None:
-        """One statement. What it shows counts from its sending, and only in a history that is proven."""
+        """Runs one statement. Its result counts from the time of sending, and only in a proven history."""
         sent_s, epoch = self._clock(), self.state.epoch
         if epoch is None:
             return
@@ -259,7 +262,7 @@ class Membership:
         self.state.renewed(epoch, sent_s)
 
     def _note(self, reason: str) -> None:
-        """The same again is not told twice."""
+        """A repeated reason is not logged again."""
         if not self.reasons or self.reasons[-1][1] != reason:
             self.reasons.append((self._database.clock.epoch_s(), reason))
 
@@ -268,7 +271,8 @@ class Membership:
         self._renew_at_s = NEVER
 
     def _go_without(self, epoch: int, now_s: float) -> None:
-        """The lease was revoked: a member that writes and asks, until it joins again for another lease."""
+        """The lease was revoked: the server is a member that writes and asks for leases of others, until it joins again
+        for another lease."""
         if self.state.unleased(epoch):
             is_again = now_s - self._lease_from_s < LONGEST_BACKOFF_S
             self._backoff_s = (
@@ -283,7 +287,7 @@ class Membership:
             self._renew_at_s = min(self._renew_at_s, self._lease_from_s)
 
     def _forget(self) -> None:
-        """Rows of members that have been without a lease for long: nobody else deletes them."""
+        """Deletes rows of members that have had no lease for long: nobody else does."""
         now_s = self._clock()
         without = {(row.member, row.epoch) for row in self.rows if not row.lease_ms and row.member != self.member}
         self._without_lease = {one: self._without_lease.get(one, now_s) for one in without}
@@ -293,19 +297,19 @@ class Membership:
             del self._without_lease[member, epoch]
 
     def _tend(self) -> None:
-        """Writes whose end was not heard: their writer is fenced, then the position is read."""
+        """Writes whose end was not reported: fences their writer, then reads the position."""
         patience_s = self.length_s * INTENT_PATIENCE_LEASES
         unheard = self.state.unheard(patience_s)
         if not unheard:
             return
-        # Read after the last word of these writes: no epoch in it is older than theirs.
+        # Read after the last message about these writes: no epoch in it is older than theirs.
         found = members.read_with_history(self._database)
         if found.history is None or not self._memory.prove(found.history):
             return
         self.rows = found.rows
         for intent in unheard:
             if intent not in self.state.unheard(patience_s):
-                continue  # heard of while the one before was waited for
+                continue  # a message arrived while the previous one was waited for
             row = next((row for row in self.rows if row.member == intent[0]), None)
             if row is not None:
                 _log.warning("member %s does not say how its write ended: its writes are fenced", row.member)
@@ -319,8 +323,8 @@ class Membership:
         return head.last_event_id
 
     def _catch_up(self, *, is_due: bool) -> None:
-        """Memory that is read follows each write, so that the lease counts again before the next read. `is_due`: other
-        memory does so as well."""
+        """Memory that is read follows each write at once, so that the lease holds again before the next read. `is_due`:
+        other memory follows, too."""
         needed = self.state.catch_up_to
         if needed is not None and (self.state.follows_reads() or is_due):
             self._memory.catch_up(needed, _CATCH_UP_S)

@@ -1,6 +1,6 @@
-"""Ending the leases of members that do not answer: revoke, then wait as long as one could last.
+"""Ends the leases of members that do not answer: revokes them, then waits as long as a lease can last.
 
-Used by the thread that writes, under the lock of NOTIFICATION_SEQUENCE. Nothing here needs the members' messages.
+Used by the writing thread, under the lock of NOTIFICATION_SEQUENCE. Nothing here needs messages of members.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from hms_cache.store.members.members import MemberRow
 _log = logging.getLogger(__name__)
 
 LOOK_AGAIN_S: Final = 0.05
-"""How often a wait for the end of a lease looks whether it is over."""
+"""Interval at which a wait for the end of a lease checks whether the lease has ended."""
 
 MAX_SEEN: Final = 10_000
-"""Revocations that are remembered: a member is revoked a few times an hour, for it waits longer after each."""
+"""Revocations that are remembered. A member is revoked a few times an hour at most, since it waits longer each time."""
 
 
 class Revocations:
-    """The rows that this server has seen revoked, and since when by its own clock. `lock` guards them."""
+    """Rows that this server has seen revoked, and since when by its own clock. `lock` guards them."""
 
     def __init__(self, database: Database, now_s: Callable[[], float], lock: threading.Condition) -> None:
-        """`database`: revokes on connections that the writing thread does not hold."""
+        """`database`: revokes on connections other than that of the writing thread."""
         self.count = 0
-        """Members revoked by this server."""
+        """Number of members revoked by this server."""
         self._database = database
         self._now_s = now_s
         self._lock = lock
         self._seen: dict[tuple[str, int], float] = {}
         self._first: list[MemberRow] = []
-        """On SQLite, where nobody else writes while a write waits: to be revoked before the next attempt."""
+        """On SQLite, where other writes are blocked while a write waits: members to revoke before the next attempt."""
 
     def before_writing(self) -> None:
-        """With no connection taken: revokes what an earlier attempt found on SQLite, and waits for the leases."""
+        """Called without a connection: revokes what an earlier attempt found on SQLite, and waits for the leases."""
         while True:
             with self._lock:
                 if not self._first:
@@ -52,12 +52,10 @@ class Revocations:
                     self._lock.wait(LOOK_AGAIN_S)
 
     def revoke(self, rows: Iterable[MemberRow], *, is_alone: bool) -> None:
-        """Revokes those that are not yet, and counts from when that was certain.
+        """Revokes those that are not revoked yet. Their leases count from when that was certain.
 
-        `is_alone`: the caller's transaction lets nobody else write (SQLite): it gives way, and they are revoked before
-        its next attempt.
-
-        :raises RetryableConflict: so.
+        `is_alone`: the caller's transaction blocks all other writes (SQLite). It is rolled back, and they are revoked
+        before its next attempt. :raises RetryableConflict: in this case.
         """
         for row in rows:
             with self._lock:
@@ -70,18 +68,16 @@ class Revocations:
             self._revoke(row)
 
     def look_at(self, rows: Iterable[MemberRow]) -> None:
-        """Under the lock: these are the rows as they are now, under the lock that all writers share. What was seen of
-        one that is not revoked counts no more: the database has gone back to before the revocation (P7), and the member
-        may not have heard of it."""
+        """Under the lock: these are the present rows, read under the lock that all writers share. If a row is not
+        revoked, an earlier revocation of it is forgotten: the database was restored to a state before the revocation
+        (P7), of which the member may not know."""
         for row in rows:
             if not row.is_revoked:
                 self._seen.pop((row.member, row.epoch), None)
 
     def is_out(self, row: MemberRow) -> bool:
-        """Under the lock: its lease is over, since it was seen revoked a whole lease ago by this server's clock.
-
-        That a row is revoked says nothing about its lease.
-        """
+        """Under the lock: whether its lease has ended, because it was seen revoked at least one lease ago by this
+        server's clock. That a row is revoked does not mean that its lease has ended."""
         seen_s = self._seen.get((row.member, row.epoch))
         return seen_s is not None and self._now_s() - seen_s >= row.lease_ms / 1000 * (1 + 2 * DRIFT)
 

@@ -1,14 +1,15 @@
-"""What a write may change: nothing, some tables, each by itself, or anything. Members hear it with the announcement,
-and answer by lease only what it does not change (P1). A write that changes nothing is not announced.
+"""The scope of a write: it may change nothing, only certain tables, or anything. Members learn it with the
+announcement, and answer by lease only what the write does not change (P1). A write that changes nothing is not
+announced.
 
-*Nothing*, of what memory answers: transactions that begin or end, and write ids. Which write ids are valid, which
-transactions are open and which locks are held is always answered by the database. An answer about a transactional table
-comes from its rows, which change with events of their own, and, if the request carries a list of write ids, from that
-list. Memory compares it to the entry's tag: all that is valid in the list has to be valid in the tag. Without the
-events the tag has fewer valid write ids than there are, so the database answers what it need not, and nothing is
-answered that is not so: a write id that was valid never becomes invalid but with its table.
+Writes that only begin or end transactions, or allocate write ids, change *nothing* that memory answers. Which write ids
+are valid, which transactions are open and which locks are held is always answered by the database. An answer about a
+transactional table depends on its rows, whose changes have events of their own, and on the write-id list, if the
+request carries one. Memory compares the list with the entry's tag: all that is valid in the list has to be valid in the
+tag. If memory lacks the events, the tag has fewer valid write ids than there are. Then the database answers more often
+than necessary, but no answer is wrong: a valid write id never becomes invalid unless its table is dropped.
 
-A name is sent as a number, its hash: two names with one number cost a read its lease, and never make it wrong.
+A name is sent as a number, its hash. Two names with the same number may cost a read its lease, but never make it wrong.
 """
 
 from __future__ import annotations
@@ -23,10 +24,11 @@ from hms_cache.notifications.event_types import ONLY_OF_ITS_TABLE, ONLY_OF_TRANS
 from hms_cache.notifications.events import EventRow
 
 Scope = frozenset[int] | None
-"""The tables, by `table_number`, of which a write changes answers about that table alone, or, None, any answer.
+"""The tables, by `table_number`, for which a write changes answers that depend on that table alone; None: it may change
+any answer.
 
-Answers about one table alone are those from its struct, its partitions and its statistics. Constraints are not: an
-alter of a column changes the foreign keys of other tables that end at it. None of them: `NOTHING`.
+Answers that depend on one table alone are those from its struct, its partitions and its statistics. Constraints are not
+among them: altering a column changes the foreign keys of other tables that refer to it. No tables: `NOTHING`.
 """
 
 EVERYTHING: Final = None
@@ -43,26 +45,28 @@ _OF_ONE_TABLE: Final = ONLY_OF_ITS_TABLE | {
     EventType.ADD_CHECKCONSTRAINT,
     EventType.DROP_CONSTRAINT,
 }
-"""Event types that change such answers about the table that their row names, and lists and constraints beside. Servers
-of this project log the constraints of each table by themselves.
+"""Event types that change such answers for the table in their row, and apart from them lists and constraints. Servers
+of this project log the constraints of each table separately.
 
-That a table is not there is an answer about it, too: the list of its database is asked for nothing else then.
+The absence of a table is an answer about it, too: such an answer uses nothing else of the list of its database's
+tables.
 """
 
 MAX_TABLES: Final = 8
-"""Tables of one write that are told one by one: so many fit into a message. Few writes have more than two."""
+"""Tables of one write that are named in its announcement, as many as fit into a message. Few writes have more than
+two."""
 
 _NUMBER_BYTES: Final = 8
 _NAMES_KEPT: Final = 65_536
-"""Numbers that are remembered: a hot read asks for that of its table."""
+"""Numbers that are remembered: each hot read needs that of its table."""
 
 _LONGEST_KEPT: Final = 640
-"""Characters of the names that are: as many as the columns for a catalog, a database and a table take. A request may
-have more."""
+"""Characters of names that are remembered: as many as the columns for a catalog, a database and a table hold. Names in
+requests may be longer."""
 
 
 def table_number(name: TableName) -> int:
-    """The same for a name on every server."""
+    """The number of a table; equal on all servers."""
     return _kept_number(name) if sum(map(len, name)) <= _LONGEST_KEPT else _number_of(name)
 
 
@@ -75,7 +79,7 @@ _kept_number = lru_cache(_NAMES_KEPT)(_number_of)
 
 
 def scope_of(events: Iterable[EventRow]) -> Scope:
-    """What a write with these events may change; without any, everything."""
+    """The scope of a write with these events; without events, everything."""
     tables, is_known = set(), False
     for event in events:
         is_known = True

@@ -2,20 +2,21 @@
 
 | move                  | what it does                                                                              |
 |-----------------------|-------------------------------------------------------------------------------------------|
-| `joining`             | a new epoch; the lease is gone                                                            |
-| `joined`              | the floor rises to where the log stood, at which one look is due (`verified`)             |
-| `renewed`             | the lease runs until sending + length, less the drift allowance                           |
-| `unleased`            | its lease was revoked: a member that writes, and answers nothing by lease in this epoch   |
-| `lost`                | no member any more: the row was fenced or is gone, or the log is another one              |
-| `writing`             | a member's write began: no answer by lease, of its tables or of anything, until its end   |
-|                       | is heard; acknowledged by epoch                                                           |
-| `written`, `abandoned`| its end; the floor, of its tables or of everything, rises to its event                    |
-| `over`                | the same, told again on a new connection; one look is due, as after `tended`              |
-| `tended`              | its end was not heard, its writer was fenced and the position read                        |
-| `exempt`              | memory comes to events that nobody announces, since they change no answer                 |
-| `verified`            | the log was looked at: what memory is made of is still in it. Until then no answer by     |
-|                       | lease after what cannot be so in that log, or would look the same in another one (P7)     |
-| `alarm`               | an event that no member announced: no lease any more                                      |
+| `joining`             | a new epoch; the lease ends                                                               |
+| `joined`              | the floor rises to the end of the log; the log has to be checked once (`verified`)        |
+| `renewed`             | the lease runs until the time of sending + its length, less the drift allowance           |
+| `unleased`            | its lease was revoked: the member writes, and answers nothing by lease in this epoch      |
+| `lost`                | no longer a member: its row was fenced or is missing, or the log is another one           |
+| `writing`             | a member's write began: until its end is reported, nothing is answered by lease about its |
+|                       | tables, or about anything; acknowledged by epoch                                          |
+| `written`, `abandoned`| its end; the floor of its tables, or of everything, rises to its event                    |
+| `over`                | the same, repeated on a new connection; the log has to be checked, as after `tended`      |
+| `tended`              | its end was not reported, so its writer was fenced and the position was read              |
+| `exempt`              | memory comes to events that are not announced, since they change no answer                |
+| `verified`            | the log was checked: what memory is made of is still in it. Until then, nothing is        |
+|                       | answered by lease after an observation that cannot be true of that log, or that would     |
+|                       | look the same in another one (P7)                                                         |
+| `alarm`               | an event that no member announced: the lease ends                                         |
 """
 
 from __future__ import annotations
@@ -30,22 +31,24 @@ from hms_cache.metadata.object_names import TableName
 from hms_cache.values import frozen
 
 DRIFT: Final = 0.01
-"""How far a clock may be off, as a share of the time measured. Quartz is off by 0.0001; NTP slews by 0.0005."""
+"""Maximum error of a clock, as a part of the measured time. Quartz is off by 0.0001; NTP slews by 0.0005."""
 
 NEVER: Final = float("-inf")
 
 MAX_INTENTS: Final = 10_000
-"""Writes of other members that may be open: more than all their threads; then the lease is given up."""
+"""Open writes of other members. If there are more, which is more than all their threads, the lease is given up."""
 
 MAX_TABLE_FLOORS: Final = 1_000
-"""Tables whose last event memory has still to reach: a second of many writers; then the floor of everything rises."""
+"""Tables whose last event memory has not reached: a second of many writers. If there are more, the floor for everything
+rises."""
 
 MAX_ACCOUNTED: Final = 10_000
-"""Announced events that are known beyond one that is not: memory is that far behind, or does not follow the log at all,
-as while the poller is paused or waits for an operator. Then those in between are taken for announced ones."""
+"""Announced events that are known above one that is not announced. If there are more, memory is that far behind, or
+does not follow the log at all, because the poller is paused or waits for an operator. Then the events in between are
+taken for announced ones."""
 
 Intent = tuple[str, int]
-"""The member that writes, and its number for the write."""
+"""The writing member, and its number for the write."""
 
 
 @dataclass(slots=True)
@@ -53,17 +56,17 @@ class _OpenWrite:
     heard_s: float
     scope: Scope
     after: int
-    """Where memory stood when it was first heard of: its events come later. -1: in which history is not proven."""
+    """Position of memory when the write was first announced: its events come later. -1: the history was not proven."""
     known_to: int
-    """The same, in a history that may not be proven: events that are not later are of another one (P7). -1: it was no
-    member."""
+    """The same position, even if its history is not proven: if events of the write are not later, they belong to
+    another history (P7). -1: this server was not a member."""
     awaits_page: bool
-    """`known_to` is not known yet: rows of the log that were read before may still be applied."""
+    """`known_to` is not final: rows of the log that were read earlier may still be applied."""
 
 
 @frozen
 class LeaseView:
-    """A moment of the state, for people."""
+    """The state at one time, for display."""
 
     epoch: int | None
     lease_left_s: float
@@ -71,11 +74,11 @@ class LeaseView:
     floor: int
     alarm: str
     answers_other_tables: bool
-    """Whether reads of one table that nobody writes are answered by lease."""
+    """Whether reads of one table are answered by lease while only other tables are being written."""
 
 
 class LeaseState:
-    """See the module. `deadline_s` and `_of_tables` are read without the lock: until then memory answers."""
+    """See the module. `deadline_s` and `_of_tables` are read without the lock: memory answers until then."""
 
     def __init__(
         self,
@@ -86,18 +89,19 @@ class LeaseState:
         is_reading: Callable[[], bool] = lambda: False,
     ) -> None:
         """`position`: that of memory, read without a lock. `is_reading`: whether rows of the log that were read before
-        now may still be applied; then `stepped` is called when they are."""
+        now may still be applied; if so, `stepped` is called afterwards."""
         self.member = member
         self.length_s = length_s
         self.now_s = clock
         self.deadline_s = NEVER
-        """The one number that a read compares: no answer by lease from then on."""
+        """The only number that a read compares: after this time, nothing is answered by lease."""
         self._of_tables: tuple[float, frozenset[int]] = (NEVER, frozenset())
-        """The same for reads of one table alone, and the tables of which none is answered. Replaced as a whole."""
+        """The same for reads of one table alone, and the tables for which nothing is answered by lease. Replaced as a
+        whole."""
         self.is_read = False
-        """Whether anybody has asked for the lease since memory was last brought up to a write (`follows_reads`)."""
+        """Whether a read has used the lease since memory was last brought up to a write (`follows_reads`)."""
         self.changed = threading.Event()
-        """There is something for the membership's thread to do."""
+        """Set if the thread of the membership has something to do."""
         self._position = position
         self._is_reading = is_reading
         self._lock = threading.Lock()
@@ -107,32 +111,33 @@ class LeaseState:
         self._lease_until_s = NEVER
         self._intents: dict[Intent, _OpenWrite] = {}
         self._floor = -1
-        """Of all events that were heard of."""
+        """The highest event of all announced writes."""
         self._floor_of_everything = -1
-        """Of those that may have changed more than single tables."""
+        """The highest event of writes that may have changed more than single tables."""
         self._table_floors: dict[int, int] = {}
-        """Of the others, by table."""
+        """The highest event of the other writes, by table."""
         self._accounted_to = -1
-        """Every event up to here was announced, or was there when that did not matter yet."""
+        """Every event up to this one was announced, or existed before announcements mattered."""
         self._accounted: set[int] = set()
         self._doubts = 0
-        """Things heard so far that another history would explain (P7)."""
+        """Number of observations that could also be explained by another history (P7)."""
         self._verified = 0
-        """Of them, those for which the log was looked at."""
+        """How many of them were followed by a check of the log."""
         self.alarm_reason = ""
 
     # ---- membership ----
 
     def joining(self, epoch: int) -> None:
-        """From now on writes are acknowledged under this epoch. Before the row is written."""
+        """From now on, writes are acknowledged under this epoch. Called before the row is written."""
         with self._lock:
             self._epoch, self._is_joined, self._lease_until_s = epoch, False, NEVER
             self._decide()
 
     def joined(self, epoch: int, position: int, *, may_lease: bool = True) -> None:
-        """The row is there, and the log stood at `position` when it was written. `may_lease`: it has a lease to it.
+        """The row was written when the log stood at `position`. `may_lease`: it has a lease.
 
-        Writes that ended before were not heard of. They may be those of another history, up to memory's position.
+        Writes that had ended before were not announced to this server. Up to memory's position, they may belong to
+        another history.
         """
         with self._lock:
             if epoch == self._epoch:
@@ -143,14 +148,14 @@ class LeaseState:
                 self._decide()
 
     def renewed(self, epoch: int, sent_s: float) -> None:
-        """The row was there and not revoked when the database read it, which was after `sent_s`."""
+        """The row existed and was not revoked when the database read it, which was after `sent_s`."""
         with self._lock:
             if epoch == self._epoch and self._is_joined and self._may_lease:
                 self._lease_until_s = max(self._lease_until_s, sent_s + self.length_s * (1 - 2 * DRIFT))
                 self._decide()
 
     def unleased(self, epoch: int) -> bool:
-        """The lease of this epoch was revoked; whether that is news."""
+        """The lease of this epoch was revoked. Returns whether that was not known."""
         with self._lock:
             if epoch != self._epoch or not self._may_lease:
                 return False
@@ -159,7 +164,7 @@ class LeaseState:
             return True
 
     def lost(self, epoch: int | None = None) -> None:
-        """No member any more, if it still was one under this epoch (None: whatever it is)."""
+        """No longer a member, if it was one under this epoch (None: under any)."""
         with self._lock:
             if epoch is None or epoch == self._epoch:
                 self._epoch, self._is_joined, self._lease_until_s = None, False, NEVER
@@ -167,7 +172,7 @@ class LeaseState:
         self.changed.set()
 
     def forget_history(self) -> None:
-        """The log is another one: what was known of positions means nothing (P7)."""
+        """The log is another one: known positions mean nothing (P7)."""
         with self._lock:
             self._epoch, self._is_joined, self._lease_until_s = None, False, NEVER
             self._floor = self._floor_of_everything = self._accounted_to = -1
@@ -181,14 +186,15 @@ class LeaseState:
 
     @property
     def epoch(self) -> int | None:
-        """The epoch under which it is a member; None: it is none."""
+        """The epoch under which it is a member; None: it is not a member."""
         with self._lock:
             return self._epoch if self._is_joined else None
 
     # ---- writes of members ----
 
     def writing(self, intent: Intent, scope: Scope = EVERYTHING) -> int | None:
-        """A write is under way, own or another member's; again: it still is. The epoch to acknowledge it with."""
+        """A write of this server or another member is under way, or still is. Returns the epoch to acknowledge it
+        with."""
         with self._lock:
             known = self._intents.get(intent)
             if known is None and len(self._intents) >= MAX_INTENTS:
@@ -204,18 +210,18 @@ class LeaseState:
             return self._epoch
 
     def written(self, intent: Intent, first: int, last: int) -> None:
-        """It is committed, with these events."""
+        """The write is committed, with these events."""
         with self._lock:
             write = self._intents.pop(intent, None)
             if write is not None and (write.awaits_page or first <= write.known_to):
-                self._doubt()  # mostly this member heard late of the write
+                self._doubt()  # usually the announcement reached this member late
             self._raise_floor(last, write.scope if write is not None else EVERYTHING)
             self._account(first, last)
             self._decide()
         self._wake_for_reads()
 
     def abandoned(self, intent: Intent) -> None:
-        """It was rolled back."""
+        """The write was rolled back."""
         with self._lock:
             self._intents.pop(intent, None)
             self._decide()
@@ -223,7 +229,7 @@ class LeaseState:
 
     def over(self, member: str, below: int, position: int) -> None:
         """All writes of this member with lower numbers have ended; those that were committed, not after `position`.
-        With which events is not told: they may be below what memory has."""
+        Their events are unknown, and may be below memory's position."""
         with self._lock:
             ended = [intent for intent in self._intents if intent[0] == member and intent[1] < below]
             if ended:
@@ -236,18 +242,18 @@ class LeaseState:
         self._wake_for_reads()
 
     def _wake_for_reads(self) -> None:
-        """Memory follows a write at once where it is read. Elsewhere the first read brings it up, or the next renewal:
-        to follow each write costs its servers as much as the write's own statements under the lock."""
+        """If memory is read, it follows a write at once. Otherwise the first read or the next renewal brings it up:
+        following each write would cost the servers as much as the write's own statements under the lock."""
         if self.is_read:
             self.changed.set()
 
     def follows_reads(self) -> bool:
-        """Whether memory is to be brought up now, since it was read; the next time only if it was read again."""
+        """Whether memory should be brought up now, because it was read since the last call."""
         was_read, self.is_read = self.is_read, False
         return was_read
 
     def unheard(self, patience_s: float) -> list[Intent]:
-        """Writes of other members of which nothing was heard for so long."""
+        """Writes of other members about which no message came for this time."""
         with self._lock:
             now_s = self.now_s()
             return [
@@ -257,8 +263,8 @@ class LeaseState:
             ]
 
     def tended(self, intent: Intent, position: int) -> None:
-        """Its writer was fenced, and then the log was seen to end at `position`. With which events it ended is not
-        known: they may be below what memory has."""
+        """The writer of a write was fenced, and afterwards the log ended at `position`. The events of the write are
+        unknown, and may be below memory's position."""
         with self._lock:
             self._doubt()
             self._raise_floor(position)
@@ -270,12 +276,12 @@ class LeaseState:
 
     @property
     def doubts(self) -> int:
-        """Above 0: memory may be made of another history than what was heard of last. For `verified`."""
+        """If above 0, memory may be made of another history than the last observations. The argument for `verified`."""
         with self._lock:
             return self._doubts if self._doubts > self._verified else 0
 
     def verified(self, doubts: int) -> None:
-        """After `doubts` was read the log was looked at: what memory was made of is still in it."""
+        """The log was checked after `doubts` was read: what memory is made of is still in it."""
         with self._lock:
             self._verified = max(self._verified, doubts)
             self._decide()
@@ -283,20 +289,22 @@ class LeaseState:
     # ---- reads ----
 
     def answers_table(self, table: TableName) -> bool:
-        """Whether memory may answer a read of this table alone (`scopes.Scope`), although others are being written."""
+        """Whether memory may answer a read of this table alone (`scopes.Scope`) while other tables are being
+        written."""
         deadline_s, busy = self._of_tables
         return self.now_s() < deadline_s and table_number(table) not in busy
 
     # ---- memory ----
 
     def exempt(self, event_ids: Iterable[int]) -> None:
-        """These are about transactions alone (`scopes`), so that no member announces them. Before memory has them."""
+        """These events concern transactions only (`scopes`), so members do not announce them. Called before memory has
+        them."""
         with self._lock:
             for event_id in event_ids:
                 self._account(event_id, event_id)
 
     def stepped(self) -> None:
-        """Rows of the log that were read before now are applied."""
+        """Rows of the log that were read earlier have been applied."""
         with self._lock:
             position = self._position() if self._intents else -1
             for write in self._intents.values():
@@ -304,18 +312,18 @@ class LeaseState:
                     write.known_to, write.awaits_page = position, False
 
     def moved(self) -> None:
-        """Memory has come to another position."""
+        """The position of memory has changed."""
         with self._lock:
             self._decide()
 
     @property
     def catch_up_to(self) -> int | None:
-        """The event that memory has to reach before it may answer; None: it is there."""
+        """The event that memory has to reach before it may answer; None: it has been reached."""
         with self._lock:
             return self._floor if self._position() < self._floor else None
 
     def view(self) -> LeaseView:
-        """The state now."""
+        """The present state."""
         with self._lock:
             left_s = max(0.0, self._lease_until_s - self.now_s())
             epoch = self._epoch if self._is_joined else None
@@ -328,7 +336,7 @@ class LeaseState:
         return self._is_joined and self.now_s() < self._lease_until_s
 
     def _doubt(self) -> None:
-        """One look at the log is due, by the membership's thread."""
+        """Requests a check of the log by the thread of the membership."""
         self._doubts += 1
         self.changed.set()
 
@@ -349,9 +357,9 @@ class LeaseState:
         self._of_tables = (until_s if position >= self._floor_of_everything else NEVER, frozenset(busy))
 
     def _look_for_unannounced(self, position: int) -> None:
-        """Whether memory has an event that nobody announced. Not while it may be one of another history.
+        """Whether memory contains an event that was not announced. Not while memory may be of another history.
 
-        An event of a write whose end is not heard yet came after what memory had when the write was announced.
+        An event of a write whose end is not reported yet is above memory's position at the time of the announcement.
         """
         unheard = self._accounted_to + 1
         if self.alarm_reason or position < unheard or not self._has_lease() or self._doubts > self._verified:
@@ -373,7 +381,7 @@ class LeaseState:
 
     def _account(self, first: int, last: int) -> None:
         if self.alarm_reason:
-            return  # the event that is missing never comes
+            return  # the missing event will never come
         if first <= self._accounted_to + 1:
             self._account_to(last)
         else:
@@ -382,8 +390,8 @@ class LeaseState:
                 self._account_to(max(self._accounted))
 
     def _account_to(self, position: int) -> None:
-        """Takes as long as the way to the new position is, however much is known beyond: each event of a thousand that
-        memory comes to may be one that nobody announced."""
+        """Takes time in proportion to the way to the new position, however many events are known above: each event that
+        memory comes to may be one that was not announced."""
         accounted, before = self._accounted, self._accounted_to
         if position - before > len(accounted):
             self._accounted = accounted = {one for one in accounted if one > position}

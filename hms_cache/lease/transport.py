@@ -1,8 +1,8 @@
 """Connections between members: one from each to each other, kept open, on an event loop of their own.
 
-Whoever writes calls; announcements and ends go out on its connection and acknowledgements come back on it. Messages of
-one connection keep their order. What is lost with a connection is not sent again: the other side then finds out by
-itself (`LeaseState.unheard`).
+A writing member calls: announcements and ends are sent on its connection, and acknowledgements come back on it.
+Messages of one connection keep their order. Messages that are lost with a connection are not sent again: the other side
+finds out by itself (`LeaseState.unheard`).
 """
 
 from __future__ import annotations
@@ -33,36 +33,37 @@ _log = logging.getLogger(__name__)
 Message = tuple[str | int | None, ...]
 
 HANDSHAKE_S: Final = 5.0
-"""Two round trips on one network."""
+"""Time limit for a handshake, which takes two round trips on one network."""
 
 MAX_QUEUED: Final = 1_000
-"""Messages that wait for a connection: a second of writes. Then they are dropped."""
+"""Messages that wait for a connection: a second of writes. Further ones are dropped."""
 
 MAX_CONNECTIONS: Final = 256
-"""Members that may call at once; a set has a handful."""
+"""Members that may call at once. A set has few."""
 
 MAX_STRANGERS: Final = 64
-"""Connections that have not proved themselves; beyond them the oldest makes way. They take no place of a member's."""
+"""Connections that have not completed the handshake. Beyond them, the oldest is closed. They do not count as
+members."""
 
 MAX_LOGGED_ADDRESSES: Final = 256
-"""Addresses whose first refusal is logged; all are counted."""
+"""Addresses whose first refusal is logged. All refusals are counted."""
 
 _RECONNECT_S: Final = 0.1
 _LONGEST_RECONNECT_S: Final = 1.0
-"""Between attempts, which double up to it while nobody answers. A member that was killed stays in the table until the
-next write, and its address may be somebody else's by then, or a name that is looked up each time."""
+"""Maximum interval between attempts, which doubles while nobody answers. A member that was killed stays in the table
+until the next write, and by then its address may belong to another machine, or be a name that is resolved each time."""
 
 
 class _Peer:
-    """What is known of another member; only the loop touches it."""
+    """What is known of another member. Used on the loop only."""
 
     def __init__(self, address: str) -> None:
         self.address = address
         self.queue: deque[Message] = deque()
-        """What waits for a connection."""
+        """Messages that wait for a connection."""
         self.link: Link | None = None
         self.channel: Channel | None = None
-        """Both while there is a connection on which each knows the other."""
+        """Both are set while there is a connection with a completed handshake."""
         self.task: asyncio.Task[None] | None = None
 
 
@@ -77,8 +78,8 @@ class Transport:
         on_reply: Callable[[str, list[str | int | None]], None],
         first_message: Callable[[], Message],
     ) -> None:
-        """`on_message`: another member's message, and what to answer; `on_reply`: an answer; `first_message`: what is
-        said first on each new connection. All on the loop."""
+        """`on_message`: called with another member's message, returns the answer; `on_reply`: called with an answer;
+        `first_message`: returns the first message of each new connection. All of them run on the loop."""
         self._member = member
         self._secret = secret
         self._on_message = on_message
@@ -90,16 +91,16 @@ class Transport:
         self._server: asyncio.Server | None = None
         self._called: set[asyncio.Task[None]] = set()
         self._callers: dict[str, Link] = {}
-        """The last connection of each member that calls."""
+        """The latest connection of each member that calls."""
         self._strangers: dict[asyncio.Task[None], Link] = {}
-        """Of `_called`, those in their handshake, the oldest first."""
+        """Those of `_called` that are in their handshake, the oldest first."""
         self._logged: set[str] = set()
-        """Addresses whose refusal was logged."""
+        """Addresses with a logged refusal."""
         self.counts: Counter[str] = Counter()
         """sent, received, dropped (messages), refused (connections)."""
 
     def start(self, host: str, port: int) -> int:
-        """Listen; the port. Raises `StartupError`."""
+        """Listens. Returns the port. Raises `StartupError`."""
         self._thread.start()
         try:
             self._server = asyncio.run_coroutine_threadsafe(
@@ -113,28 +114,28 @@ class Transport:
         return int(self._server.sockets[0].getsockname()[1])
 
     def stop(self) -> None:
-        """Close everything."""
+        """Closes everything."""
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(HANDSHAKE_S)
         self._end_loop()
 
     def send(self, member: str, message: Message) -> None:
-        """Queue a message for a member; one that is not known gets none. Does not wait."""
-        with suppress(RuntimeError):  # closed: nobody hears of it, as if the connection had broken
+        """Queues a message for a member. Nothing is sent to an unknown member. Does not wait."""
+        with suppress(RuntimeError):  # closed: the message is lost, as if the connection had broken
             self._loop.call_soon_threadsafe(self._queue, member, message)
 
     def meet(self, addresses: Mapping[str, str]) -> None:
-        """These are the other members: connections to who is gone are closed, to who is new opened."""
+        """Sets the other members: closes connections to those that are gone, and opens some to new ones."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._meet, dict(addresses))
 
     def renew(self, member: str) -> None:
-        """Opens another connection to a member that does not answer: the one there is may lead nowhere, since a
-        firewall on its way has forgotten it, and neither side is told for a quarter of an hour."""
+        """Opens another connection to a member that does not answer: the present one may be dead because a firewall has
+        dropped it, which neither side would notice for a quarter of an hour."""
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._renew, member)
 
     def connected(self) -> list[str]:
-        """Members that this one has a connection to."""
+        """Members to which there is a connection."""
         return [name for name, peer in self._peers.copy().items() if peer.channel is not None]
 
     # ---- on the loop ----
@@ -178,7 +179,7 @@ class Transport:
         peer = self._peers.get(member)
         if peer is not None and peer.link is not None:
             peer.link.abort()
-            peer.link = peer.channel = None  # what is said from now on waits for the next one
+            peer.link = peer.channel = None  # messages from now on wait for the next connection
 
     async def _call(self, member: str, peer: _Peer) -> None:
         host, _, port = peer.address.rpartition(":")
@@ -198,13 +199,14 @@ class Transport:
             except (OSError, TimeoutError, asyncio.IncompleteReadError, BadFrameError, ValueError) as error:
                 _log.debug("no connection to member %s at %s: %s", member, peer.address, error)
             except Exception:
-                # Without a connection each write would cost a lease: better once more than never again.
+                # Without a connection, each write would cost a lease: one attempt too many is better than giving up.
                 _log.exception("the connection to member %s at %s is opened anew", member, peer.address)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_RECONNECT_S)
 
     async def _introduce(self, member: str, link: Link) -> Channel:
-        """The caller's side of the handshake: own challenge and name; the other's challenge and proof; own proof."""
+        """The caller's side of the handshake: sends its challenge and name; receives the other's challenge and proof;
+        sends its proof."""
         own = challenge()
         link.write(own + self._member.encode().ljust(64))
         answer = await link.read(CHALLENGE_BYTES + 64 + PROOF_BYTES)
@@ -216,7 +218,7 @@ class Transport:
         return Channel(self._secret, own, other, calls=True)
 
     async def _exchange(self, member: str, peer: _Peer, channel: Channel, link: Link) -> None:
-        """Until the connection is lost; why."""
+        """Runs until the connection is lost. Returns the reason."""
 
         def reply(body: bytes) -> None:
             self.counts["received"] += 1
@@ -231,7 +233,7 @@ class Transport:
             raise error
 
     def _answer_call(self) -> Link:
-        """The protocol of a connection that another member opens."""
+        """The protocol for a connection that another member opens."""
         link = Link(self._loop)
         task = self._loop.create_task(self._serve(link))
         self._called.add(task)
@@ -256,8 +258,8 @@ class Transport:
             async with asyncio.timeout(HANDSHAKE_S):
                 member, channel = await self._welcome(link)
             self._introduced(task)
-            # Who calls again has given the earlier one up. It may be one of which nobody says that it has ended; and
-            # nothing that was said on it may come after what is said on this one.
+            # A member that calls again has given up the earlier connection, whose end may never be reported. And no
+            # message of the earlier one may be processed after messages of this one.
             if (earlier := self._callers.pop(member, None)) is not None:
                 earlier.abort()
             self._callers[member] = link
@@ -284,7 +286,7 @@ class Transport:
             link.close()
 
     def _refused(self, address: str, error: BadFrameError) -> None:
-        """Whoever reaches the port can be refused as often as it likes: it gets one line."""
+        """Anyone who can reach the port can be refused repeatedly: this is logged once for each address."""
         self.counts["refused"] += 1
         if address not in self._logged and len(self._logged) < MAX_LOGGED_ADDRESSES:
             self._logged.add(address)

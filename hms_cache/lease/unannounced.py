@@ -1,13 +1,13 @@
-"""Writes of a server that takes no part in leases: right beside members all the same, and slow there.
+"""Writes of a server that does not take part in leases: correct beside members, but slow while there are any.
 
-Before its COMMIT, under the lock of NOTIFICATION_SEQUENCE, such a server revokes all leases there are and waits for
-their end. It needs neither the secret nor a connection to anybody.
+Before its COMMIT, under the lock of NOTIFICATION_SEQUENCE, such a server revokes all leases and waits for their end. It
+needs neither the secret nor connections to members.
 
-So that it costs nothing where nobody reads by lease, the table of members is looked at seldom: a look that found no
-member lets this server write for `LOOK_S`. That is a lease as well, on writing without asking, and members respect it:
-the first of a set holds none before its row has been there for so long, and then takes the lock once more
-(`Membership`). A write that looked before the row was there has either the lock before that, or looks again, under the
-lock: a look is never the reason that a write does not commit, however long it takes.
+So that this costs nothing if no server reads by lease, the table of members is read rarely: if a look found no member,
+this server may write for `LOOK_S` without another look. That is also a lease, a lease to write without looking, and
+members respect it: the first member of a set holds no lease before its row has existed for that time, and it then takes
+the lock once more (`Membership`). A write that looked before the row existed either has the lock before that, or looks
+again under the lock. However long a look takes, it never prevents a write from committing.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from hms_cache.store.members import members
 _log = logging.getLogger(__name__)
 
 LOOK_S: Final = 2.0
-"""For how long a look that found no member counts. A server that writes looks twice as often: one small statement a
-second. The first member of a set waits so long for its first lease."""
+"""How long a look that found no member is valid. A writing server looks twice as often: one small statement a second.
+The first member of a set waits this long for its first lease."""
 
 _LOOK_EVERY_S: Final = LOOK_S / 2
 _PATIENCE_S: Final = 30.0
 
 
 class UnannouncedWrites:
-    """The `WriteGuard` of a server under `cache.exactness = check`. `_lock` guards all of it but the revocations."""
+    """The `WriteGuard` of a server with `cache.exactness = check`. `_lock` guards everything except the revocations."""
 
     is_acknowledged = False
 
     def __init__(
         self, database: Database, now_s: Callable[[], float] = lease_clock_s, *, is_set_to_check: bool = True
     ) -> None:
-        """`is_set_to_check`: False for a server that reads by lease as well, and has not joined yet."""
+        """`is_set_to_check`: False for a server that reads by lease itself, and has not joined yet."""
         self.waits = 0
-        """Writes that waited for the end of a lease."""
+        """Number of writes that waited for the end of a lease."""
         self._lock = threading.Condition()
         self.revocations = Revocations(database, now_s, self._lock)
         self._database = database
@@ -65,7 +65,7 @@ class UnannouncedWrites:
         return self._has_members
 
     def ready(self) -> None:
-        """Looks for members if the last look is old; one thread does, others wait for it.
+        """Looks for members if the last look is old. One thread does it, others wait for it.
 
         :raises DatabaseUnavailable: the database does not answer.
         """
@@ -85,7 +85,7 @@ class UnannouncedWrites:
                         " its writes ends their leases and waits for them. Give all servers the same setting."
                     )
                 self._has_table, self._has_members = look.has_table, look.has_members
-                # What may be an older moment does not count: it is looked again under the lock.
+                # A look that may show an older state does not count: it is repeated under the lock.
                 self._looked_s = sent_s if look.history.stale_reason is None else float("-inf")
         finally:
             with self._lock:
@@ -93,11 +93,11 @@ class UnannouncedWrites:
                 self._lock.notify_all()
 
     def announces(self, events: Sequence[EventRow]) -> bool:
-        """Whether leases end for a write with these events: they may change an answer."""
+        """Whether leases have to end for a write with these events, because they may change an answer."""
         return bool(events) and scope_of(events) != NOTHING
 
     def begin(self, events: Sequence[EventRow]) -> UnannouncedWrite:
-        """Nobody is told."""
+        """Nothing is announced."""
         return UnannouncedWrite(self)
 
     def before_commit(self, connection: Connection) -> None:
@@ -109,7 +109,8 @@ class UnannouncedWrites:
             is_looked = not self._has_members and self._now_s() - self._looked_s < LOOK_S * (1 - 2 * DRIFT)
         if is_looked:
             return
-        # A long write has outlasted its look. It looks again: who joins later needs the lock that it holds.
+        # A long write has outlasted its look, and looks again: a member that joins later needs the lock that this write
+        # holds.
         rows = [row for row in members.read_if_there(connection) if row.lease_ms]
         with self._lock:
             self.revocations.look_at(rows)
@@ -133,7 +134,7 @@ class UnannouncedWrite:
         self._of = of
 
     def statements_under_lock(self, connection: Connection) -> Sequence[Statement]:
-        """None: mostly nothing is to be known."""
+        """None: usually nothing is known."""
         return ()
 
     def before_commit(self, connection: Connection, answers: Sequence[Any] | None = None) -> None:
@@ -141,10 +142,10 @@ class UnannouncedWrite:
         self._of.before_commit(connection)
 
     def committed(self, first: int, last: int) -> None:
-        """Nobody waits to hear of it: no member holds a lease."""
+        """No member needs to be informed: none holds a lease."""
 
     def abandoned(self) -> None:
         """The same."""
 
     def outcome_unknown(self) -> None:
-        """The same: a COMMIT whose outcome nobody knows needs the lock, under which members join."""
+        """The same: a COMMIT with unknown outcome keeps the lock, which joining members need."""

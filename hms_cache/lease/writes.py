@@ -1,9 +1,9 @@
-"""What a write waits for: every other member has acknowledged it, or its lease is over.
+"""What a write waits for: every other member has acknowledged it, or that member's lease has ended.
 
-Called by the writing thread. The lock of NOTIFICATION_SEQUENCE is held in `before_commit`, so one write at a time
-gathers; a member that does not answer costs the writers one lease, once: after that it holds none, and asks for another
-later each time (`Membership`). What it has under way it may commit all the same: only a write whose end somebody waited
-for in vain is fenced.
+Called by the writing thread. `before_commit` runs under the lock of NOTIFICATION_SEQUENCE, so one write at a time
+collects acknowledgements. A member that does not answer costs the writers one lease, once: afterwards it holds none,
+and it asks for another one later each time (`Membership`). Its own running writes may still commit: only the writer of
+a write whose end another member waited for in vain is fenced.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from hms_cache.store.members.members import MemberRow
 Message = tuple[str | int | None, ...]
 
 PATIENCE_S: Final = 0.2
-"""How long a member may take to acknowledge before it is revoked: a thousand times what it takes when all is well."""
+"""Time that a member has for an acknowledgement before it is revoked: a thousand times what it takes normally."""
 
 
 class Links(Protocol):
     """The connections to the other members."""
 
     def send(self, member: str, message: Message) -> None:
-        """Queue a message; it may be lost, but none overtakes another. Does not wait."""
+        """Queues a message. It may be lost, but messages keep their order. Does not wait."""
 
     def meet(self, addresses: Mapping[str, str]) -> None:
-        """These are the members there are, by name."""
+        """Sets the members, by name."""
 
     def renew(self, member: str) -> None:
-        """Open another connection: on the one that is there nothing comes back."""
+        """Opens another connection: nothing comes back on the present one."""
 
 
 class Write:
@@ -58,7 +58,7 @@ class Write:
 
     @property
     def announcement(self) -> Message:
-        """What members are told of it."""
+        """What members are told about it."""
         return ("writing", self.key, *sorted(self.scope or ()))
 
     def statements_under_lock(self, connection: Connection) -> Sequence[Statement]:
@@ -70,15 +70,15 @@ class Write:
         self._of.gather(self, connection, answers)
 
     def committed(self, first: int, last: int) -> None:
-        """In the database, with these events."""
+        """The write is committed, with these events."""
         self._of.end(self, ("written", self.key, first, last))
 
     def abandoned(self) -> None:
-        """Rolled back. Does nothing after another end."""
+        """The write was rolled back. Has no effect after another end."""
         self._of.end(self, ("abandoned", self.key))
 
     def outcome_unknown(self) -> None:
-        """Nobody knows whether it is committed: until that is found out, no member answers by lease."""
+        """It is unknown whether the write is committed. Until this is found out, no member answers by lease."""
         self._of.doubt(self)
 
 
@@ -88,42 +88,42 @@ class LeaseWrites:
     is_acknowledged = True
 
     def __init__(self, state: LeaseState, database: Database, links: Links) -> None:
-        """`database`: of the membership's own, since the writing thread holds a connection already."""
+        """`database`: that of the membership, since the writing thread already holds a connection."""
         self.lock = threading.Condition()
         self.waits = 0
-        """Writes that waited for the end of a lease."""
+        """Number of writes that waited for the end of a lease."""
         self.acknowledgements = 0
-        """Of members, for writes that were still open."""
+        """Acknowledgements of members, for writes that were still open."""
         self._state = state
         self._database = self._guarded = database
         self._links = links
         self._last_key = 0
         self._last_event_id = 0
-        """Of all writes that have ended."""
+        """The last event of all writes that have ended."""
         self._open: dict[int, Write] = {}
         self._doubtful: list[Write] = []
         self._others: tuple[str, ...] = ()
         self._met: dict[str, str] | None = None
-        """The other members' addresses as the links have them."""
+        """The other members' addresses, as passed to the links."""
         self._longest_s = state.length_s
-        """The longest lease that was seen."""
+        """The longest lease seen so far."""
         self.revocations = Revocations(database, state.now_s, self.lock)
         self._identity: str | None = None
         self._not_before_s = float("-inf")
         self._joined = threading.Condition()
 
-    # ---- membership tells ----
+    # ---- called by the membership ----
 
     def joined(self, rows: Iterable[MemberRow], server_identity: str) -> None:
-        """This server is a member among these, on this database server: where it changes, the leases of before are
-        waited for, also by a server that has not written yet."""
+        """This server has joined these members, on this database server. If the server has changed, leases from before
+        are waited for, even if this server has not written yet."""
         self.meet(rows)
         self._look_at_history(server_identity)
         with self._joined:
             self._joined.notify_all()
 
     def meet(self, rows: Iterable[MemberRow]) -> None:
-        """These are the members as the database had them last."""
+        """Sets the members as last read from the database."""
         rows = tuple(rows)
         others = {row.member: row.address for row in rows if row.member != self._state.member}
         with self.lock:
@@ -134,20 +134,18 @@ class LeaseWrites:
                 self._links.meet(others)
 
     def rows_are_gone(self) -> None:
-        """This server's row was not there any more when it joined again, or was that of an earlier epoch: those of
-        members that hold a lease may be gone as well, by a dump that was restored. All leases of before are waited
-        for."""
+        """When this server joined again, its row was missing, or was that of an earlier epoch. So rows of members that
+        hold a lease may be missing as well, because a dump was restored. All leases from before are waited for."""
         with self.lock:
             self._wait_for_leases_of_before()
 
     # ---- the writing thread ----
 
     def ready(self) -> None:
-        """Waits until this server is a member; before any connection is taken, since joining needs one.
+        """Waits until this server is a member; called before a connection is taken, since joining needs one.
 
         Joining waits for the lock that all writes share, so this waits as long as a write may wait for that lock.
-
-        :raises DatabaseUnavailable: it does not become one in time.
+        :raises DatabaseUnavailable: it did not become a member in time.
         """
         self.revocations.before_writing()
         if self._state.epoch is not None:
@@ -159,13 +157,13 @@ class LeaseWrites:
                 raise DatabaseUnavailable("this server could not join the set whose members read by lease")
 
     def announces(self, events: Sequence[EventRow]) -> bool:
-        """Whether members hear of a write with these events: they may change an answer."""
+        """Whether members are informed of a write with these events, because they may change an answer."""
         return bool(events) and scope_of(events) != NOTHING
 
     def begin(self, events: Sequence[EventRow]) -> Write:
-        """Announces a write with these events to all members known; nothing is waited for.
+        """Announces a write with these events to all known members, without waiting.
 
-        :raises RetryableConflict: this server is no member any more.
+        :raises RetryableConflict: this server is no longer a member.
         """
         epoch = self._state.epoch
         if epoch is None:
@@ -187,19 +185,19 @@ class LeaseWrites:
         return self._state.member
 
     def questions(self, write: Write, connection: Connection) -> list[Question]:
-        """What `gather` wants to know."""
+        """The statements whose answers `gather` needs."""
         return members.questions_under_lock(self._guarded, connection, self._state.member, write.epoch)
 
     def gather(self, write: Write, connection: Connection, answers: Sequence[Any] | None = None) -> None:
-        """Under the lock of NOTIFICATION_SEQUENCE, in the write's own transaction; nothing but rows of the log is
-        written after it, with COMMIT.
+        """Called under the lock of NOTIFICATION_SEQUENCE, in the write's own transaction; afterwards, only rows of the
+        log are written, together with COMMIT.
 
-        The own row is locked and must not be fenced: who was stopped cannot commit on old acknowledgements. Then the
-        members are read. Each that may hold a lease acknowledges, or is revoked, and its lease waited for.
+        This server's row is locked and must not be fenced: a server that was stopped must not commit with old
+        acknowledgements. Then the members are read. Each member that may hold a lease acknowledges the write, or it is
+        revoked and the end of its lease is waited for. `answers`: those to `questions`, if they were asked under the
+        lock.
 
-        `answers`: to `questions`, if they were asked under the lock.
-
-        :raises RetryableConflict: this server was fenced, or (SQLite) a member is to be revoked.
+        :raises RetryableConflict: this server was fenced, or (SQLite) a member has to be revoked.
         """
         if answers is None:
             answers = ask_together(connection, self.questions(write, connection))
@@ -237,8 +235,8 @@ class LeaseWrites:
         database.write_guard = self
 
     def _look_at_history(self, identity: str) -> None:
-        """On another server than before a row may be missing that was there when a lease began: all leases of then are
-        waited for."""
+        """On another server than before, a row that existed when a lease began may be missing: all leases from before
+        are waited for."""
         with self.lock:
             if self._identity is not None and identity != self._identity:
                 self._wait_for_leases_of_before()
@@ -248,7 +246,7 @@ class LeaseWrites:
         self._not_before_s = self._state.now_s() + self._longest_s * (1 + 2 * DRIFT)
 
     def _missing(self, write: Write, rows: Iterable[MemberRow]) -> list[MemberRow]:
-        """Under the lock: members that may answer by lease, for all that is known."""
+        """Under the lock: members that may be answering by lease, as far as known."""
         return [
             row
             for row in rows
@@ -258,14 +256,14 @@ class LeaseWrites:
     # ---- messages ----
 
     def _announce(self, write: Write, to: Iterable[str]) -> None:
-        """Under the lock, so that no announcement comes after the end."""
+        """Under the lock, so that an announcement is never sent after the end."""
         for member in to:
             if member not in write.told:
                 write.told.add(member)
                 self._links.send(member, write.announcement)
 
     def acknowledged(self, member: str, key: int, epoch: int | None) -> None:
-        """A member answers no read of what is written by lease until the write's end."""
+        """A member will not answer reads of the written objects by lease until the end of the write."""
         with self.lock:
             write = self._open.get(key)
             if write is not None:
@@ -274,7 +272,7 @@ class LeaseWrites:
                 self.lock.notify_all()
 
     def remind(self) -> None:
-        """Tells the members again of writes that are still under way."""
+        """Announces writes that are still under way to the members again."""
         with self.lock:
             for write in self._open.values():
                 self._state.writing((self._state.member, write.key), write.scope)
@@ -282,7 +280,7 @@ class LeaseWrites:
                     self._links.send(member, write.announcement)
 
     def end(self, write: Write, message: Message) -> None:
-        """The write is over, in whichever way. Memory hears of it before anybody else."""
+        """The write has ended in one way or another. This server's own memory is informed first."""
         with self.lock:
             if not write.is_open:
                 return
@@ -307,10 +305,10 @@ class LeaseWrites:
         self._state.changed.set()
 
     def settle(self, read_position: Callable[[], int]) -> None:
-        """Finds out about writes of unknown outcome: the own row is fenced, which waits for a transaction that still
-        has it locked, and then the log's end is read.
+        """Finds out about writes of unknown outcome: fences this server's row, which waits for a transaction that still
+        has it locked, and then reads the log's end.
 
-        :raises DatabaseUnavailable: not yet.
+        :raises DatabaseUnavailable: not possible yet.
         """
         while True:
             with self.lock:
@@ -330,8 +328,8 @@ class LeaseWrites:
                     self._links.send(member, ("settled", write.key, position))
 
     def over(self) -> tuple[int, int]:
-        """The lowest number of a write that is under way, or will be, and an event that is not below any of the ended
-        ones."""
+        """The lowest number of a write that is or will be under way, and an event that is not below those of the ended
+        writes."""
         with self.lock:
             lowest = min(self._open, default=self._last_key + 1)
             return lowest, self._last_event_id

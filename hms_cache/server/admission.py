@@ -1,7 +1,7 @@
-"""Who may be connected: how many at once, how many from one address, and for how long without saying anything.
+"""Limits on connections: how many are open at once, how many come from one address, and how long one may stay idle.
 
-A connection that has never sent a call is worth least: it is what scanners, load balancers' probes and attackers have.
-When all places are taken the oldest of them makes way for a new one.
+A connection that has never sent a call is the least valuable: scanners, health checks of load balancers and attackers
+open such connections. When all places are taken, the oldest of them is closed for a new one.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Protocol
 
 REFUSED_AT_ONCE = 32
-"""Connections that are open only to be told why they are refused. Beyond them a new one is closed without a word."""
+"""Connections that are open only so that their clients can be told why they are refused. Further ones are closed
+without an answer."""
 
 
 class Counts(dict[str, int]):
-    """How many there are of each address; of none there is no entry."""
+    """The number of connections of each address. An address without connections has no entry."""
 
     def add(self, address: str) -> None:
         """One more."""
@@ -33,25 +34,25 @@ class Guest(Protocol):
         """Closes at once."""
 
     def has_other_limit(self) -> bool:
-        """Whether another time limit is its own now: part of a message has come, or the connection ends."""
+        """Whether another time limit applies now: part of a message has arrived, or the connection is ending."""
 
 
 class Admission:
     """Counts connections. Everything runs on the event loop."""
 
     def __init__(self, max_connections: int, max_per_address: int) -> None:
-        """`max_per_address` 0: no limit of its own."""
+        """`max_per_address` 0: no limit for each address."""
         self._max = max_connections
         self._max_per_address = max_per_address
         self.admitted: set[Guest] = set()
         self._refused: set[Guest] = set()
         self._by_address = Counts()
         self._uncalled: dict[Guest, float] = {}
-        """Those that have not sent a call, the oldest first, with the time since which they are expected to."""
+        """Connections that have not sent a call, the oldest first, with the time since which they have been idle."""
         self.refused = 0
-        """How many were refused so far."""
+        """Number of refused connections."""
         self.displaced = 0
-        """How many made way for a new one."""
+        """Number of connections that were closed for a new one."""
 
     def __len__(self) -> int:
         return len(self.admitted) + len(self._refused)
@@ -61,7 +62,7 @@ class Admission:
         return [*self.admitted, *self._refused]
 
     def admit(self, guest: Guest, address: str, now_s: float) -> str | None:
-        """Counts one in; a text says why it is refused."""
+        """Counts a new connection. Returns the reason if it is refused."""
         of_address = self._by_address.get(address, 0)
         if 0 < self._max_per_address <= of_address:
             return self._refuse(
@@ -81,15 +82,15 @@ class Admission:
         return None
 
     def refuse(self, guest: Guest) -> None:
-        """One is refused for a reason of the caller's."""
+        """The caller refuses a connection for a reason of its own."""
         self._refuse(guest, "")
 
     def first_call(self, guest: Guest) -> None:
-        """It has sent a call."""
+        """The connection has sent a call."""
         self._uncalled.pop(guest, None)
 
     def release(self, guest: Guest, address: str) -> None:
-        """Counts one out, however it was counted in."""
+        """Removes a connection, however it was counted."""
         self._refused.discard(guest)
         if guest not in self.admitted:
             return
@@ -98,10 +99,8 @@ class Admission:
         self._by_address.take_away(address)
 
     def expire_uncalled(self, now_s: float, timeout_s: float) -> tuple[int, float | None]:
-        """Closes those that have sent nothing for `timeout_s`; how many, and when the next one's time is up.
-
-        Who has another time limit has that one first.
-        """
+        """Closes connections that have sent nothing for `timeout_s`. Returns how many, and when the next one is due. A
+        connection to which another time limit applies is left to that one."""
         closed = 0
         while self._uncalled:
             guest, since_s = next(iter(self._uncalled.items()))
@@ -127,7 +126,7 @@ class Admission:
         if guest is None:
             return False
         self.displaced += 1
-        # Its place is free at once; what is left of it ends in the loop's next turn.
+        # Its place is free at once. The rest of its cleanup happens in the loop's next turn.
         del self._uncalled[guest]
         guest.abort()
         return True

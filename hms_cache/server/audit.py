@@ -24,14 +24,15 @@ from hms_cache.server.line_texts import escaped
 audit_log = logging.getLogger("hms_cache.audit")
 
 LONGEST_FIELD_CHARACTERS = 4_000
-"""Of a user's name or a call's text in a line: names of objects have 256 at most, so several fit. What is longer ends
-in `…`."""
+"""Characters of a user's name or of a call's text in a line. Names of objects have at most 256, so several fit. Longer
+texts are cut and end in `…`."""
 
 _LONGEST_TEXT = 1_000
-"""Characters of a text in a struct: a line tells what was created, and holds `LONGEST_FIELD_CHARACTERS`."""
+"""Characters of a text inside a struct. A line about a created object should say what it is, within
+`LONGEST_FIELD_CHARACTERS`."""
 
 _MAX_ELEMENTS = 200
-"""Of a list or map in it."""
+"""Elements of a list or map inside a struct."""
 
 _USER_IN_URL = re.compile(r"(://)[^/@\s]{1,1000}@")
 
@@ -43,29 +44,29 @@ _LINE_OVERHEAD_BYTES = 120
 
 
 MAX_OBJECTS = 50
-"""Of a call in a line; how many more there were is told."""
+"""Events of a call that are listed in a line; the line also says how many more there were."""
 
 
 GATHERING_S = 0.02
-"""After the first line that finds nothing to be written, before it is."""
+"""How long the thread waits after the first line that it finds, before it writes."""
 
 
 class Audited(NamedTuple):
-    """What a line of JSON says beside Hive's three fields."""
+    """What a JSON line has in addition to Hive's three fields."""
 
     method: str
     outcome: str
     """As the metric of calls has it: `ok`, `fault`, `error`, `denied`."""
     principal: str | None
-    """The name under which the client authenticated, of which its user was made; None: it did not."""
+    """The name under which the client authenticated, from which its user was derived; None: it did not authenticate."""
     mechanism: str
-    """SASL's name of how; `none`."""
+    """The SASL name of the mechanism, or `none`."""
     objects: tuple[str, ...]
-    """What the request named: `table hive.sales.orders`, …"""
+    """The object that the request named: `table hive.sales.orders`, …"""
     real_user: str = ""
-    """Who acts for the user by a token; empty: nobody."""
+    """Who acts on behalf of the user, according to the token; empty: nobody."""
     events: tuple[tuple[int, int], ...] = ()
-    """First and last of the events that the call logged."""
+    """The first and the last event that the call logged."""
 
     def fields(self) -> str:
         """As JSON, without the braces."""
@@ -97,15 +98,15 @@ class AuditLog:
         self._form = form
         self._queue_bytes = queue_bytes
         self._changed = threading.Condition()
-        """Guards the queue, what it weighs, and whether the end has come."""
+        """Guards the queue, its size in bytes, and whether it is closed."""
         self._lines: deque[tuple[str, str, str, str, int]] = deque()
         self._queued_bytes = 0
         self._ended = False
         self._waits = False
-        """Whether the thread waits to be notified: calls that come while it writes need not wake it."""
+        """Whether the thread is waiting to be notified. While it writes, calls need not wake it."""
         self._thread = threading.Thread(target=self._write, name="hms-audit", daemon=True)
         self.lost = 0
-        """Lines that found the queue full, since the start."""
+        """Lines that were dropped since the start because the queue was full."""
 
     def start(self) -> None:
         """Starts the writing thread (none when the mode is `off`)."""
@@ -113,12 +114,12 @@ class AuditLog:
             self._thread.start()
 
     def wants(self, *, is_write: bool) -> bool:
-        """Whether a call of this kind is logged: asked before its line is built."""
+        """Whether calls of this kind are logged. It is asked before the line is built."""
         return self._all or (self._on and is_write)
 
     @property
     def queued_bytes(self) -> int:
-        """Memory of the lines that wait."""
+        """Memory taken by queued lines."""
         return self._queued_bytes
 
     @property
@@ -127,7 +128,7 @@ class AuditLog:
         return self._form == "json"
 
     def record(self, user: str, address: str, command: str, more: Audited | None = None) -> None:
-        """Queues one line; never waits for the log."""
+        """Queues one line. Never waits for the log."""
         user, command = _cut(user), _cut(command)
         fields = more.fields() if more is not None and self.tells_objects else ""
         weight = _LINE_OVERHEAD_BYTES + sum(map(sys.getsizeof, (user, address, command, fields)))
@@ -142,7 +143,7 @@ class AuditLog:
                 self._changed.notify()
 
     def stop(self, timeout_s: float = 2.0) -> None:
-        """Writes what is queued, then ends the thread."""
+        """Writes the queued lines, then ends the thread."""
         with self._changed:
             self._ended = True
             self._changed.notify()
@@ -156,15 +157,15 @@ class AuditLog:
                     self._waits = True
                     self._changed.wait_for(lambda: self._lines or self._ended)
                     self._waits = False
-                    # What comes within this time is written with it: a thread that wakes for each line would take the
-                    # interpreter from the calls as often.
+                    # Lines that arrive within this time are written together. A thread that woke for each line would
+                    # interrupt the calls just as often.
                     if not self._ended:
                         self._changed.wait_for(lambda: self._ended, GATHERING_S)
                 if not self._lines:
                     return
                 taken, self._lines = self._lines, deque()
             for user, address, command, fields, weight in taken:
-                # A line counts until it is written: its writer may be what waits.
+                # A line counts until it is written: writing may be what takes long.
                 audit_log.info("%s", self._line(user, address, command, fields))
                 with self._changed:
                     self._queued_bytes -= weight
@@ -181,9 +182,10 @@ def _cut(text: str) -> str:
 
 
 def struct_text(value: Any) -> str:
-    """As ``repr``, of a struct that a client sent; without what is secret in it, and not much longer than a line.
+    """Like ``repr``, for a struct that a client sent, but without secrets and not much longer than a line.
 
-    Masked are parameters under names of secrets, and users in URLs: a table of another database has its password.
+    Masked are parameters with names of secrets, and users in URLs: the parameters of a JDBC table hold the password of
+    its database.
     """
     if isinstance(value, str):
         cut = value if len(value) <= _LONGEST_TEXT else f"{value[:_LONGEST_TEXT]}…"

@@ -1,8 +1,8 @@
-"""One budget for the bytes of all connections that are on their way: requests that arrive, replies that are not taken.
+"""One budget for the bytes in flight on all connections: incomplete requests, and replies that clients have not taken.
 
-Most connections never come up here: a request that arrives whole and a reply that the system takes at once are not
-counted. What is counted: parts of messages with what was decoded of them, requests sent ahead, requests whose call
-runs, replies that wait for their client.
+Most connections are never counted here: a request that arrives whole and a reply that the system takes at once take no
+room. Counted are parts of messages with what was decoded of them, requests sent ahead, requests whose call is running,
+and replies that wait for their client.
 """
 
 from __future__ import annotations
@@ -15,32 +15,33 @@ class Holder(Protocol):
     """A connection that holds bytes."""
 
     charged_bytes: int
-    """What the budget has been told of; only `BufferBudget` changes it."""
+    """What the budget knows of it. Only `BufferBudget` changes it."""
     charged_since_s: float
-    """When that began to be more than nothing."""
+    """When this became more than zero."""
 
     def cut_off(self, reason: str) -> None:
-        """Lets go of the bytes and closes. `reason` is for the client, if it can be told."""
+        """Frees the bytes and closes the connection. `reason` is for the client, if it can be told."""
 
 
 class BufferBudget:
     """See the module. Everything runs on the event loop.
 
-    When the budget is exceeded, connections are cut off until it is not: each time the one with the most bytes times
-    seconds, as what is small or makes progress is honest more often than what is large and stands still.
+    While the budget is exceeded, connections are closed, each time the one with the largest product of bytes and
+    seconds: holders that are small, or that make progress, are more likely to be honest clients than large ones that
+    stand still.
     """
 
     def __init__(self, limit_bytes: int, now_s: Callable[[], float]) -> None:
         self.limit_bytes = limit_bytes
         self.held_bytes = 0
-        """Of all holders, and of the requests whose calls run."""
+        """Bytes of all holders, and of the requests whose calls are running."""
         self.cut_off = 0
-        """Connections that were closed for the budget."""
+        """Connections that were closed because of the budget."""
         self._now_s = now_s
         self._holders: set[Holder] = set()
 
     def charge(self, holder: Holder, size_bytes: int) -> None:
-        """From now on `holder` holds so many bytes in place of those before. May cut off this one or others."""
+        """Sets the number of bytes that `holder` has. May close this connection or others."""
         before = holder.charged_bytes
         self.held_bytes += size_bytes - before
         holder.charged_bytes = size_bytes
@@ -54,7 +55,7 @@ class BufferBudget:
             self._relieve()
 
     def begin_request(self, size_bytes: int) -> bool:
-        """A request's call begins; False if there is no room for it even when all others have made way."""
+        """A request's call begins. False if there is no room for it even after all other connections are closed."""
         self.held_bytes += size_bytes
         if self.held_bytes > self.limit_bytes:
             self._relieve()
@@ -70,7 +71,7 @@ class BufferBudget:
     def _relieve(self) -> None:
         now_s = self._now_s()
         while self.held_bytes > self.limit_bytes and self._holders:
-            # A millisecond for each: those that came in this turn of the loop are told apart by their size.
+            # One millisecond at least, so that holders of the same turn of the loop are told apart by their size.
             holder = max(self._holders, key=lambda one: one.charged_bytes * (now_s - one.charged_since_s + 0.001))
             self.cut_off += 1
             self.charge(holder, 0)

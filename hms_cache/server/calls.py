@@ -20,10 +20,10 @@ from hms_cache.values import frozen
 
 
 class Kind(enum.Enum):
-    """Where a call runs and whether the audit log calls it a write."""
+    """Where a call runs, and whether the audit log counts it as a write."""
 
     LOCAL = "local"
-    """Answered on the event loop: touches memory only and never waits."""
+    """Answered on the event loop: uses memory only and never waits."""
     READ = "read"
     WRITE = "write"
 
@@ -45,18 +45,18 @@ class Call:
     session: Session
     stores: Stores
     keep_no_answer: Callable[[], None] = _nothing_to_do
-    """To be called when the answer comes from what no event tells of, such as a file: it must not be kept."""
+    """Called if the answer depends on something that no event reports, such as a file: it must not be kept."""
     only_readable: Callable[[list[Table]], list[Table]] = _every_table
-    """Of tables that were found by a pattern, those that the client may know of."""
+    """For tables found by a pattern: leaves those that the client may know of."""
     readable_names: Callable[[DatabaseName, list[str]], list[str]] | None = None
-    """The same for names in one database, to be asked before a limit is applied: what is missing below it would tell of
-    the others. None: all."""
+    """The same for names in one database, asked before a limit is applied: the number of names missing below the limit
+    would reveal the others. None: all."""
 
 
 HandlerFunction = Callable[[Call, Any], Any]
 AuditFunction = Callable[[Any], str]
 Naming = Callable[[Any], object]
-"""What a call is about, by its arguments."""
+"""What a call is about, derived from its arguments."""
 
 
 @frozen
@@ -67,8 +67,8 @@ class Handler:
     kind: Kind
     audit: AuditFunction
     request: str | None = None
-    """The argument that the transaction store takes, where the function does nothing but hand it on; empty: all of
-    them, as a struct."""
+    """The argument that the transaction store takes, if the function only passes it on; empty: all of them, as a
+    struct."""
 
 
 Arguments = TypeVar("Arguments")
@@ -77,7 +77,7 @@ Function = TypeVar("Function", bound=HandlerFunction)
 
 
 def one_moment(function: Callable[[Call, Arguments], Answer]) -> Callable[[Call, Arguments], Answer]:
-    """For a read whose reply is made of several reads of the catalog: they show one moment (P1)."""
+    """For a read whose reply combines several reads of the catalog: they must show one position (P1)."""
 
     @functools.wraps(function)
     def answer(call: Call, arguments: Arguments) -> Answer:
@@ -96,25 +96,26 @@ _CHANGING = (
 
 
 def changes_catalog(method: str) -> bool:
-    """Whether a write is one that administrators look for: not one of transactions, locks and the event log."""
+    """Whether a write is one that administrators look for, and not one of transactions, locks or the event log."""
     return method.startswith(_CHANGING) and method not in ("set_ugi", "add_write_notification_log")
 
 
 def _is_about_catalog(method: str) -> bool:
-    """Whether a write looks at tables and partitions: one that fires their events is refused where there is none."""
+    """Whether a write checks tables and partitions: firing events for missing ones is refused."""
     return changes_catalog(method) or method == "fire_listener_event"
 
 
 def _telling(function: HandlerFunction) -> HandlerFunction:
-    """A write that fails, or finds that there is nothing to do, tells its client what is in the catalog now: that a
-    table is there, or gone. Reads that follow show no less (P3, P4). What it logged raises their floor by itself."""
+    """A write that fails, or that finds nothing to do, shows its client the present state of the catalog: a table
+    exists, or it does not. Later reads must not show an older state (P3, P4). For a write that logged events this is
+    ensured already."""
 
     @functools.wraps(function)
     def telling(call: Call, arguments: Any) -> Any:
         try:
             answer = function(call, arguments)
         except DatabaseUnavailableError:
-            raise  # nothing was told
+            raise  # the client learned nothing
         except Exception:
             call.stores.reads.note_other_answer()
             raise
@@ -128,7 +129,8 @@ def _telling(function: HandlerFunction) -> HandlerFunction:
 class HandlerTable:
     """Collects the handlers of one module: `handlers = HandlerTable()` and `@handlers.read("get_table", …)`.
 
-    `about`: the audit text is the method's plain name and this. `audit`: it is this alone. See `default_audit`.
+    `about`: the audit text is the plain name of the method, followed by this. `audit`: the whole audit text. See
+    `default_audit`.
     """
 
     def __init__(self) -> None:
@@ -165,7 +167,7 @@ class HandlerTable:
     def write(
         self, *names: str, about: Naming | None = None, audit: AuditFunction | None = None, request: str | None = None
     ) -> Callable[[Function], Function]:
-        """Registers a write; what it reads for that is what is committed by then, at any `cache.max_staleness_ms`."""
+        """Registers a write. What it reads on the way is committed data, whatever `cache.max_staleness_ms` is."""
         register = self._register(Kind.WRITE, names, about, audit, request)
 
         def register_write(function: Function) -> Function:
@@ -176,7 +178,7 @@ class HandlerTable:
 
 
 def _plain_name(method: str) -> str:
-    """As Hive's log has it: without `_with_environment_context` and `_req` (seen in its audit log)."""
+    """The name as in Hive's audit log: without `_with_environment_context` and `_req`."""
     return method.removesuffix("_with_environment_context").removesuffix("_req")
 
 

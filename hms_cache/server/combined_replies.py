@@ -24,7 +24,7 @@ class Member(NamedTuple):
 
 
 def answer_together(listener: Listener, combined: CombinedCalls, members: Sequence[Member]) -> bool:
-    """On a worker thread: carries the calls out and has their replies written. False: each is to run by itself."""
+    """On a worker thread: carries the calls out and schedules their replies. False: each is to run by itself."""
     calls = [(one.session, one.message) for one in members]
     replies = listener.dispatcher.execute_together(combined, calls)
     if replies is None:
@@ -34,7 +34,7 @@ def answer_together(listener: Listener, combined: CombinedCalls, members: Sequen
 
 
 def tell_loop(loop: asyncio.AbstractEventLoop, finished: Callable[..., None], *arguments: object) -> None:
-    """Has the loop write replies. One that is closed has none to write: the server stopped while the call ran on."""
+    """Lets the loop write replies. A closed connection has none to write: the server stopped during the call."""
     try:
         loop.call_soon_threadsafe(finished, *arguments)
     except RuntimeError:

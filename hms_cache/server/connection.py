@@ -1,7 +1,7 @@
-"""One client connection: bytes from the socket to whole messages, calls in order, replies back.
+"""One client connection: turns bytes from the socket into messages, runs the calls in order, and sends the replies.
 
-Everything here runs on the event loop; only `Dispatcher.execute` runs on a worker thread, one call of a connection at
-a time, so a `Session` needs no lock.
+Everything here runs on the event loop, except `Dispatcher.execute`, which runs on a thread of a pool. A connection runs
+one call at a time, so a `Session` needs no lock.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ if TYPE_CHECKING:
     from hms_cache.server.port import Port
 
 PIPELINE_BYTES = 128 * 1024
-"""Bytes a client may send ahead while its call runs, or while it does not take its replies; beyond it the socket is not
-read (P11). A message larger than this still arrives: reading pauses only meanwhile. Less than the loop reads of a
-socket at once: more would be read again and again in one turn, and copied together as often as a call ends."""
+"""Bytes that a client may send ahead while its call is running, or while it does not take its replies; beyond that, the
+socket is not read (P11). A larger message still arrives: reading only pauses meanwhile. This is less than the loop
+reads of a socket at once, since otherwise the same bytes would be read and copied repeatedly in one turn."""
 
 LARGE_READ_BYTES = 64 * 1024
-"""A client that sends so much at once is not read again before its turn: reading takes time, too, and the loop would
-read of each socket up to 8 MB in one turn."""
+"""A client that sends this much at once is not read again before its turn. Reading takes time, too, and the loop would
+read up to 8 MB of each socket in one turn."""
 
 REFUSAL_TIMEOUT_S = 2.0
-"""How long a connection that is refused may take to send the request that the reason is told to."""
+"""Time that a refused connection has to send the request which is answered with the reason."""
 
 DIRECT_BYTES = 1024
-"""What has come is decoded at once up to here, as nearly all requests are. More waits for its turn (`Turns`)."""
+"""Up to this size, received bytes are decoded at once, as nearly all requests are. Longer ones wait for their turn
+(`Turns`)."""
 
 _HOT = object()
 
@@ -54,24 +55,25 @@ class Connection(asyncio.Protocol):
     def __init__(self, listener: Listener, port: Port) -> None:
         self._listener = listener
         self.port = port
-        """On which it came."""
+        """The port that it came from."""
         self._reader = MessageReader(
             listener.settings.max_message_bytes, slice_s=SLICE_S, limits=listener.message_limits_bytes
         )
         self._queued = False
-        """Whether it waits for a turn, to go on with what has come."""
+        """Whether it waits for a turn to continue with received bytes."""
         self._transport: asyncio.Transport | None = None
         self._address = self._network = ""
-        """Where it comes from, and what limits count as one with that."""
+        """The client's address, and the network whose addresses count as one client in limits."""
         self._session: Session | None = None
         self._running: object | None = None
-        """The message whose call is running, `_HOT` while a request waits for a position check."""
+        """The message whose call is running; `_HOT` while a request waits for a position check."""
         self._held = b""
-        """The bytes of the request that waits for a position check; the reader has them when it is to be decoded."""
+        """The bytes of the request that waits for a position check. The reader gets them if the request has to be
+        decoded."""
         self._behind = False
-        """Whether bytes came, or their end, while a call was running."""
+        """Whether bytes, or the end of the stream, arrived while a call was running."""
         self._ended = False
-        """Whether the client has said that it will send no more."""
+        """Whether the client has ended its sending side."""
         self._deadline: asyncio.TimerHandle | None = None
         self._arrival: ClientTimer | None = None
         self._paused = False
@@ -80,20 +82,22 @@ class Connection(asyncio.Protocol):
         self._refusal: str | None = None
         self.has_refused_bytes = False
         self.unheard_refusal = ""
-        """Why a one-way call was not begun, or not ended in time: Thrift has no reply that would tell it."""
+        """Why a one-way call was not begun, or did not end in time: Thrift has no reply that could say it."""
         self._hot: HotPath | FirstCall | AuthorizedHotPath | None = None
         self._slow: SlowReader | None = None
-        """While the client does not take what was written."""
+        """Set while the client does not take what was written."""
         self.charged_bytes = 0
         self.charged_since_s = 0.0
 
     # Socket events
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Counts the connection in; one that is refused is told so on its first message, then closed."""
+        """Counts the connection. A refused one gets the reason as the answer to its first message, and is then
+        closed."""
         self._transport = cast(asyncio.Transport, transport)
-        # What is written goes out at once, not at the end of the loop's turn: of those who wait for one position check
-        # the first has its answer while the others' are made. What the client does not take yet stops its next call.
+        # Replies are sent at once, not at the end of the loop's turn: of several requests that wait for one position
+        # check, the first has its reply while those of the others are made. While the client does not take its reply,
+        # no further call of it is started.
         self._transport.set_write_buffer_limits(high=0)
         raw = transport.get_extra_info("socket")
         if raw is not None and raw.family != socket.AF_UNIX:
@@ -114,9 +118,9 @@ class Connection(asyncio.Protocol):
             self._hot = FirstCall(self._listener, self._listener.hot_path)
 
     def data_received(self, data: bytes) -> None:
-        """Takes bytes; answers a request that is known by its bytes, or starts the next call when none is running.
+        """Receives bytes: answers a request that is known by its bytes, or starts the next call if none is running.
 
-        Every call of a hot read comes through here: what this costs is part of each.
+        Every hot read passes through here, so all work done here adds to each of them.
         """
         if self._running is None:
             hot = self._hot
@@ -153,10 +157,10 @@ class Connection(asyncio.Protocol):
             self._refuse_bytes(error)
 
     def eof_received(self) -> bool:
-        """The client will send no more; what it has sent whole still gets its answers (half-closed sockets are legal).
+        """The client ended its sending side. Complete requests are still answered: half-closed sockets are legal.
 
-        Nothing tells a client that has gone from one that listens. So the connection ends with the last answer; the
-        loop does not close it by itself when this returns True, and does not look for the client's end again either.
+        A client that has gone cannot be told from one that still listens. So the connection is closed after the last
+        reply. If this returns True, the loop does not close it, nor does it report the end of the stream again.
         """
         self._ended = True
         self._behind = True
@@ -164,10 +168,10 @@ class Connection(asyncio.Protocol):
         return self._running is not None or self._queued or not self._writable
 
     def client_ended(self) -> None:
-        """The client sends no more, and has gone, most likely: a read that waits for a thread lets others pass.
+        """The client ended its sending side, and has probably gone: a read that waits for a thread lets others pass.
 
-        Else whoever connects, asks for what takes long and leaves would have all threads busy, and all places to wait
-        taken, without a connection of its own.
+        Otherwise a client could connect, send an expensive read and leave, again and again, and so occupy all threads
+        and all places in the queue without having a connection open.
         """
         message = self._running_read()
         if message is None:
@@ -180,8 +184,8 @@ class Connection(asyncio.Protocol):
             self.close()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Counts the connection out. A call that is running goes on, its answer has nobody to go to; a read that has
-        not begun is left out."""
+        """Removes the connection. A running call continues, and its reply is dropped; a read that has not begun is
+        cancelled."""
         message = self._running_read()
         if message is not None and self._listener.pools.of(message.name).withdraw(message):
             self._end_unbegun(message)
@@ -190,11 +194,11 @@ class Connection(asyncio.Protocol):
         self._transport = None
         self._hot = None
         self._held = b""
-        self._reader.close()  # a decoder that waits within a message is a cycle of references
+        self._reader.close()  # a decoder that is suspended within a message is a reference cycle
         self._listener.release(self, self._network, self._session)
 
     def pause_writing(self) -> None:
-        """The client reads slower than we answer: no further call of it starts until it has caught up."""
+        """The client reads more slowly than the server writes: its next call starts only after it has caught up."""
         self._writable = False
         transport = self._transport
         if transport is not None:
@@ -202,7 +206,7 @@ class Connection(asyncio.Protocol):
             self._charge()
 
     def resume_writing(self) -> None:
-        """The client caught up. What it sent meanwhile has its turn later: see `Layer.resume_writing`."""
+        """The client caught up. What it sent meanwhile is processed in a later turn: see `Layer.resume_writing`."""
         self._writable = True
         self._end_slowness()
         if self._running is None and not self._closing:
@@ -215,11 +219,11 @@ class Connection(asyncio.Protocol):
         return self._running is None
 
     def is_refused(self) -> bool:
-        """Whether its call is not to be carried out: the ordinary way tells why."""
+        """Whether the hot path must not answer the request; the ordinary path reports the reason."""
         return self._refusal is not None
 
     def is_decoding(self) -> bool:
-        """Whether what has come is still to be decoded: it waits for its turn."""
+        """Whether received bytes wait for their turn to be decoded."""
         return self._queued
 
     def has_other_limit(self) -> bool:
@@ -228,13 +232,13 @@ class Connection(asyncio.Protocol):
         return self._arrival is not None or self._closing or transport is None or transport.is_closing()
 
     def has_more(self) -> bool:
-        """Whether bytes have come that belong to no call that was begun."""
+        """Whether there are received bytes that belong to no call that was begun."""
         return self._reader.buffered_bytes > 0
 
     def end_calls(self) -> None:
-        """What has come beside the call that was answered is none; whoever says so closes the transport.
+        """Drops everything received after the answered call. The caller closes the transport.
 
-        The time that the client has to take the answer goes on.
+        The time that the client has to take the reply keeps running.
         """
         self._closing = True
         self._cancel_arrival_timer()
@@ -244,24 +248,24 @@ class Connection(asyncio.Protocol):
 
     @property
     def raw_socket(self) -> socket.socket | None:
-        """What it runs over, as long as that is open."""
+        """The socket, while it is open."""
         transport = self._transport
         return cast("socket.socket | None", transport.get_extra_info("socket")) if transport is not None else None
 
     def client(self, of: Literal["user", "address"]) -> str:
-        """Who is at its other end: the user (anonymous before the first call), or the address."""
+        """The client: its user (anonymous before the first call), or its address."""
         if of == "address":
             return self._address
         return self._session.user if self._session is not None else ANONYMOUS
 
     def idle_s(self) -> float:
-        """Since when nothing has come and nothing gone out, as far as the system tells; 0 while a call runs."""
+        """Seconds since bytes were last sent or received, according to the system; 0 while a call is running."""
         if self._running is not None or not self._writable or self._transport is None:
             return 0.0
         return seconds_without_data(self._transport.get_extra_info("socket"))
 
     def close(self) -> None:
-        """Closes after what is already written has gone out; a client that takes none of it has a time limit."""
+        """Closes after everything written has been sent. A client that takes none of it has a time limit."""
         self._closing = True
         if self._transport is not None:
             self._transport.close()
@@ -269,9 +273,9 @@ class Connection(asyncio.Protocol):
                 self._slow.watch_anew()
 
     def part(self) -> None:
-        """Closes; a client that is still sending hears the refusal that was written, see `part_from`.
+        """Closes. A client that is still sending receives the refusal that was written, see `part_from`.
 
-        One that does not take what was written before hears nothing: its time to take it goes on, as in `close`.
+        A client that does not take earlier replies receives nothing: its time limit keeps running, as in `close`.
         """
         transport = self._transport
         if self._ended or transport is None or self._closing or not self._writable:
@@ -282,7 +286,8 @@ class Connection(asyncio.Protocol):
         part_from(transport, self.connection_lost)
 
     def cut_off(self, reason: str) -> None:
-        """Its bytes are needed: closes at once. A client that was sending is told, if its message can be answered."""
+        """Closes at once, because its bytes are needed. A client that was sending is told, if its message can be
+        answered."""
         self._listener.log_limited("closing the connection of %s: %s", self._address, reason)
         if self._running is not None or not self._writable:
             self.abort()
@@ -300,11 +305,11 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def use_hot_path(self, hot: HotPath) -> None:
-        """From now on it is asked itself."""
+        """From now on the hot path itself is asked."""
         self._hot = hot
 
     def send_hot(self, reply: Reply) -> None:
-        """The position check found memory current: sends the reply of the request that waits."""
+        """The position check showed that memory is current: sends the reply of the waiting request."""
         self._running = None
         self._held = b""
         transport = self._transport
@@ -320,7 +325,7 @@ class Connection(asyncio.Protocol):
             self._continue()
 
     def take_turn(self) -> None:
-        """A slice of the long message, or of the requests sent ahead."""
+        """Decodes a slice of a long message, or of requests sent ahead."""
         self._queued = False
         if self._listener.draining:
             self.close()
@@ -331,7 +336,7 @@ class Connection(asyncio.Protocol):
             self._arrival.resume()
 
     def take_ordinary_way(self) -> None:
-        """Memory cannot answer the request that waits: it is decoded and dispatched."""
+        """Memory cannot answer the waiting request: it is decoded and dispatched."""
         self._running = None
         self._reader.put_back(self._held)
         self._held = b""
@@ -369,9 +374,10 @@ class Connection(asyncio.Protocol):
             self._listener.turns.later(self._address, self)
 
     def session(self) -> Session:
-        """What is remembered of the client, from its first call on.
+        """The session of the client, created with its first call.
 
-        Where there is no room for the name that it says it has, the connection is refused: it would be another user's.
+        If there is no room for the name that the client gives, the connection is refused: without the name, its calls
+        would be those of another user.
         """
         session = self._session
         if session is None:
@@ -432,7 +438,7 @@ class Connection(asyncio.Protocol):
             self.unheard_refusal = text
 
     def _running_read(self) -> Message | None:
-        """The call that runs or waits for its thread, if nobody but its client misses it."""
+        """The call that is running or waits for a thread, if only its client depends on it."""
         message = self._running
         is_read = isinstance(message, Message) and self._listener.dispatcher.is_for_its_client_alone(message)
         return cast(Message, message) if is_read else None
@@ -450,7 +456,7 @@ class Connection(asyncio.Protocol):
         self._listener.end_call(message.memory_bytes, self._listener.pools.of(message.name))
 
     def finished(self, message: Message, reply: bytes | None) -> None:
-        """Its call is done: the reply goes out, and the next call may begin."""
+        """The call has ended: sends the reply and starts the next call."""
         self._end_call(message)
         if self._running is not message:
             return  # overdue: the client was told and the connection closed
@@ -498,7 +504,7 @@ class Connection(asyncio.Protocol):
         self._tell_refusal(message, text)
         self.close()
 
-    # Bytes out, trouble, timers
+    # Replies, errors, timers
 
     def _write(self, reply: Reply | None) -> None:
         transport = self._transport
@@ -509,14 +515,16 @@ class Connection(asyncio.Protocol):
                 transport.writelines(reply)
 
     def _refuse_bytes(self, error: WireError) -> None:
-        """Bad bytes cost their sender only: a fault where one can be told, then the end. Logged once, counted."""
+        """Malformed bytes affect their sender only: a fault is sent if possible, then the connection is closed. Logged
+        and counted once."""
         self.has_refused_bytes = True
         self._listener.count_bad_message(error)
         self._listener.log_limited("closing the connection of %s: %s", self._address, error)
         if error.message is not None and error.message.expects_reply:
             self._write(encode_exception(error.message, wire_fault(error)))
         self.part()
-        # The reader keeps the error, and tracebacks keep this connection's frames: a cycle that would stay a while.
+        # The reader keeps the error, whose traceback refers to this connection: a reference cycle that would live on
+        # for a while.
         error.__traceback__ = error.__cause__ = error.__context__ = None
 
     def _pause_reading(self) -> None:
@@ -542,7 +550,7 @@ class Connection(asyncio.Protocol):
             self._transport.upper_waits()
 
     def _start_arrival_timer(self) -> None:
-        """A message must arrive whole within a time, or half-sent ones would hold memory for ever (P11)."""
+        """A message must arrive whole within a time limit: incomplete ones would hold memory for ever (P11)."""
         timeout_s = self._listener.message_timeout_s
         if timeout_s:
             self._arrival = ClientTimer(self._listener.loop, timeout_s, self._message_overdue)
@@ -550,10 +558,8 @@ class Connection(asyncio.Protocol):
                 self._arrival.pause()
 
     def _message_overdue(self) -> None:
-        """The time is the client's: what the server has to decode, while it does not read the socket, is not counted.
-
-        A client with a large message on a busy machine would else be closed for the server's slowness.
-        """
+        """The time limit is for the client. Time that the server spends decoding while it does not read the socket is
+        not counted, or a client with a large message on a busy machine would be closed because the server is slow."""
         self._arrival = None
         if isinstance(self._transport, Layer) and self._transport.waits_for_turn:
             self._start_arrival_timer()
@@ -569,7 +575,7 @@ class Connection(asyncio.Protocol):
         self.part()
 
     def _charge(self) -> None:
-        """Tells the budget what is held now."""
+        """Reports to the budget how many bytes are held now."""
         held_bytes = self._reader.held_bytes
         if self._slow is not None:
             held_bytes += self._slow.unsent_bytes

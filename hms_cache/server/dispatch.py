@@ -52,24 +52,26 @@ from hms_cache.wire.versions import exception_attribute
 _log = logging.getLogger(__name__)
 
 _LONGEST_FAILURE = 1000
-"""Characters of an error's text for the log of slow calls and the page of operations: it may be what a client sent."""
+"""Characters of an error's text in the log of slow calls and on the page of operations. The text may come from the
+client."""
 
 MAX_SUMMED_PIECES = 20_000
-"""More are those of 2,500 partitions, a large answer: adding them up would cost a tenth of joining them."""
+"""More pieces than those of 2,500 partitions, a large answer. Adding up their sizes would cost a tenth of joining
+them."""
 
 LARGE_REPLY_BYTES = 64 * 1024
-"""Kept replies above this are written in two pieces, header and payload: copying them would cost more than that."""
+"""Kept replies larger than this are written in two pieces, header and payload, which is cheaper than to copy them."""
 
 CallObserver = Callable[[str, str, float], None]
 """(method, outcome, seconds); outcome: `ok`, `fault` (declared by the method), `error`, `denied`, `unknown_method`."""
 
 
 _NAMES_IN_OBJECTS = (("dbName", "tableName"), ("table_db", "table_name"), ("fktable_db", "fktable_name"))
-"""How objects that requests carry in lists name their tables."""
+"""The fields that hold database and table in the objects that requests carry in lists."""
 
 
 class Dispatcher:
-    """Finds the handler of a message, runs it, translates what it raises. Thread-safe: it only reads its tables."""
+    """Finds the handler of a message, runs it, and translates its exceptions. Thread-safe: it only reads its tables."""
 
     def __init__(
         self,
@@ -85,10 +87,11 @@ class Dispatcher:
         loads: CallLoads | None = None,
         large_reply_bytes: int = 0,
     ) -> None:
-        """`keep`: where encoded replies are kept for the hot path; None keeps none. `operations` is told of changes.
+        """`keep`: where encoded replies are kept for the hot path; None: they are not kept. `operations` records
+        changes.
 
-        `guard`: without one everybody may do everything. `loads`: counts by user, address and table.
-        `large_reply_bytes`: from that size on replies are noted (`expects_large_reply`); 0: none is.
+        `guard`: authorizes calls; without one, everybody may do everything. `loads`: counts by user, address and table.
+        `large_reply_bytes`: replies of this size or more are noted (`expects_large_reply`); 0: none are.
         """
         self._loads = loads
         self._guard = guard
@@ -103,19 +106,19 @@ class Dispatcher:
         self._large_replies = LargeReplies(large_reply_bytes)
 
     def runs_on_loop(self, message: Message) -> bool:
-        """Whether the call needs no thread: it answers from memory, or there is no such method."""
+        """Whether the call needs no thread: it is answered from memory, or the method does not exist."""
         handler = self._handlers.get(message.name)
         if handler is None or message.args is None:
             return True
         return handler.kind is Kind.LOCAL and not (self._guard is not None and self._guard.may_wait(message.name))
 
     def is_for_its_client_alone(self, message: Message) -> bool:
-        """Whether the call leaves nothing behind but its answer."""
+        """Whether the call has no effect other than its answer."""
         handler = self._handlers.get(message.name)
         return handler is not None and handler.kind is Kind.READ and message.expects_reply
 
     def expects_large_reply(self, message: Message) -> bool:
-        """Whether calls like this one have had large replies lately."""
+        """Whether similar calls have had large replies recently."""
         known = self._large_replies
         return bool(known) and known.expects(message.name, requested_table(message.args), message.memory_bytes)
 
@@ -124,7 +127,7 @@ class Dispatcher:
             self._large_replies.note(message.name, requested_table(message.args), message.memory_bytes, size_bytes)
 
     def execute(self, session: Session, message: Message) -> bytes | None:
-        """Runs the call and returns the reply's bytes, None for a one-way call. Never raises."""
+        """Runs the call and returns the bytes of the reply, None for a one-way call. Never raises."""
         started = time.perf_counter()
         handler = self._handlers.get(message.name)
         if handler is None or message.args is None:
@@ -132,7 +135,7 @@ class Dispatcher:
             return encode_exception(message, unknown_method(message.name)) if message.expects_reply else None
         keeps = self._keep is not None and message.name in HOT_METHODS and not session.variables
         is_write = handler.kind is Kind.WRITE
-        # Before the call: handlers complete the request's own structs.
+        # Before the call, since handlers complete the structs of the request.
         tells_objects = self._audit.tells_objects and self._audit.wants(is_write=is_write)
         objects = named_objects(message.args) if tells_objects else ()
         call_context.begin(session.identifier, session.user, session.peer, fills_cache=session.fills_cache)
@@ -155,7 +158,7 @@ class Dispatcher:
         objects: tuple[str, ...],
         started: float,
     ) -> None:
-        """Audit log, counters and slow calls hear of a call that has ended."""
+        """Reports a call that has ended to the audit log, the counters and the log of slow calls."""
         if self._audit.wants(is_write=handler.kind is Kind.WRITE or outcome == "denied"):
             if outcome == "denied" and self._audit.tells_objects and not objects:
                 objects = named_objects(message.args)
@@ -166,7 +169,7 @@ class Dispatcher:
             self._loads.add(call_context.user, call_context.address, table, seconds, call_context.loads)
 
     def combination(self, message: Message) -> CombinedCalls | None:
-        """With which calls this one may be carried out (`execute_together`); None: with no others."""
+        """The combination of calls with which this one may be carried out (`execute_together`); None: it runs alone."""
         combined = self._stores.transactions.combined.get(message.name)
         if combined is None or message.args is None:
             return None
@@ -177,9 +180,11 @@ class Dispatcher:
     def execute_together(
         self, combined: CombinedCalls, calls: Sequence[tuple[Session, Message]]
     ) -> list[bytes | None] | None:
-        """As `execute` for several calls of one combination: the replies. None: each is to be executed by itself.
+        """Like `execute`, for several calls of one combination: returns their replies. None: each is to be executed by
+        itself.
 
-        What may not be asked, and what the store answers with an exception, is refused by itself. Never raises.
+        A call that the user may not make, and one that the store answers with an exception, is refused without the
+        others. Never raises.
         """
         started = time.perf_counter()
         outcomes: list[Any] = [None] * len(calls)
@@ -192,7 +197,7 @@ class Dispatcher:
             if tells_objects:
                 objects[number] = named_objects(message.args)
             try:
-                # The guard looks before the function runs, and leaves its answer as it is: here, the request.
+                # The guard checks before the function runs, and returns its answer unchanged: here, the request.
                 call = Call(message.name, session, self._stores)
                 hand_on = partial(_handed_on, argument)
                 requests[number], _ = self._value(hand_on, call, message.args)
@@ -228,7 +233,7 @@ class Dispatcher:
         self._audit.record(session.user, session.peer, command, more)
 
     def refuse(self, message: Message, reason: str) -> bytes | None:
-        """The reply to a call that is not begun: MetaException, or a fault where the method declares none."""
+        """The reply to a call that is not begun: MetaException, or a fault if the method declares no exception."""
         self._note(message.name, "error", time.perf_counter())
         return self._refusal(message, MetaException(reason))
 
@@ -246,7 +251,7 @@ class Dispatcher:
     def _run_registered(
         self, operations: Operations, handler: Handler, session: Session, message: Message
     ) -> tuple[str, bytes | None]:
-        """As `_run`, seen by administrators while it runs and afterwards."""
+        """As `_run`, shown to administrators while it is running and afterwards."""
         about = _subject(message)
         operation = operations.begin("call", message.name, about, f"{session.user} at {session.peer}")
         ended = "error"
@@ -258,7 +263,7 @@ class Dispatcher:
             operations.end(operation, ended)
 
     def _value(self, function: HandlerFunction, call: Call, arguments: Any) -> tuple[Any, Decisions | None]:
-        """What the function answers, as far as it may be seen, and the decisions that it was asked by."""
+        """The answer of the function, as far as the user may see it, and the decisions by which it was authorized."""
         check_request_size(call.method, arguments)
         if self._guard is None:
             return function(call, arguments), None
@@ -274,7 +279,7 @@ class Dispatcher:
     def _reply(
         self, message: Message, keeps: bool, answer: Callable[[], tuple[Any, Decisions | None]]
     ) -> tuple[str, bytes | None]:
-        """Outcome and reply of what `answer` returns, or raises."""
+        """The outcome, and the reply for what `answer` returns or raises."""
         method = message.method
         assert method is not None
         result = None if method.oneway else method.result()
@@ -331,7 +336,8 @@ class Dispatcher:
             return "error", encode_exception(message, fault)
 
     def _encode(self, message: Message, method: MethodSpec, result: Any) -> bytes:
-        """Others run meanwhile where the method has answered much lately. Raises UnencodableReply."""
+        """Encodes the result. Other threads may run meanwhile if the method has had large answers recently. Raises
+        UnencodableReply."""
         if self._long_replies.expects(method.name):
             payload = b"".join(encode_payload_parts(message.encoding, method, result))
         else:
@@ -340,7 +346,7 @@ class Dispatcher:
         return payload
 
     def _keeps_pieces(self, message: Message, pieces: list[bytes], decisions: Decisions | None) -> bool:
-        """Whether a reply in pieces is kept: small ones always, large ones when they are asked for again."""
+        """Whether a reply in pieces is kept: small ones always, large ones when they are requested again."""
         if len(pieces) <= MAX_SUMMED_PIECES and sum(map(len, pieces)) <= ALWAYS_KEPT_ANSWER_BYTES:
             return True
         key = message.key_bytes
@@ -348,9 +354,9 @@ class Dispatcher:
         return key is not None and self._keep is not None and self._keep.wants_large_answer(key + tag)
 
     def _keep_answer(self, message: Message, payload: bytes, decisions: Decisions | None) -> None:
-        """Keeps the encoded reply for requests of the same bytes, if it came from memory as it still is.
+        """Keeps the encoded reply for requests with the same bytes, if it came from memory that has not changed since.
 
-        `decisions`: those that it was made by. When others are in force by now, it is not kept.
+        `decisions`: those by which the call was authorized. If others are in force by now, the reply is not kept.
         """
         key = message.key_bytes
         template = reply_template(message, payload) if key is not None else None
@@ -389,7 +395,7 @@ def _raised_or_returned(outcome: Any) -> tuple[Any, None]:
 
 
 def _subject(message: Message) -> str:
-    """What a change is about, as far as its request names it plainly: ``db=… tbl=…``."""
+    """The object that a change is about, if its request names one plainly: ``db=… tbl=…``."""
     try:
         named = default_audit(message.name)(message.args).partition(":")[2].strip()
         return named or _subject_of_first(message.args)
@@ -398,7 +404,7 @@ def _subject(message: Message) -> str:
 
 
 def _subject_of_first(struct: Any) -> str:
-    """What the first of the objects in a request without a name of its own is about: partitions, constraints, …"""
+    """The object of a request that has no name of its own: that of the first element in its lists."""
     for field in filter(None, struct.thrift_spec):
         value = getattr(struct, field[2])
         first = value[0] if isinstance(value, list) and value else value
@@ -412,7 +418,7 @@ def _subject_of_first(struct: Any) -> str:
 
 
 def _audit_text(handler: Handler, message: Message) -> str:
-    """What the audit log says of a call; the name alone where the request lacks what the text is made of."""
+    """The text for the audit log; only the name of the method if the request lacks what the text is made of."""
     try:
         return handler.audit(message.args)
     except (AttributeError, TypeError):

@@ -1,7 +1,7 @@
-"""Results that hold encoded lists, put together without decoding them.
+"""Results that contain encoded lists, put together without decoding them.
 
-A handler answers with a list that knows its encoding (`EncodedList`), as the value itself or within one of Hive's
-response structs. Everything else of the result is encoded as ever; the pieces are joined once, with the reply's header.
+A handler returns a list that knows its encoding (`EncodedList`), as the value itself or inside one of Hive's response
+structs. The rest of the result is encoded as usual. The pieces are joined once, together with the header of the reply.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _CARRIERS: Final[dict[type, tuple[str, ...]]] = {
     PartitionsResponse: ("partitions",),
     PartitionsSpecByExprResult: ("partitionsSpec",),
 }
-"""Structs that may hold an encoded list, and in which fields."""
+"""Structs that may hold an encoded list, and the fields that hold it."""
 
 
 def encode_in_pieces(encoding: Encoding, method: MethodSpec, value: Any) -> list[bytes] | None:
-    """The encoded result of a call that answers `value`, in pieces; None when there is nothing encoded in it.
+    """The encoded result of a call that returns `value`, in pieces; None if it contains nothing encoded.
 
-    Binary protocol only: in compact the lists are lists like all others. Raises UnencodableReply.
+    Binary protocol only: in compact, these lists are encoded like all others. Raises UnencodableReply.
     """
     if encoding.compact or not _holds_encoded(value):
         return None
@@ -63,8 +63,8 @@ def encode_in_pieces(encoding: Encoding, method: MethodSpec, value: Any) -> list
 
 
 def join_reply(message: Message, pieces: list[bytes]) -> bytes:
-    """The whole reply for a result in pieces. Raises UnencodableReply (longer than a frame can be)."""
-    # Only a frame tells its length: adding up 80,000 pieces of 15 MB takes a millisecond, a tenth of joining them.
+    """The whole reply for a result in pieces. Raises UnencodableReply if it is longer than a frame can be."""
+    # Only frames contain their length. Adding up 80,000 pieces of 15 MB takes a millisecond, a tenth of joining them.
     payload_bytes = sum(map(len, pieces)) if message.encoding.framed else 0
     return b"".join((reply_header(message, payload_bytes), *pieces))
 

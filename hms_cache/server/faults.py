@@ -1,8 +1,8 @@
 """The one place where exceptions become Thrift answers.
 
-A handler raises Hive's exception types. One that the method declares goes into its result struct; one that it does
-not declare becomes a MetaException when the method has that (Java's `newMetaException` does the same), so that
-clients see a text; everything else is a TApplicationException, which Hive's Java client takes as retriable.
+A handler raises Hive's exception types. An exception that the method declares goes into its result struct. Another one
+becomes a MetaException if the method declares that (as in Java's `newMetaException`), so that clients see a text.
+Everything else becomes a TApplicationException, which Hive's Java client treats as retriable.
 """
 
 from __future__ import annotations
@@ -25,35 +25,37 @@ from hms_cache.wire import MethodSpec, WireError
 _limited_log = LimitedLog(logging.getLogger(__name__))
 
 MAX_LOGGED_TRACES = 1024
-"""Different errors whose trace is logged; beyond them, as for one that was logged before, only its text is."""
+"""Number of different errors that are logged with their traces. Further errors, and those logged before, are logged
+without one."""
 
 MAX_TOLD_FIELDS = 40
-"""Fields of a request without a value that an error names."""
+"""Number of missing fields of a request that an error names."""
 
 MAX_SEARCHED_VALUES = 1_000
-"""Values of a request that are searched for them."""
+"""Number of values of a request that are searched for them."""
 
 MAX_LOGGED_TEXT = 500
-"""Characters of an error's text in the log: it may repeat what the client sent."""
+"""Characters of an error's text in the log. The text may repeat what the client sent."""
 
 MAX_TOLD_CHARACTERS = 16 * 1024
-"""Of an error's text in an answer: it may repeat what the client sent, megabytes of it, in the server's memory and in
-the client's log. Names end at 256 characters, and no text of the server's own is as long."""
+"""Characters of an error's text in an answer. The text may repeat megabytes of what the client sent, which would be
+held in the server's memory and in the client's log. Names have at most 256 characters, and no text of the server itself
+is as long as this."""
 
 _TOLD_END = 1024
-"""Of these at the text's end, where many say what to do."""
+"""Characters that are kept from the end of the text, which often says what to do."""
 
 _logged_traces: set[str] = set()
-"""What was logged with its trace. Threads add to it at the same time: the worst is a trace logged twice."""
+"""Errors that were logged with their traces. Threads add to it concurrently; at worst, a trace is logged twice."""
 
 
 def unknown_method(name: str) -> TApplicationException:
-    """Hive's text: Spark compares it letter by letter, Trino looks at the type."""
+    """Hive's text: Spark compares the text, Trino checks the type."""
     return TApplicationException(TApplicationException.UNKNOWN_METHOD, f"Invalid method name: '{name}'")
 
 
 def told(text: str) -> str:
-    """An error's text as clients get it: what is left out of a long one is counted."""
+    """An error's text for clients. If it is shortened, the text says how much is left out."""
     if len(text) <= MAX_TOLD_CHARACTERS:
         return text
     beginning, end = text[: MAX_TOLD_CHARACTERS - _TOLD_END], text[-_TOLD_END:]
@@ -61,7 +63,7 @@ def told(text: str) -> str:
 
 
 def declared_exception(method: MethodSpec, error: Exception) -> tuple[str, Exception] | None:
-    """The result field and the exception to put into it, or None when the method cannot carry this error."""
+    """The result field and the exception to put into it; None if the method cannot carry this error."""
     for exception_class, field_name in method.exceptions.items():
         if isinstance(error, exception_class):
             text = getattr(error, "message", None)
@@ -77,7 +79,7 @@ def declared_exception(method: MethodSpec, error: Exception) -> tuple[str, Excep
 
 
 def application_exception(method_name: str, error: Exception) -> TApplicationException:
-    """The fault for an error that the result struct cannot carry; a defect is logged with its trace, once."""
+    """The fault for an error that the result struct cannot carry. A defect is logged once with its trace."""
     if isinstance(error, TApplicationException):
         return TApplicationException(error.type, told(error.message or ""))
     if isinstance(error, HmsCacheError):
@@ -87,7 +89,7 @@ def application_exception(method_name: str, error: Exception) -> TApplicationExc
         return TApplicationException(TApplicationException.INTERNAL_ERROR, told(f"{method_name}: {text}"))
     shown = redacted(text)
     log_fault(f"internal error in {method_name}", shown, f"{method_name} {type(error).__name__}", error)
-    # Of a database's errors without the statement and its values, which SQLAlchemy adds: they are for the log.
+    # SQLAlchemy adds the statement and its values to errors of the database. These go to the log only.
     of_error, _, _ = shown.partition("\n[SQL: ")
     return TApplicationException(
         TApplicationException.INTERNAL_ERROR,
@@ -96,18 +98,19 @@ def application_exception(method_name: str, error: Exception) -> TApplicationExc
 
 
 def log_fault(subject: str, text: str, kind: str, error: BaseException) -> None:
-    """A line about a call that failed inside: with its trace the first time, later one of each subject in ten seconds.
+    """Logs a call that failed inside: the first time with its trace, later at most one line for each subject in ten
+    seconds.
 
-    `subject` and `kind`: of the program's own words, and few. A client may know how to repeat what fails, and
-    thousands of lines a second would fill the disk that the database and the audit log are on, too.
+    `subject` and `kind` must be texts of the program itself, and few. A client may be able to repeat a failure, and
+    thousands of lines a second would fill the disk that the database and the audit log use, too.
     """
     logged = first_of_its_kind(kind, error)
     _limited_log.error(f"{subject}: %r", text[:MAX_LOGGED_TEXT], exc_info=logged)
 
 
 def first_of_its_kind(kind: str, error: BaseException) -> BaseException | None:
-    """The error, to be logged with its trace, if none of this kind was: a client that repeats its mistake must not fill
-    the log with traces."""
+    """The error, to be logged with its trace, unless one of this kind was logged before: a client that repeats its
+    mistake must not fill the log with traces."""
     if kind in _logged_traces or len(_logged_traces) >= MAX_LOGGED_TRACES:
         return None
     _logged_traces.add(kind)
@@ -115,10 +118,10 @@ def first_of_its_kind(kind: str, error: BaseException) -> BaseException | None:
 
 
 def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
-    """What to answer for an error that comes of a value that the request does not have; else the error itself.
+    """The answer to an error that is caused by a missing value in the request; otherwise the error itself.
 
-    Java fails on an absent argument with a null pointer, which becomes a MetaException, and on an absent field of a
-    request with a fault of the protocol. The types are the same here; the text names what is absent.
+    Java fails on a missing argument with a null pointer, which becomes a MetaException, and on a missing field of a
+    request with a protocol fault. The types here are the same; the text names the missing value.
     """
     if not _is_of_nothing(error):
         return error
@@ -132,8 +135,8 @@ def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
         return error
     text = f"{method.name} needs a value that the request does not have; absent are: "
     names = ", ".join(absent)
-    # With the trace: should the value have been optional, this is a defect. Not once for each combination of what is
-    # absent: those are as many as a client likes.
+    # With the trace: if the value should have been optional, this is a defect. Not once for each combination of missing
+    # values, of which a client can make any number.
     told = "" if isinstance(error, IntegrityError) else str(error)
     logged = first_of_its_kind(f"{method.name} {type(error).__name__} {told}", error)
     _limited_log.warning(f"{text}%s", names, exc_info=logged)
@@ -142,8 +145,8 @@ def lacking(method: MethodSpec, arguments: Any, error: Exception) -> Exception:
 
 
 def require(method: str, request: Any, *names: str) -> None:
-    """Raises a fault of the protocol, as Hive's decoder does, if one of these fields has no value in the request. For
-    fields that cannot have been meant to be left out: nothing is logged."""
+    """Raises a protocol fault, as Hive's decoder does, if one of these fields has no value in the request. Used for
+    fields that no client leaves out deliberately: nothing is logged."""
     absent = [f"{type(request).__name__}.{name}" for name in names if getattr(request, name) is None]
     if absent:
         text = f"{method} needs a value that the request does not have; absent are: {', '.join(absent)}"
@@ -151,12 +154,12 @@ def require(method: str, request: Any, *names: str) -> None:
 
 
 _NULL_REFUSED = re.compile(r"NOT NULL constraint failed|violates not-null constraint|cannot be null", re.ASCII)
-"""In the words of SQLite, PostgreSQL, MySQL and MariaDB."""
+"""The texts of SQLite, PostgreSQL, MySQL and MariaDB."""
 
 
 def _is_of_nothing(error: Exception) -> bool:
-    """Whether an error is that of a value that is None: Python's, SQLAlchemy's of a comparison with it, or a database's
-    that does not store it."""
+    """Whether an error is caused by a value that is None: an error of Python, of SQLAlchemy for a comparison with it,
+    or of a database that refuses to store it."""
     if isinstance(error, IntegrityError):
         return _NULL_REFUSED.search(str(error.orig)) is not None
     text = str(error)
@@ -166,9 +169,9 @@ def _is_of_nothing(error: Exception) -> bool:
 
 
 def _absent_fields(arguments: Any) -> Iterator[str]:
-    """Fields without a value, of the structs in the arguments, of those in these, and so on."""
+    """Fields without a value: of the structs in the arguments, of the structs in these, and so on."""
     found = [getattr(arguments, name) for name in arguments.__slots__]
-    for value in found:  # grows on the way
+    for value in found:  # grows during the loop
         inner: Iterable[Any] = ()
         if hasattr(value, "thrift_spec"):
             yield from (f"{type(value).__name__}.{name}" for name in value.__slots__ if getattr(value, name) is None)
@@ -181,21 +184,21 @@ def _absent_fields(arguments: Any) -> Iterator[str]:
 
 
 def wire_fault(error: WireError) -> TApplicationException:
-    """The fault for bytes that are no message of ours."""
+    """The fault for bytes that are not a valid message."""
     return TApplicationException(TApplicationException.PROTOCOL_ERROR, told(str(error)))
 
 
 def busy(text: str) -> TApplicationException:
-    """The fault for a call that the server has no room or no time for; Hive's Java client tries it again."""
+    """The fault for a call for which the server has no room or no time. Hive's Java client retries it."""
     return TApplicationException(TApplicationException.INTERNAL_ERROR, text)
 
 
 def forget_frames(error: BaseException | None) -> None:
-    """Take the frames from an error that has been told, and from what it came from.
+    """Removes the tracebacks from an error that has been reported, and from its causes.
 
-    A frame that has its error in a variable makes a cycle with it, and the cycle holds all arguments of the call until
-    the collector of cycles comes by, which is rare: megabytes for a hostile client, and for every table that is not
-    there.
+    A frame with a variable that holds its own error is a reference cycle, which keeps all arguments of the call until
+    the garbage collector runs. That is rare: it would be megabytes for a hostile client, and for each read of a missing
+    table.
     """
     while error is not None:
         error.__traceback__ = None

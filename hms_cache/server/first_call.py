@@ -1,4 +1,4 @@
-"""Which connections have never sent a call, found out without a look at it for each of the others."""
+"""Finds out which connections have never sent a call, without a check in each later call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class FirstCall:
-    """Stands in for a connection's `HotPath` until its first hot request, and notes that it has called."""
+    """Stands in for a connection's `HotPath` until its first hot request, and records that it has sent a call."""
 
     __slots__ = ("_hot", "_listener")
 

@@ -1,11 +1,12 @@
-"""Requests answered from their bytes, on the event loop, before any decoding.
+"""Requests that are answered by their bytes, on the event loop, without being decoded.
 
-A request whose bytes (without the sequence id) were answered before, from one entry that has not changed since, gets
-the same encoded reply with its own sequence id. Freshness is decided as for every read: at `max_staleness` 0 the
-request waits for a position check that is sent after it arrived, and shares it with all that wait. Whenever memory
-cannot answer, the request takes the ordinary way, from its bytes, as if nothing had been tried.
+If a request with the same bytes (without the sequence id) was answered before, from one entry that has not changed
+since, it gets the same encoded reply with its own sequence id. Freshness is decided as for every read: with
+`max_staleness` 0, the request waits for a position check that is sent after its arrival and shared by all waiting
+requests.
 
-Everything here runs on the event loop; the lists need no lock.
+If memory cannot answer, the request takes the ordinary path, as if nothing had been tried. Everything here runs on the
+event loop, so the lists need no lock.
 """
 
 from __future__ import annotations
@@ -62,17 +63,17 @@ METHODS = frozenset(
         "fetch_partition_names_req",
     }
 )
-"""Methods whose reply depends on the request's bytes and the catalog alone: not on who asks, nor on what the connection
-has set (`setMetaConf` changes what expressions mean)."""
+"""Methods whose reply depends only on the bytes of the request and on the catalog: not on the user, and not on what the
+connection has set (`setMetaConf` changes the meaning of expressions)."""
 
 
 GATHER_FROM_REQUESTS = 4
-"""A question is held back for requests that are expected when that many share it. A question costs as much CPU, here
-and in the database, as some seven answers from memory; fewer requests are better asked for at once."""
+"""A position check is delayed for expected requests if this many would share it. A check costs as much processor time,
+here and in the database, as about seven answers from memory; for fewer requests it is better to send it at once."""
 
 
 WAITS: Reply = b""
-"""In the place of a reply: the request waits for a position check."""
+"""Returned instead of a reply: the request waits for a position check."""
 
 
 class Waiting(Protocol):
@@ -89,16 +90,17 @@ class Waiting(Protocol):
 
 
 class PositionSource(Protocol):
-    """Reads the position for the loop; one question at a time."""
+    """Reads the position for the loop, one check at a time."""
 
     gather_s: float
-    """How long a question is worth holding back for one request more to share it."""
+    """How long it is worth delaying a check so that one more request can share it."""
 
     def ask(self, answered: Callable[[LogHead | None], None]) -> None:
-        """Sends one question; `answered` is called on the loop with the end of the log, or None when there is none."""
+        """Sends a check. `answered` is called on the loop with the end of the log, or with None if it could not be
+        read."""
 
     def close(self) -> None:
-        """Asks no more."""
+        """Sends no more checks."""
 
 
 class HotPath:
@@ -114,10 +116,10 @@ class HotPath:
         self._asked: list[tuple[Waiting, Answer, bytes]] = []
         self._sent_s = 0.0
         self.is_asking = False
-        """Whether a question is on its way, or held back."""
+        """Whether a check is under way or delayed."""
         self._expected = 0
-        """Requests that may share the next question: those just answered, whose clients tend to ask again at once, and
-        those that wait."""
+        """Requests that may share the next check: those just answered, whose clients often send the next request at
+        once, and those that wait."""
         self._gathered = 0
         self._held_until_s = 0.0
         self.checks = 0
@@ -128,12 +130,12 @@ class HotPath:
     def answer(self, connection: Waiting, key: bytes, sequence: bytes) -> Reply | None:
         """The reply to a request (`MessageReader.peek`), if it can be sent at once.
 
-        WAITS: the connection will be told. None: no answer is held, or this server does not answer from memory.
+        WAITS: the connection will be called later. None: no reply is kept, or this server does not answer from memory.
         """
         found = self._find(key)
         if found is None or not self._reading.modes.enabled:
             return None
-        # In this order: an event that is applied meanwhile clears `current` before the position moves.
+        # In this order, since an event that is applied meanwhile clears `current` before the position moves.
         freshness = self._freshness
         is_fresh = (freshness.lease is not None and freshness.holds_lease(found.table)) or (
             freshness.max_staleness_s > 0 and freshness.is_recent()
@@ -155,10 +157,10 @@ class HotPath:
         self._gather()
 
     def _gather(self) -> None:
-        """Asks, or looks again at the next turn of the loop while requests that are expected keep coming.
+        """Sends the check, or looks again in the next turn of the loop while expected requests keep arriving.
 
-        Every turn serves the sockets. Who is expected and does not come costs the others `gather_s` once: the next
-        question expects as many as this one served.
+        Each turn serves the sockets. If an expected request does not come, the others lose `gather_s` once: the next
+        check expects as many requests as this one served.
         """
         count = len(self._waiting)
         if GATHER_FROM_REQUESTS <= self._expected and count < self._expected:
@@ -171,7 +173,7 @@ class HotPath:
         self._ask()
 
     def _ask(self) -> None:
-        """Swaps the list before the question is sent: who comes later joins the next one."""
+        """Swaps the lists before the check is sent: later requests share the next one."""
         self._asked, self._waiting = self._waiting, []
         self.checks += 1
         self._sent_s = self._freshness.now_s()
@@ -197,6 +199,6 @@ class HotPath:
                 else:
                     connection.take_ordinary_way()
             except Exception as error:
-                # A defect, which must not leave those that share the question without an answer for ever.
+                # A defect, which must not leave the other requests of this check without an answer.
                 _limited_log.warning("a connection is closed: its request could not be answered: %r", error)
                 connection.abort()

@@ -1,4 +1,4 @@
-"""Encoded replies that are kept, compared with what the database answers to the same requests."""
+"""Compares the encoded replies that are kept with what the database answers to the same requests."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ from hms_cache.wire import Message, MessageReader, decode_struct
 _SEQUENCE = bytes(4)
 _FRAME_BYTES = 4
 _STRICT = 0x80
-"""First byte of an unframed strict message; of a frame, whose length comes first, it would be one of 2 GiB."""
+"""First byte of an unframed strict message. A frame begins with its length, and with this byte it would be 2 GiB
+long."""
 
 
 class KeptReplies:
-    """Answers requests by the handlers from the store, past the cache. Thread-safe."""
+    """Answers requests with the handlers from the store, without the cache. Thread-safe."""
 
     def __init__(self, handlers: Mapping[str, Handler], stores: Stores, authorizer: Authorizer | None = None) -> None:
-        """`stores.raw` is the object store: within its snapshot, answers are of that moment.
-
-        `authorizer`: replies were kept by decision class.
-        """
+        """`stores.raw` is the object store: within its snapshot, all answers show one position. `authorizer`: replies
+        are kept by decision class."""
         guard = Guard(authorizer) if authorizer is not None else None
         self._authorizer = authorizer
         self._dispatcher = Dispatcher(handlers, stores, AuditLog("off"), slow_call_s=math.inf, guard=guard)
 
     def __call__(self, request: bytes) -> Callable[[Reply], str | None]:
-        """Asks now; the result tells how a kept reply differs, None: not at all. `request`: `Message.key_bytes`."""
+        """Sends the request now. Returns how the kept reply differs; None: it does not. `request`:
+        `Message.key_bytes`."""
         session = Session("verify")
         if self._authorizer is not None:
             session.given_decisions = self._authorizer.decisions_of(request[-TAG_BYTES:])
             if session.given_decisions is None:
-                return lambda kept: None  # of an earlier policy: no request finds it
+                return lambda kept: None  # kept under an earlier policy: no request finds it
             request = request[:-TAG_BYTES]
         message = _message(request)
         stored = self._dispatcher.execute(session, message) or b""
@@ -50,7 +50,7 @@ class KeptReplies:
             if held == stored:
                 return None
             here, there = _decoded(message, held), _decoded(message, stored)
-            # Equal values may be encoded differently: maps have no order.
+            # Equal values may have different encodings: maps have no order.
             return None if here == there else f"{message.name}({message.args}): held {here}, database {there}"
 
         return difference
@@ -67,7 +67,7 @@ def _message(request: bytes) -> Message:
 
 
 def _decoded(message: Message, reply: bytes) -> Any:
-    """The result struct; the bytes themselves when they are none (an undeclared exception)."""
+    """The result struct; the bytes themselves if they are not a result (an undeclared exception)."""
     start = (_FRAME_BYTES if message.encoding.framed else 0) + 8 + len(message.name.encode()) + 4
     header = start - 12 - len(message.name.encode())
     assert message.method is not None

@@ -1,4 +1,4 @@
-"""What lies between a socket and a connection: to the one a protocol, to the other a transport."""
+"""A layer between a socket and a connection: a protocol for the socket, a transport for the connection."""
 
 from __future__ import annotations
 
@@ -21,27 +21,30 @@ _log = logging.getLogger(__name__)
 _limited_log = LimitedLog(_log)
 
 MAX_LOGGED_ADDRESSES = 1024
-"""Addresses whose first failed handshake in `LOGGED_AGAIN_S` is logged; beyond them failures are counted only."""
+"""Addresses whose first failed handshake in `LOGGED_AGAIN_S` is logged. Failures of further addresses are only
+counted."""
 
 LOGGED_AGAIN_S = 3600.0
-"""What failed long ago does not hide what fails now: addresses are given to others, and certificates expire."""
+"""After this time, failures of an address are logged again: addresses are reassigned, and certificates expire."""
 
 
 LINGER_QUIET_S = 2.0
-"""A refused client that sends nothing for this long is not waited for: it has sent all, and could have closed."""
+"""A refused client that has sent nothing for this long is closed: it has sent everything, and could have closed
+itself."""
 
 LINGER_S = 15.0
-"""How long what a refused client still sends is thrown away: as long as a busy one takes to send a large message. Its
-place among the connections is taken for that time."""
+"""How long bytes of a refused client are read and thrown away: as long as a busy client needs to send a large message.
+Its place among the connections is occupied meanwhile."""
 
 
 DIRECT_BYTES = 1024
-"""What has come is read at once up to here, as nearly all requests are. More waits for its turn (`Turns`)."""
+"""Up to this size, received bytes are processed at once, as nearly all requests are. Longer ones wait for their turn
+(`Turns`)."""
 
 FIRST_PIECE_BYTES = 2048
-"""Of what waits. A client may send records or frames of a byte each, of which each takes some microseconds: after a
-piece that took long comes one of half the size, down to `LEAST_PIECE_BYTES`; after a quick one, one of twice the size.
-"""
+"""Size of the first piece that is processed. A client may send records or frames of one byte, each of which takes some
+microseconds. After a slow piece the next one is half as large, down to `LEAST_PIECE_BYTES`; after a fast one, twice as
+large."""
 
 LEAST_PIECE_BYTES = 256
 
@@ -49,19 +52,19 @@ MAX_PIECE_BYTES = 64 * 1024
 
 
 class Handshakes:
-    """How the handshakes of a port ended. Touched on the port's event loop only."""
+    """Outcomes of the handshakes of a port. Used on the port's event loop only."""
 
     def __init__(self, name: str, outcomes: Iterable[str], now_s: Callable[[], float] = elapsed_s) -> None:
-        """`name`: what clients shake hands for."""
+        """`name`: the purpose of the handshakes."""
         self._name = name
         self.outcomes: dict[str, int] = dict.fromkeys(outcomes, 0)
         self._now_s = now_s
         self._logged: set[str] = set()
         self._forget_s = now_s() + LOGGED_AGAIN_S
-        """When `_logged` begins anew."""
+        """When `_logged` is cleared."""
 
     def failed(self, outcome: str, address: str, reason: str) -> None:
-        """A handshake failed: counted, and logged when it is the first of its address for a while."""
+        """A handshake failed. It is counted, and logged if it is the first one of its address for some time."""
         self.outcomes[outcome] += 1
         now_s = self._now_s()
         if now_s >= self._forget_s:
@@ -78,7 +81,7 @@ class Handshakes:
 
 
 class Writer(Protocol):
-    """Who is told when the client falls behind."""
+    """What is told when the client falls behind."""
 
     def pause_writing(self) -> None:
         """The client takes less than is sent."""
@@ -88,19 +91,19 @@ class Writer(Protocol):
 
 
 class Layer(asyncio.Protocol, asyncio.Transport):
-    """Passes on to both sides what needs no change. Whoever derives from it handles the bytes, in `_read`.
+    """Passes everything on in both directions. A derived class processes the bytes, in `_read`.
 
-    What comes in bulk is read by turns, a slice in each, and the socket is not read meanwhile. What has come and was
-    not handed on is counted, see `BufferBudget`.
+    Large amounts are processed in turns, a slice in each, during which the socket is not read. Received bytes that have
+    not been handed on are counted, see `BufferBudget`.
     """
 
     _lower: asyncio.Transport
     _upper: Writer
     _address: str
-    """Of the client, as it was at the beginning: the system knows it no more after a reset."""
+    """The client's address, read at the beginning: the system does not know it after a reset."""
 
     def __init__(self, turns: Turns, buffers: BufferBudget | None) -> None:
-        """`buffers`: None where nothing is counted."""
+        """`buffers`: None if nothing is counted."""
         super().__init__()
         self._turns = turns
         self._buffers = buffers
@@ -109,23 +112,24 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         self._queued = False
         """Whether it waits for a turn."""
         self._received: deque[bytes] = deque()
-        """What waits to be read."""
+        """Received bytes that wait to be processed."""
         self._piece_bytes = FIRST_PIECE_BYTES
         self._lower_paused = False
-        """Whether the client has yet to take what was sent."""
+        """Whether the client still has to take what was sent."""
         self._closing = False
         self._timer: ClientTimer | None = None
-        """Runs while the client has to do something within a time; stands still while what has come waits."""
+        """Runs while the client has to do something within a time limit; stands still while received bytes wait."""
         self._end_waits = False
-        """Whether the client's end has come after that."""
+        """Whether the client's end of the stream arrived behind them."""
         self._blocked = False
-        """Whether nothing more is read until what was read before is dealt with; whoever sets it ends it, and calls
+        """Whether processing is suspended until earlier bytes are dealt with. Whoever sets it resets it, and calls
         `_wait_for_turn`."""
         self._holds: set[str] = set()
-        """Why the socket is not read: for the connection behind (`upper`), for what waits (`turn`), …"""
+        """The reasons for not reading the socket: the connection asked for it (`upper`), received bytes wait (`turn`),
+        …"""
 
     def _lie_on(self, transport: asyncio.BaseTransport) -> None:
-        """What is below, told at the beginning."""
+        """Sets the transport below, at the beginning."""
         self._lower = cast(asyncio.Transport, transport)
         self._address = address_of(transport) or "gone"
 
@@ -138,7 +142,7 @@ class Layer(asyncio.Protocol, asyncio.Transport):
             self._timer = None
 
     def _receive(self, data: bytes) -> None:
-        """Reads what has come, now or in turns."""
+        """Processes received bytes, now or in turns."""
         if len(data) <= DIRECT_BYTES and not self._queued and not self._blocked:
             self._read(data)
         else:
@@ -160,7 +164,7 @@ class Layer(asyncio.Protocol, asyncio.Transport):
             self._turns.later(self._address, self)
 
     def take_turn(self) -> None:
-        """Reads what waits, as far as it comes in a slice."""
+        """Processes a slice of the waiting bytes."""
         self._queued = False
         end_s = began_s = perf_counter()
         slice_s = self._turns.slice_s
@@ -195,7 +199,7 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         self._charge()
 
     def _follow_turns(self) -> None:
-        """The time of a client stands still while what it sent waits, here or below: its part is done."""
+        """The client's timer stands still while bytes that it sent wait, here or below: it has done its part."""
         if self._timer is not None:
             if self.waits_for_turn:
                 self._timer.pause()
@@ -205,23 +209,23 @@ class Layer(asyncio.Protocol, asyncio.Transport):
             self._upper._follow_turns()
 
     def _held_bytes(self) -> int:
-        """What has come and was not handed on."""
+        """Received bytes that have not been handed on."""
         return sum(map(len, self._received))
 
     def _charge(self) -> None:
-        """Tells the budget what is held now."""
+        """Reports to the budget how many bytes are held now."""
         if self._buffers is not None:
             held_bytes = 0 if self._closing else self._held_bytes()
             if held_bytes != self.charged_bytes:
                 self._buffers.charge(self, held_bytes)
 
     def _stop_counting(self) -> None:
-        """The client has gone, and what it sent with it."""
+        """The client has gone, and the bytes that it sent are dropped."""
         if self._buffers is not None:
             self._buffers.charge(self, 0)
 
     def cut_off(self, reason: str) -> None:
-        """The bytes are needed by others. Whoever derives from it tells the client, if it can be told."""
+        """The bytes are needed by others. A derived class tells the client, if that is possible."""
         self._log_cut_off(reason)
         self._received.clear()
         self.abort()
@@ -231,12 +235,12 @@ class Layer(asyncio.Protocol, asyncio.Transport):
 
     @property
     def waits_for_turn(self) -> bool:
-        """Whether bytes have come that are not read yet, here or below: HTTP may lie on TLS."""
+        """Whether there are received bytes that have not been processed, here or below: HTTP may run over TLS."""
         lower = self._lower
         return self._queued or (isinstance(lower, Layer) and lower.waits_for_turn)
 
     def upper_waits(self) -> None:
-        """The connection behind has dealt with all that has come, and waits for more."""
+        """The connection has dealt with everything received, and waits for more."""
 
     def _hold(self, reason: str) -> None:
         if not self._holds and not self._closing:
@@ -262,13 +266,13 @@ class Layer(asyncio.Protocol, asyncio.Transport):
     def resume_writing(self) -> None:
         """The client caught up.
 
-        Nobody closes the transport from within: asyncio's own would tell of the end twice (`_write_ready` asks whether
-        it is being closed after this, and `close` has told it already).
+        The transport must not be closed from here: asyncio's own transport would report the end twice (after this,
+        `_write_ready` checks whether it is closing, and `close` has reported it already).
         """
         self._upper.resume_writing()
 
     def writelines(self, list_of_data: Iterable[bytes | bytearray | memoryview]) -> None:
-        """As one `write`: each part for itself would be a record or a frame for itself."""
+        """As one `write`: separate parts would become separate records or frames."""
         self.write(b"".join(list_of_data))
 
     def is_closing(self) -> bool:
@@ -280,11 +284,11 @@ class Layer(asyncio.Protocol, asyncio.Transport):
         return self._lower.get_extra_info(name, default)
 
     def pause_reading(self) -> None:
-        """Takes nothing from the socket for a time."""
+        """Stops reading the socket for some time."""
         self._hold("upper")
 
     def resume_reading(self) -> None:
-        """The end of that time."""
+        """Reads the socket again."""
         self._let_go("upper")
 
     @property
@@ -306,9 +310,9 @@ class Layer(asyncio.Protocol, asyncio.Transport):
 
 
 def address_of(transport: asyncio.BaseTransport) -> str | None:
-    """Of the client, `local` for a socket file's; None if the client has gone before anybody asked who it is.
+    """The client's address, `local` for a socket file; None if the client had gone before its address was read.
 
-    The system knows a peer no more after its reset, though what it sent can still be read.
+    After a reset, the system does not know the peer's address, although bytes that it sent can still be read.
     """
     name = transport.get_extra_info("peername")
     if isinstance(name, tuple) and name:
@@ -318,7 +322,7 @@ def address_of(transport: asyncio.BaseTransport) -> str | None:
 
 
 class _Parting(asyncio.Protocol):
-    """What a socket is read by until its client has heard that it is refused."""
+    """Reads a socket until its client has received a refusal."""
 
     def __init__(self, transport: asyncio.Transport, lost: Callable[[Exception | None], None]) -> None:
         self._transport, self._lost = transport, lost
@@ -328,7 +332,7 @@ class _Parting(asyncio.Protocol):
         self._end = ClientTimer(self._loop, LINGER_S, transport.abort)
 
     def data_received(self, data: bytes) -> None:
-        """Nobody wants it."""
+        """Drops the bytes."""
         self._is_quiet = False
 
     def _look(self) -> None:
@@ -346,11 +350,11 @@ class _Parting(asyncio.Protocol):
 
 
 def part_from(transport: asyncio.Transport, lost: Callable[[Exception | None], None]) -> None:
-    """Closes the connection of a client that was refused while it may still be sending; `lost` is told of its end.
+    """Closes the connection of a refused client that may still be sending. `lost` is called at the end.
 
-    A socket that is closed with bytes unread resets its connection, and the client's system throws away the refusal
-    that it has not handed over: all that the client learns is "broken pipe". So the socket is closed for writing, and
-    read until the client closes it or falls silent, `LINGER_S` at most.
+    If a socket is closed while it has unread bytes, its connection is reset, and the client's system throws away a
+    refusal that it has not handed over: the client only learns "broken pipe". So the socket is closed for writing, and
+    read until the client closes it or stops sending, for at most `LINGER_S`.
     """
     if isinstance(transport, Layer):
         transport.part()

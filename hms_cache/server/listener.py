@@ -1,4 +1,4 @@
-"""The listening sockets, the limits all connections share, and the drain at the end."""
+"""The listening sockets, the limits that all connections share, and the drain at the end."""
 
 from __future__ import annotations
 
@@ -34,32 +34,33 @@ BACKLOG = 1024
 """Connections the kernel may hold before they are accepted: Trino opens one per call, in bursts."""
 
 STALLS_IN_DRAIN = 10
-"""While the server stops, a client has this part of the drain time to take some of its reply: one that takes none
-shall not keep the server for the whole of it."""
+"""While the server stops, a client has this part of the drain time to take some of its reply. A client that takes none
+must not delay the stop for the whole time."""
 
 LATE_S = 0.5
-"""A loop that comes to a timer so late stood still."""
+"""If a timer fires this late, the event loop stood still."""
 
 ABOUT_THE_SESSION = ("set_ugi", "setOption", "setMetaConf")
-"""What these tell is kept up to `max_session_bytes`: a text that is much longer is refused before it is decoded, which
-takes half a millisecond for each MB of it, in one go."""
+"""Methods whose texts are remembered, up to `max_session_bytes`. A much longer text is refused before it is decoded,
+which takes half a millisecond for each MB, without interruption."""
 
 TOLD_AGAIN = ("get_config_value",)
-"""What these tell is their answer, the default of a key that nobody knows: they are answered on the event loop, where
-to encode a text takes a millisecond for each MB of it. No value of a configuration is much longer."""
+"""Methods that answer with a text of the request: the default value for an unknown key. They are answered on the event
+loop, where encoding a text takes a millisecond for each MB. No value in a configuration is much longer."""
 
 _REFUSED_IN_WORDS_BYTES = 256 * 1024
-"""What is too long by no more than this is decoded and refused with Hive's exception; more ends the conversation."""
+"""A text that exceeds the limit by no more than this is decoded and refused with Hive's exception. A longer one ends
+the connection."""
 
 _LOG_INTERVAL_S = 1.0
-"""Between two lines about clients that are closed: each line is written while others wait."""
+"""Between two log lines about closed clients: other work waits while a line is written."""
 
 IDLE_LOOKS_AT_ONCE = 200
-"""Connections whose silence the system is asked for before others have their turn: a millisecond."""
+"""Connections whose idle time is read from the system in one go, which takes a millisecond."""
 
 
 class ListenError(OSError):
-    """A port cannot be listened on: it is taken, or its address is none of this machine."""
+    """A port cannot be opened: it is in use, or its address does not belong to this machine."""
 
     def __init__(self, port: Port, error: OSError | UnicodeError) -> None:
         self.error = error
@@ -73,37 +74,38 @@ class Listener:
     def __init__(
         self, dispatcher: Dispatcher, pools: ThreadPools, settings: ServerSettings, max_connections: int | None = None
     ) -> None:
-        """`settings` bound what clients take (P11); `max_connections`: fewer, where the system allows fewer."""
+        """`settings` limit what clients may use (P11); `max_connections`: fewer than the setting, if the system allows
+        fewer."""
         self.dispatcher = dispatcher
         self.pools = pools
         self._unlimited = pools.by_name[PoolName.TRANSACTIONS]
         self.settings = settings
         self.request_timeout_s = finite_s(settings.request_timeout_s)
         self.message_timeout_s = finite_s(settings.message_timeout_s)
-        """Of these two, None is never."""
+        """None: no time limit, for both."""
         self.hot_path: HotPath | None = None
         """Set before `start`, or never: then every request is decoded."""
         self.authorized_hot_path: Callable[[], AuthorizedHotPath] | None = None
-        """Set with it when calls are authorized: each connection asks one of these instead."""
+        """Set together with it when calls are authorized: each connection gets one of these instead."""
         self.draining = False
         self.in_flight = 0
         self._groups: dict[str, Group] = {}
-        """By the name of the combination."""
+        """By name of the combination."""
         self._limited_in_flight = 0
         self.network_of = client_networks(settings.client_ipv6_prefix_length)
-        """What limits count as one with a client's address."""
+        """Maps a client's address to the network whose addresses count as one client."""
         self.shares = Shares(settings.max_calls_per_user, settings.max_calls_per_address)
         self.bad_messages = 0
         self.refused_calls = 0
         self.timeouts: dict[str, int] = {"message": 0, "write": 0, "first_call": 0, "idle": 0}
-        """Connections closed because a time was up, by which it was."""
+        """Connections that were closed by a time limit, by limit."""
         self.loop: asyncio.AbstractEventLoop
         self.buffers = BufferBudget(settings.buffer_budget_bytes, time.monotonic)
         self.session_budget = SessionBudget(settings.max_session_bytes, settings.sessions_budget_bytes)
         self.message_limits_bytes = dict.fromkeys(
             (*ABOUT_THE_SESSION, *TOLD_AGAIN), settings.max_session_bytes + _REFUSED_IN_WORDS_BYTES
         )
-        """Of single methods, by name."""
+        """Limits for single methods, by name."""
         self.admission = Admission(max_connections or settings.max_connections, settings.max_connections_per_address)
         self._empty: asyncio.Event
         self._servers: list[asyncio.Server] = []
@@ -114,7 +116,7 @@ class Listener:
         self.turns: Turns
 
     async def start(self, ports: Sequence[Port], *, reuse_port: bool = False) -> None:
-        """Listens on all of them, or on none; a `number` of 0 becomes the one that the system picked. Raises
+        """Listens on all ports or on none. A `number` of 0 is replaced by the port that the system chose. Raises
         ListenError."""
         self.loop = asyncio.get_running_loop()
         self.turns = Turns(self.loop, self._others_wait, self.network_of)
@@ -151,15 +153,17 @@ class Listener:
 
     @property
     def connections(self) -> int:
-        """Connections that are open now."""
+        """Number of open connections."""
         return len(self.admission)
 
     def connections_of(self, port: Port) -> int:
-        """Those of one port. From any thread: counted when somebody asks, so that no connection costs more for it."""
+        """Number of open connections of one port. From any thread. Counted on demand, so that it adds nothing to each
+        connection."""
         return sum(one.port is port for one in self._open_connections())
 
     async def drain(self) -> None:
-        """Stops accepting, lets running calls answer, closes; what still runs after `drain_timeout_s` is cut off."""
+        """Stops accepting, lets running calls answer, and closes. Calls that are still running after `drain_timeout_s`
+        are aborted."""
         self.draining = True
         for server in self._servers:
             server.close()
@@ -182,7 +186,7 @@ class Listener:
     # Called by connections
 
     def admit(self, connection: Connection, address: str) -> str | None:
-        """Counts a connection in; a text says why it must be refused."""
+        """Counts a new connection. Returns the reason if it must be refused."""
         self._empty.clear()
         if self.draining:
             self.admission.refuse(connection)
@@ -197,7 +201,7 @@ class Listener:
         self.admission.first_call(connection)
 
     def release(self, connection: Connection, address: str, session: Session | None) -> None:
-        """Counts a connection out, with what it held."""
+        """Removes a connection, with the bytes that it held."""
         self.admission.release(connection, address)
         self.buffers.charge(connection, 0)
         if session is not None:
@@ -206,9 +210,9 @@ class Listener:
             self._empty.set()
 
     def begin_call(self, request_bytes: int, pool: ThreadPool) -> str | None:
-        """Counts a call in, with what its request holds; a text says why it must be refused.
+        """Counts a new call, with the bytes of its request. Returns the reason if it must be refused.
 
-        `max_in_flight` is for all thread pools but that of transactions: its own queue limits it.
+        `max_in_flight` applies to all thread pools except that of transactions, which is limited by its own queue.
         """
         is_limited = pool is not self._unlimited
         if is_limited and self._limited_in_flight >= self.settings.max_in_flight:
@@ -233,28 +237,28 @@ class Listener:
         return group
 
     def end_call(self, request_bytes: int, pool: ThreadPool) -> None:
-        """Counts a call out."""
+        """Removes a call."""
         self.in_flight -= 1
         self._limited_in_flight -= pool is not self._unlimited
         self.buffers.end_request(request_bytes)
 
     def count_bad_message(self, error: Exception) -> None:
-        """A message was refused because of its bytes."""
+        """A message was refused because its bytes are malformed."""
         self.bad_messages += 1
 
     def count_timeout(self, kind: str) -> None:
-        """A connection is closed because its time was up."""
+        """A connection is closed by a time limit."""
         self.timeouts[kind] += 1
 
     def write_timeout_s(self) -> float:
-        """How long a client may take nothing of its reply; 0: for ever."""
+        """How long a client may take nothing of its reply; 0: no limit."""
         settings = self.settings
         if not self.draining:
             return finite_s(settings.write_timeout_s) or 0
         return min(settings.write_timeout_s, max(settings.drain_timeout_s / STALLS_IN_DRAIN, 0.001))
 
     def log_limited(self, text: str, *arguments: object) -> None:
-        """A warning about one client; at most one line a second, the others are counted in the next."""
+        """Logs a warning about one client, at most one a second. The next line says how many were left out."""
         now_s = self.loop.time()
         if now_s < self._next_log_s:
             self._unlogged += 1
@@ -267,14 +271,15 @@ class Listener:
     # Time limits of connections
 
     def _expire_at(self, due_s: float, *, again: bool = False) -> None:
-        # uvloop's handle of what is due at once does not know when.
+        # uvloop's handle of a timer that is due at once does not know when it is due.
         self._expiry = self.loop.call_at(due_s, self._expire, due_s, again)
 
     def _expire(self, due_s: float, again: bool) -> None:
         self._expiry = None
         now_s = self.loop.time()
         if now_s - due_s > LATE_S and not again:
-            # The loop stood still: calls that came meanwhile are read first. Once: a loop may be late each time.
+            # The loop stood still: first read the calls that arrived meanwhile. Only once, since a loop may be late
+            # every time.
             self._expire_at(now_s + LATE_S, again=True)
             return
         closed, next_s = self.admission.expire_uncalled(now_s, self.settings.first_call_timeout_s)
@@ -283,7 +288,7 @@ class Listener:
             self._expire_at(next_s)
 
     def _look_for_idle(self) -> None:
-        """Asks the system since when each connection is silent: noting it here would be a part of each hot call."""
+        """Asks the system how long each connection has been idle: recording it here would add to each hot call."""
         self._look_at_some(self._open_connections())
 
     def _look_at_some(self, left: list[Connection]) -> None:

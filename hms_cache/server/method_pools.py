@@ -118,8 +118,8 @@ METHOD_POOLS: Mapping[str, PoolName] = MappingProxyType(
 
 
 BY_TURNS: frozenset[PoolName] = frozenset({PoolName.READS, PoolName.HEAVY})
-"""Pools whose threads compute by turns (`hms_cache.computing`): the others wait for one thread of theirs at most, not
-for each. Writes hold locks of the database, and wait for nobody."""
+"""Pools whose threads compute in turns (`hms_cache.computing`), so that the other pools have to wait for only one of
+their threads. Writes do not compute in turns: they hold locks in the database."""
 
 
 class ThreadPools:
@@ -129,7 +129,7 @@ class ThreadPools:
         self.by_name = dict(pools)
 
     def of(self, method: str) -> ThreadPool:
-        """Where a method runs."""
+        """The pool that runs a method."""
         return self.by_name[METHOD_POOLS[method]]
 
     def start(self) -> None:
@@ -138,7 +138,7 @@ class ThreadPools:
             pool.start()
 
     def stop(self, timeout_s: float) -> None:
-        """Lets queued work finish; waits for all threads together at most `timeout_s`."""
+        """Finishes queued work. Waits for all threads together, at most `timeout_s`."""
         end_s = time.monotonic() + timeout_s
         for pool in self.by_name.values():
             pool.close()

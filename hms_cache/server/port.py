@@ -1,6 +1,6 @@
-"""One port of the server: what is spoken on it, and how clients show who they are.
+"""One port of the server: the protocol layers on it, and how clients authenticate.
 
-All ports of a server have one event loop, and its limits count their connections together.
+All ports of a server share one event loop, whose limits count their connections together.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Port:
-    """What lies between a socket and its connection. Without any of the three: nothing."""
+    """The layers between a socket and its connection. Without any of the three, there are none."""
 
     host: str
     number: int
-    """0 until the system has picked one."""
+    """0 until the system has chosen one."""
     mechanisms: tuple[str, ...] = ()
-    """For people; empty: clients do not authenticate."""
+    """For display; empty: clients do not authenticate."""
     tls: TlsPort | None = None
     sasl: SaslPort | None = None
     http: HttpPort | None = None
     """Not together with `sasl`."""
 
     def protocol(self, connect: Callable[[], Connection], turns: Turns) -> asyncio.Protocol:
-        """For a new socket; `connect` makes a connection, with HTTP one for each user."""
+        """The protocol for a new socket. `connect` creates a connection; with HTTP, one for each user."""
         protocol: asyncio.Protocol
         if self.http is not None:
             protocol = self.http.protect(connect, turns)
@@ -54,5 +54,5 @@ class Port:
 
     @property
     def authentication(self) -> str:
-        """How clients show who they are, for people."""
+        """How clients authenticate, for display."""
         return ", ".join(self.mechanisms) or "none"

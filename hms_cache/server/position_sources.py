@@ -1,4 +1,4 @@
-"""Where the event loop gets the position from: inline, by bare packets, or through a thread."""
+"""Position checks of the event loop: on the loop itself, by bare packets, or through a thread."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _logger = logging.getLogger(__name__)
 Answered = Callable[[LogHead | None], None]
 
 GATHER_S = 80e-6
-"""How long a question to a database server is worth holding back: about as long as its answer takes."""
+"""How long it is worth delaying a check of a database server: about as long as the check takes."""
 
 RECONNECT_INTERVAL_S = 1.0
-"""Between attempts to open a connection for packets: meanwhile the thread answers, slower."""
+"""Between attempts to open a connection for packets. Meanwhile the thread answers, more slowly."""
 
 
 class InlineSource:
-    """Reads on the loop itself: for SQLite, whose reads wait for nobody and take a few microseconds."""
+    """Reads on the loop itself: for SQLite, whose reads never wait and take a few microseconds."""
 
     gather_s = 0.0
 
@@ -38,14 +38,14 @@ class InlineSource:
         loop: asyncio.AbstractEventLoop,
         close: Callable[[], None] = lambda: None,
     ) -> None:
-        """`close`: lets go of what is read with."""
+        """`close`: frees the connection."""
         self._read_position = read_position
         self._loop = loop
         self._close = close
         self._log = LimitedLog(_logger)
 
     def ask(self, answered: Answered) -> None:
-        """At the end of this turn of the loop, so that all requests of the turn share the read."""
+        """Reads at the end of this turn of the loop, so that all requests of the turn share the read."""
         self._loop.call_soon(self._read, answered)
 
     def _read(self, answered: Answered) -> None:
@@ -57,12 +57,12 @@ class InlineSource:
         answered(head)
 
     def close(self) -> None:
-        """No more questions."""
+        """Sends no more checks."""
         self._close()
 
 
 class ThreadSource:
-    """Reads on a thread of its own: for databases without a shorter way."""
+    """Reads on a thread of its own: for databases without a faster way."""
 
     gather_s = GATHER_S
 
@@ -94,7 +94,7 @@ class ThreadSource:
 
 
 class PacketSource:
-    """Bare packets on the loop; while its connection is down, questions go through a thread, which opens a new one."""
+    """Bare packets on the loop. While its connection is down, checks go through a thread, which opens a new one."""
 
     gather_s = GATHER_S
 
@@ -107,8 +107,8 @@ class PacketSource:
         answer_timeout_s: float = 5.0,
         recycle_s: float = 1800.0,
     ) -> None:
-        """`connect` opens a connection whose history is proven. A check that takes longer than `answer_timeout_s` lets
-        its requests take the ordinary way; a connection older than `recycle_s` is replaced."""
+        """`connect` opens a connection whose history is proven. If a check takes longer than `answer_timeout_s`, its
+        requests take the ordinary path. A connection older than `recycle_s` is replaced."""
         self._connect = connect
         self._loop = loop
         self._answer_timeout_s = answer_timeout_s
@@ -122,7 +122,7 @@ class PacketSource:
         self._asked_s = 0.0
         self._timer: ClientTimer | None = None
         self._timed_from_s = 0.0
-        """When the question was asked that the timer was started for."""
+        """When the check was sent for which the timer was started."""
         self._offered: tuple[PositionConnection, int] | None = None
         """A new connection, and how often connections had been renewed before it was opened."""
         self._renewals = 0
@@ -156,14 +156,14 @@ class PacketSource:
         self._fallback.close()
 
     def renew(self) -> None:
-        """Another connection for the next questions: all that are open, or being opened, may lead to another server.
-        On any thread."""
+        """Replaces the connection for the next checks: all that are open, or being opened, may lead to another server.
+        From any thread."""
         self._renewals += 1
         with suppress(RuntimeError):  # the loop is closed: the server stops
             self._loop.call_soon_threadsafe(self._retire, self._connection)
 
     def _retire(self, connection: PositionConnection | None) -> None:
-        """On the loop. A question that is on its way is answered first."""
+        """On the loop. A check that is under way is answered first."""
         if connection is None or connection is not self._connection:
             return
         if self._answered is None:
@@ -172,7 +172,7 @@ class PacketSource:
             self._is_old = True
 
     def _read_and_connect(self) -> LogHead:
-        """On the fallback's thread: answers this question, and opens a connection for the next ones."""
+        """On the fallback's thread: answers this check, and opens a connection for the next ones."""
         head = self._read_position()
         if self._connection is None and self._offered is None and time.monotonic() >= self._next_connect_s:
             self._next_connect_s = time.monotonic() + RECONNECT_INTERVAL_S
@@ -215,12 +215,12 @@ class PacketSource:
         self._timer = ClientTimer(self._loop, time_s, self._look)
 
     def _look(self) -> None:
-        """Whether the question that is open now is overdue. One timer at a time, not one for each question."""
+        """Whether the current check is overdue. There is one timer, not one for each check."""
         self._timer = None
         if self._answered is None:
             return
         if self._asked_s > self._timed_from_s:
-            # Of this question's time a part may have gone by while the loop stood still: see `ClientTimer`.
+            # The loop may have stood still for a part of this time: see `ClientTimer`.
             rest_s = self._asked_s + self._answer_timeout_s - self._loop.time()
             self._time(max(rest_s, self._answer_timeout_s / CLIENT_TIME_PARTS))
         else:

@@ -1,7 +1,7 @@
-"""How many elements the lists of some requests may have: those of which each costs more than its bytes.
+"""Limits on the number of elements in the lists of some requests, whose elements cost more than their bytes.
 
-A list in general may be as long as its message. These become rows that are written under a lock that others wait for,
-parameters of one statement, or statements of their own. They are counted before anything else is done.
+In general, a list may be as long as its message. The elements counted here become rows written under a lock that others
+wait for, parameters of one statement, or separate statements. They are counted before anything else is done.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ def _grants(bag: PrivilegeBag | None) -> int:
 
 
 def _objects_of_grants(bag: PrivilegeBag | None) -> int:
-    """Those that are spelled in different ways count as several."""
+    """Names with different spellings count separately."""
     some = bag.privileges or () if bag is not None else ()
     return len({_object_of_grants(one.hiveObject) for one in some})
 
 
 def _object_of_grants(reference: HiveObjectRef) -> tuple[Any, ...]:
-    """Without its column: what is granted on the columns of a table takes as many statements as on one of them."""
+    """Without the column: privileges on the columns of a table take as many statements as those on one column."""
     names = reference.catName, reference.dbName, reference.objectName
     return (*names, reference.objectType, tuple(reference.partValues or ()))
 
 
 def _names_of_events(request: NotificationEventRequest) -> int:
-    """The longest of the lists that select events."""
+    """The length of the longest list that selects events."""
     return max(len(some or ()) for some in (request.tableNames, request.eventTypeList, request.eventTypeSkipList))
 
 
 def _sources(of: CreationMetadata | None) -> int:
-    """Tables that a materialized view is made from. Two fields name them, of clients of 3.1 and of 4."""
+    """Source tables of a materialized view. There are two fields, of clients of Hive 3.1 and of Hive 4."""
     return max(len(of.tablesUsed or ()), len(of.sourceTables or ())) if of is not None else 0
 
 
@@ -51,7 +51,7 @@ _Count = Callable[[Any], int]
 
 
 def _limits() -> dict[str, int]:
-    """Those in force, by the name of the setting."""
+    """The limits in force, by name of the setting."""
     limits = input_limits()
     return {
         "lock_components": limits.lock_components,
@@ -111,11 +111,11 @@ _ALSO_COUNTED: Final[Mapping[str, tuple[str, _Count]]] = {
     "grant_revoke_privileges": ("request_grant_objects", lambda a: _objects_of_grants(a.request.privileges)),
     "refresh_privileges": ("request_grant_objects", lambda a: _objects_of_grants(a.grantRequest.privileges)),
 }
-"""What else costs more than its bytes in the same requests."""
+"""Other parts of these requests that cost more than their bytes."""
 
 
 def check_request_size(method: str, arguments: Any) -> None:
-    """Raises MetaException, which names the setting, for more elements than the method's limits let in."""
+    """Raises MetaException, naming the setting, if there are more elements than the limits of the method allow."""
     for counted in (_COUNTS.get(method), _ALSO_COUNTED.get(method)):
         if counted is not None:
             _check(method, arguments, *counted)
@@ -125,7 +125,7 @@ def _check(method: str, arguments: Any, limit: str, count: _Count) -> None:
     try:
         found = count(arguments)
     except (AttributeError, TypeError):
-        return  # something required is missing: the handler says what
+        return  # a required field is missing: the handler reports it
     most = _limits()[limit]
     if found > most:
         raise MetaException(f"{method} has {found} elements, and may have {most} ({exceeded(limit)})")

@@ -1,4 +1,4 @@
-"""The server as one object: workers, audit log, listener. The event loop it runs on belongs to its caller."""
+"""The server as one object: thread pools, audit log, listener. The event loop that it runs on belongs to its caller."""
 
 from __future__ import annotations
 
@@ -49,15 +49,14 @@ class MetastoreServer:
         authorizer: Authorizer | None = None,
         loads: CallLoads | None = None,
     ) -> None:
-        """`cache` and `position_source`: given together, hot requests are answered from their bytes.
+        """`cache` and `position_source`: if both are given, hot requests are answered by their bytes, except with
+        `audit = all`, which needs the decoded request for the line of each call, and with an authorizer that decides
+        anew each time.
 
-        `on_transaction_thread` runs first on each thread of that pool. `connections`: to the database, of which a call
-        past its time limit is cut off. `observe_wait`: pool and seconds. `authorizer`:
-        decides about every call; without one everybody may do everything. `slow_call_s`: longer calls are logged.
-        `max_connections`: fewer than the setting, where the system allows fewer.
-
-        With `audit = all` they are not: every call has its line there, which needs the decoded request. Nor are they
-        with an authorizer that decides anew each time.
+        `on_transaction_thread` runs first on each thread of the pool of transactions. `connections`: those to the
+        database; a call past its time limit loses its connection. `observe_wait`: gets the name of the pool and the
+        seconds. `authorizer`: authorizes every call; without one, everybody may do everything. `slow_call_s`: longer
+        calls are logged. `max_connections`: fewer than the setting, if the system allows fewer.
         """
         self._guard = Guard(authorizer) if authorizer is not None else None
         is_kept = settings.audit != "all" and (authorizer is None or authorizer.keeps_answers)
@@ -104,7 +103,7 @@ class MetastoreServer:
         return tuple(pool.load() for pool in self.pools.by_name.values())
 
     def traffic_by(self, of: Literal["user", "address"]) -> tuple[Traffic, ...]:
-        """What the open connections have carried; who was sent the most first. From any thread."""
+        """Traffic of the open connections; those to which the most was sent come first. From any thread."""
         return traffic_by(of, self.listener.admission.everyone())
 
     async def start(self, ports: Sequence[Port], *, reuse_port: bool = False) -> None:
@@ -121,7 +120,8 @@ class MetastoreServer:
         await self.listener.start(ports, reuse_port=reuse_port)
 
     async def stop(self) -> None:
-        """Drains: no new connections, running calls answer, then threads end and the audit log is written out."""
+        """Drains: accepts no connections, lets running calls answer, then ends the threads and writes out the audit
+        log."""
         await self.listener.drain()
         if self._source is not None:
             self._source.close()

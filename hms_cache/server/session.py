@@ -13,25 +13,26 @@ from hms_cache.input_limits import exceeded, input_limits
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 IDENTITY = "identity"
-"""Under this name of a transport's `get_extra_info` its connection finds who the client is."""
+"""Key of a transport's `get_extra_info` under which its connection finds the identity of the client."""
 
 CLAIMED_USER = "claimed_user"
-"""Under this name it finds whom the client says to be, as `set_ugi` would; None: it has not said."""
+"""Key for the user that the client claims to be, as with `set_ugi`; None: it has not claimed one."""
 
 ANONYMOUS = "anonymous"
-"""Who a client is that has not said it."""
+"""The user of a client that has not named one."""
 
 _ids = itertools.count(1)
 
 ALWAYS_KEPT_BYTES = 1024
-"""A session up to this size needs no room in the budget of all: others' sessions cannot keep a client out."""
+"""A session up to this size needs no room in the shared budget, so that other sessions cannot keep a client out."""
 
 _ENTRY_BYTES = 200
-"""What an entry takes beside its characters."""
+"""Bytes that an entry takes in addition to its characters."""
 
 
 class SessionBudget:
-    """What all connections have told about themselves. Everything runs on the event loop: such calls are local."""
+    """Budget for what all connections have stored in their sessions. Everything runs on the event loop: such calls are
+    local."""
 
     def __init__(self, max_session_bytes: int = 64 * 1024, budget_bytes: int = 64 * 1024 * 1024) -> None:
         self.max_session_bytes = max_session_bytes
@@ -42,11 +43,11 @@ class SessionBudget:
 
 @dataclass(slots=True)
 class Session:
-    """State of one connection. Touched by one call at a time: calls of a connection run in order.
+    """State of one connection. Used by one call at a time, since the calls of a connection run in order.
 
-    `user` and `groups` come from `set_ugi`, which is optional; without it the client is `anonymous`.
-    `variables` holds what `setMetaConf` set (MSCK sets its expression proxy here, for its connection only) and fb303's
-    options. Both are changed by the methods only, which keep them within the limits.
+    `user` and `groups` come from `set_ugi`, which is optional; without it the client is `anonymous`. `variables` holds
+    what `setMetaConf` set (MSCK sets its expression proxy here, for its own connection only) and fb303's options.
+    Change both by the methods only, which enforce the limits.
     """
 
     peer: str
@@ -59,42 +60,46 @@ class Session:
     held_bytes: int = 0
     authenticated: bool = False
     principal: str | None = None
-    """The name under which it authenticated; None: it did not."""
+    """The name under which the client authenticated; None: it did not."""
     mechanism: str = "none"
     real_user: str = ""
-    """Who acts for the user, as the token says; empty: nobody does."""
+    """Who acts on behalf of the user, according to the token; empty: nobody."""
     token_groups: frozenset[str] = frozenset()
-    """Groups that its bearer token names; what `set_ugi` says is not among them."""
+    """Groups from the client's bearer token; those from `set_ugi` are not included."""
     decisions: Decisions | None = None
-    """What the policy decides about the user, as of the last call; None before it."""
+    """The policy's decisions about the user, as of the last call; None before the first call."""
     given_decisions: Decisions | None = None
-    """Of a session that is no client's: those by which its calls are judged, whoever its user is."""
+    """For sessions that do not belong to a client: the decisions by which its calls are authorized, whoever the user
+    is."""
 
     def identify(self, transport: BaseTransport) -> None:
-        """As whom the transport knows the client, or the client says to be. Raises MetaException as `set_user`."""
+        """Takes the identity that the transport knows, or that the client claims. Raises MetaException as
+        `set_user`."""
         self.authenticate(transport.get_extra_info(IDENTITY))
         if (claimed := transport.get_extra_info(CLAIMED_USER)) is not None:
             self.set_user(claimed, ())
 
     def authenticate(self, identity: Identity | None) -> None:
-        """The client has shown who it is; None: the port asks nobody."""
+        """Sets the authenticated identity of the client; None: the port does not authenticate."""
         if identity is not None:
             self.user, self.principal, self.mechanism, self.real_user, self.token_groups = identity
             self.authenticated = True
 
     @property
     def fills_cache(self) -> bool:
-        """Whether what it reads is loaded into memory."""
+        """Whether objects that it reads are loaded into memory."""
         return not self.variables or self.variables.get(FILL_CACHE, "true").lower() != "false"
 
     def close_after_reply(self) -> None:
-        """The client said fb303 `shutdown`: this conversation ends; the server and other clients stay."""
+        """The client called fb303's `shutdown`: this connection is closed; the server and other clients are not
+        affected."""
         self.closing = True
 
     def set_user(self, user: str, groups: tuple[str, ...]) -> None:
-        """Of a client that did not authenticate; who did keeps its name, as in Hive, where `set_ugi` then does nothing.
+        """Sets the user of a client that did not authenticate. An authenticated client keeps its name, as in Hive,
+        where `set_ugi` then has no effect.
 
-        Raises MetaException when names are too long or too many.
+        Raises MetaException if names are too long or too many.
         """
         if self.authenticated:
             return
@@ -109,7 +114,7 @@ class Session:
         self.decisions = None
 
     def set_variable(self, name: str, value: str) -> None:
-        """Raises MetaException when there are too many, or they are too long."""
+        """Sets a variable. Raises MetaException if there are too many, or they are too long."""
         most = input_limits().session_variables
         if name not in self.variables and len(self.variables) >= most:
             self.budget.refused += 1
@@ -120,7 +125,7 @@ class Session:
         self.variables = variables
 
     def end(self) -> None:
-        """The connection is closed. Its call, if one runs, keeps what it has seen."""
+        """The connection is closed. A running call keeps the values that it has read."""
         self.budget.held_bytes -= self.held_bytes
         self.held_bytes = 0
 
@@ -148,5 +153,5 @@ class Session:
 
 
 def _size_of(texts: tuple[str, ...]) -> int:
-    """Bytes that they take, at most: a character has up to four."""
+    """Upper bound for their bytes: a character has up to four."""
     return sum(4 * len(text) + _ENTRY_BYTES for text in texts)

@@ -1,8 +1,9 @@
-"""What one client may take of what all share: calls in flight by user and address, and time of the event loop.
+"""Limits on what one client may take of shared resources: calls in flight by user and address, and time on the event
+loop.
 
-None shall take all threads. And long messages and requests sent ahead have one budget for each turn of the loop: a
-request that is short and comes alone is decoded when it comes, so it waits for what one turn takes, however many
-clients send long messages meanwhile.
+No client shall occupy all threads. And all long messages and requests sent ahead share one time budget for each turn of
+the loop. A short request that arrives alone is decoded at once, so it waits at most for the work of one turn, however
+many clients send long messages meanwhile.
 """
 
 from __future__ import annotations
@@ -14,24 +15,24 @@ from time import perf_counter
 from typing import Protocol
 
 TURN_S = 0.00025
-"""Of each turn of the loop, for all that waits together. A hot read takes a fifth of it."""
+"""In each turn of the loop, for all that waits together. A hot read takes a fifth of it."""
 
 
 SLICE_S = 0.00015
-"""After so long of a long message, or of requests sent ahead, others have their turn. Structs of one byte take more
-than a microsecond each: a message of them would hold the loop for a second."""
+"""After this time spent on a long message, or on requests sent ahead, others have their turn. Structs of one byte take
+more than a microsecond each, so that a message of them would block the loop for a second."""
 
 
 SHORT_TURN_S = 0.00005
-"""In place of `TURN_S` while calls are on their way: their threads, and who waits for a position check, need the
-interpreter several times each, and each time wait for a turn. Not always: a slice costs some microseconds beside
-what it decodes."""
+"""Used instead of `TURN_S` while calls are running: their threads, and requests that wait for a position check, need
+the interpreter several times, and wait for the end of a slice each time. Not used always, since a slice costs some
+microseconds in addition to what it decodes."""
 
 SHORT_SLICE_S = 0.00004
 
 
 class Shares:
-    """Counts calls that have or wait for a thread. Everything runs on the event loop.
+    """Counts calls that are running or waiting for a thread. Everything runs on the event loop.
 
     Holds one entry for each user and address with such a call: no more than `max_in_flight` and the queues of the
     thread pools allow.
@@ -46,7 +47,7 @@ class Shares:
         self.refused = {"user": 0, "address": 0}
 
     def refusal(self, user: str, address: str) -> str | None:
-        """Why one more call must be refused, which is counted; None: it may begin."""
+        """The reason if one more call must be refused, which is counted; None: it may begin."""
         of_user, of_address = self.by_user.get(user, 0), self.by_address.get(address, 0)
         if 0 < self._max_per_user <= of_user:
             self.refused["user"] += 1
@@ -57,12 +58,12 @@ class Shares:
         return None
 
     def begin(self, user: str, address: str) -> None:
-        """Counts a call in."""
+        """Counts a new call."""
         self.by_user[user] = self.by_user.get(user, 0) + 1
         self.by_address[address] = self.by_address.get(address, 0) + 1
 
     def end(self, user: str, address: str) -> None:
-        """Counts it out."""
+        """Removes a call."""
         for counts, name in ((self.by_user, user), (self.by_address, address)):
             counts[name] -= 1
             if not counts[name]:
@@ -73,11 +74,12 @@ class Waiter(Protocol):
     """A connection that has more to decode than one slice."""
 
     def take_turn(self) -> None:
-        """Does a slice of its work (`Turns.slice_s`); it asks for another turn if there is more. Must not raise."""
+        """Does a slice of its work (`Turns.slice_s`), and asks for another turn if there is more. Must not raise."""
 
 
 class Turns:
-    """Who waits, by address: addresses take turns, and so do the connections of each. All on the event loop."""
+    """Waiters by address: the addresses take turns, and so do the connections of each address. Everything runs on the
+    event loop."""
 
     def __init__(
         self,
@@ -85,18 +87,19 @@ class Turns:
         others_wait: Callable[[], bool] = lambda: False,
         network_of: Callable[[str], str] = str,
     ) -> None:
-        """`others_wait`: whether calls are on their way; `network_of`: what takes turns as one with an address."""
+        """`others_wait`: whether calls are running; `network_of`: maps an address to the network whose addresses share
+        one turn."""
         self._loop = loop
         self._others_wait = others_wait
         self._network_of = network_of
         self.slice_s = SLICE_S
-        """How long a waiter may take now."""
+        """How long a waiter may work now."""
         self._waiting: dict[str, deque[Waiter]] = {}
         """The addresses in the order of their turns."""
         self._runs_next = False
 
     def later(self, address: str, waiter: Waiter) -> None:
-        """The waiter has its turn after those that wait; it must not wait already."""
+        """The waiter has its turn after those that are waiting. It must not be waiting already."""
         address = self._network_of(address)
         queue = self._waiting.get(address)
         if queue is None:

@@ -1,4 +1,5 @@
-"""Clients that take replies more slowly than they come: each has to take some within a time, or its connection ends."""
+"""Clients that take replies more slowly than they are sent: each has to take some bytes within a time limit, or its
+connection is closed."""
 
 from __future__ import annotations
 
@@ -12,16 +13,16 @@ if TYPE_CHECKING:
     from hms_cache.server.listener import Listener
 
 LEAST_PROGRESS_BYTES = 64 * 1024
-"""Of a reply, within `write_timeout_s`: a client that takes less is not slow, it keeps what it holds on purpose."""
+"""Bytes of a reply to take within `write_timeout_s`. A client that takes less is not just slow."""
 
 
 class SlowReader:
-    """The client of one connection, from when it took no more until all that was written has gone out."""
+    """The client of one connection, from the time when it took no more until everything written has been sent."""
 
     def __init__(
         self, listener: Listener, transport: asyncio.Transport, charge: Callable[[], None], abort: Callable[[], None]
     ) -> None:
-        """`charge`: tells the budget what is held; `abort` ends the connection."""
+        """`charge`: reports to the budget how many bytes are held; `abort` closes the connection."""
         self._listener = listener
         self._transport = transport
         self._charge = charge
@@ -36,13 +37,13 @@ class SlowReader:
             self._timer = ClientTimer(self._listener.loop, timeout_s, self._look)
 
     def watch_anew(self) -> None:
-        """With the limit that holds now, if it had one before."""
+        """Applies the present limit, if a limit applied before."""
         if self._timer is not None:
             self._timer.cancel()
             self._watch()
 
     def leave_alone(self) -> None:
-        """Its time is not limited any more."""
+        """Ends its time limit."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

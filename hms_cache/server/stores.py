@@ -13,7 +13,7 @@ from hms_cache.values import frozen
 
 
 class Site(Protocol):
-    """What the server itself tells: its configuration by Hive's keys, and its counters."""
+    """Reports about the server itself: its configuration by Hive's keys, and its counters."""
 
     def config_value(self, name: str) -> str | None: ...
 
@@ -31,4 +31,4 @@ class Stores:
     site: Site
     auxiliary: AuxiliaryStores
     delegation: TokenManager | None = None
-    """None: clients do not authenticate with Kerberos, so that there is nothing to delegate."""
+    """None: clients do not authenticate with Kerberos, so no tokens are issued."""

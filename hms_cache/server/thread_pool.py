@@ -1,6 +1,7 @@
-"""Bounded thread pools for calls that need the database (`server/method_pools.py` says which call runs in which).
+"""Bounded thread pools for calls that need the database (`server/method_pools.py` defines which call runs in which).
 
-Smaller than `concurrent.futures` on purpose: a call costs one queue hop there and one `call_soon_threadsafe` back.
+Deliberately simpler than `concurrent.futures`: a call is queued once, and one `call_soon_threadsafe` returns its
+result.
 """
 
 from __future__ import annotations
@@ -23,43 +24,46 @@ _limited_log = LimitedLog(_log)
 
 
 CALL_THREADS = "hms-call"
-"""How names of their threads begin."""
+"""Prefix of the names of their threads."""
 
 MAX_REPLACEMENTS = 2
-"""Times its threads a pool may start in place of those that stuck calls hold: a bound, since what holds a call for ever
-(a file system that does not answer) may hold the next one, too."""
+"""Up to this many times its size, a pool starts threads to replace those that stuck calls occupy. There is a limit
+because whatever blocks a call for ever (a file system that does not answer) may block the next one, too."""
 
 
 SMALL_GROUP = 8
-"""Members that are worth waiting for: more share the cost of a database transaction well enough."""
+"""Up to this many calls it is worth waiting for more: a larger group shares the cost of a database transaction well
+enough."""
 
 LINGER_S = 0.0005
-"""The longest wait for them. A client on the same network has read its reply and sent its next call by then."""
+"""The longest wait for further calls. Within this time, a client on the same network has read its reply and sent its
+next call."""
 
 LINGER_SHARE = 0.3
-"""Of what the calls before took: a wait for nothing makes nobody much later."""
+"""Part of the duration of the previous calls: if nothing comes, the calls that waited are only a little later."""
 
 MAX_SKIPPED = 64
-"""Chances that a group lets pass after waits for nothing, at most: it notices soon that clients keep in step again."""
+"""Upper limit for the number of times that a group does not wait, after waits in vain: it should notice soon if its
+clients follow each other again."""
 
 
 @frozen
 class Group:
-    """Calls of one kind that one thread carries out together. Compared by identity of what it runs."""
+    """Calls of one kind that one thread carries out together. Groups are compared by the identity of their function."""
 
     name: str
     most: int
-    """As many are carried out at once."""
+    """Calls that are carried out together, at most."""
     run: Callable[[Sequence[Any]], bool]
-    """Carries members out, two or more; must not raise. False: nothing was done, each is to be run alone."""
+    """Carries out two or more members; must not raise. False: nothing was done, each call is to be run by itself."""
 
 
 class Connections(Protocol):
-    """The connections to the database that threads hold."""
+    """The database connections that threads use."""
 
     def cut_off(self, thread: int) -> bool:
-        """Ends what the thread of this identifier waits for, and keeps it from the database until its call has ended.
-        False: it holds no connection."""
+        """Aborts what the thread with this identifier waits for in the database, and denies it the database until its
+        call has ended. False: it holds no connection."""
         ...
 
     def call_ended(self, thread: int) -> None:
@@ -72,36 +76,38 @@ class _Waiting(NamedTuple):
     token: object
     since_s: float
     member: Any = None
-    """What a group is given."""
+    """What is passed to the group."""
 
     is_large: bool = False
-    """Whether its reply will take much memory, and its thread for long."""
+    """Whether its reply will take much memory, and its thread much time."""
 
 
 @dataclass(slots=True)
 class InStep:
-    """How calls of a group follow each other. Clients that each wait for their reply come back together, a moment after
-    it; one that came meanwhile would go alone just before them, then they without it, each time at the cost of a
-    database transaction of its own. So it waits for them a moment, as PostgreSQL's `commit_delay` lets commits do.
+    """Decides whether to wait for further calls of a group.
+
+    Clients that each wait for their reply send their next calls together, shortly after it. A call that arrived in
+    between would run alone just before them, and then they without it, each at the cost of a database transaction. So
+    it waits for them briefly, as commits wait with PostgreSQL's `commit_delay`.
     """
 
     expected: int = 0
-    """So many will have come if all come back."""
+    """Number of calls, if all clients come back."""
     until_s: float = 0.0
-    """By then, on `time.monotonic()`."""
+    """Until when to wait, by `time.monotonic()`."""
     misses: int = 0
-    """Waits for nothing since the last that was worth it."""
+    """Waits in vain since the last one that was not."""
     skipped: int = 0
-    """Chances to wait that passed since the last wait."""
+    """Opportunities to wait that were skipped since the last wait."""
     begun_s: float = 0.0
 
     def ended(self, done: int, gathered: int, now_s: float) -> None:
-        """So many have been carried out since `begun_s`, and so many have come meanwhile."""
+        """`done` calls have been carried out since `begun_s`, during which `gathered` calls arrived."""
         self.expected = done + gathered
         self.until_s = now_s + min(LINGER_S, LINGER_SHARE * (now_s - self.begun_s))
 
     def wait_s(self, gathered: int, now_s: float) -> float:
-        """Seconds to wait for the others where so many have come; 0 or less: none."""
+        """Seconds to wait for further calls if `gathered` are there; 0 or less: do not wait."""
         if not gathered < self.expected <= SMALL_GROUP or now_s >= self.until_s:
             return 0.0
         if self.skipped < min(2**self.misses - 1, MAX_SKIPPED):
@@ -111,26 +117,26 @@ class InStep:
         return self.until_s - now_s
 
     def waited(self, gathered: int) -> None:
-        """So many are there at the end of a wait."""
+        """At the end of a wait, `gathered` calls are there."""
         self.misses = 0 if gathered >= self.expected else self.misses + 1
 
 
 class ThreadPool:
-    """`threads` daemon threads that run submitted work in order of arrival; at most `max_waiting` wait for them.
+    """`threads` daemon threads that run submitted work in order of arrival. At most `max_waiting` calls wait for them.
 
-    A thread is started when work comes and none is idle: most servers, and each of many worker processes, never use all
-    of theirs.
+    A thread is started if there is work and no idle thread: most servers, and each of many worker processes, never use
+    all of theirs.
 
-    Calls of a group wait for no thread of their own: while one thread carries some out, those that come gather, and
-    are carried out together when it is done. Of a group that nobody is using the first runs at once and alone; where
-    the calls before had others with them, the next ones wait a moment for those to come back (`InStep`). Groups take
-    turns with each other and with single calls in the order in which they began to wait.
+    Calls of a group do not wait for separate threads: while one thread carries some out, further ones gather, and are
+    carried out together when it is done. If no call of the group is running, the first one runs at once and alone; if
+    earlier calls ran together, the next ones wait briefly for the others (`InStep`). Groups take turns with each other
+    and with single calls, in the order in which they began to wait.
 
-    ``_lock`` guards all state. A call that is given up is cut off from its database connection, which ends most of
-    them; another thread takes its place meanwhile, and whichever is one too many at the end stops.
+    ``_lock`` guards all state. If a call is given up, its database connection is closed, which ends most calls. Another
+    thread takes the place of its thread; a thread that is no longer needed afterwards ends.
 
-    Of calls with large replies some run at a time: those beyond them let others pass, and have the next thread that one
-    of their kind leaves.
+    The number of running calls with large replies is limited. Further ones let other calls pass, and get the next
+    thread that a call with a large reply leaves.
     """
 
     def __init__(
@@ -145,11 +151,9 @@ class ThreadPool:
         takes_turns: bool = False,
         max_large: int | None = None,
     ) -> None:
-        """`on_thread_start` runs first on each thread. `connections`: those that calls use.
-        `observe_wait` is told the name of the pool and the seconds that a call waited for its thread.
-        `takes_turns`: the threads compute by turns (`hms_cache.computing`).
-        `max_large`: as many calls with large replies run at a time; None: as many as there are threads.
-        """
+        """`on_thread_start` runs first on each thread. `connections`: those that calls use. `observe_wait` gets the
+        name of the pool and the seconds that a call waited for its thread. `takes_turns`: the threads compute in turns
+        (`hms_cache.computing`). `max_large`: number of calls with large replies that run at a time; None: no limit."""
         self.name = name
         self._size = threads
         self._max_waiting = max_waiting
@@ -159,26 +163,27 @@ class ThreadPool:
         self._takes_turns = takes_turns
         self._lock = threading.Lock()
         self._waiting: deque[_Waiting | Group] = deque()
-        """Single calls, and groups of which calls wait and that no thread is carrying out."""
+        """Single calls, and groups that have waiting calls and are not being carried out."""
         self._max_large = threads if max_large is None else max_large
         self._large: set[object] = set()
-        """Tokens of those that run and are not stuck."""
+        """Tokens of calls with large replies that are running and not stuck."""
         self._held_back: deque[_Waiting] = deque()
-        """Calls with large replies that had their turn when as many ran as may."""
+        """Calls with large replies whose turn came while the maximum was running."""
         self._postponed: deque[_Waiting] = deque()
-        """Calls that have a thread when no other waits for one. They take no places of others, and have as many."""
+        """Calls that run only when no other call waits. They do not count towards `max_waiting`, but as many may wait
+        besides."""
         self._gathering: dict[Group, deque[_Waiting]] = {}
-        """Calls that wait, of each group that has any or is being carried out."""
+        """Waiting calls of each group that has any, or that is being carried out."""
         self._carried_out: dict[Group, int] = {}
-        """The identifier of the thread that does."""
+        """The identifier of the thread that carries the group out."""
         self._in_step: dict[Group, InStep] = {}
         self._lingering: dict[Group, threading.Lock] = {}
-        """What wakes the thread that waits for more calls of the group."""
+        """The lock whose release wakes the thread that waits for more calls of the group."""
         self._idle: list[threading.Lock] = []
-        """What wakes each thread that has nothing to do, when it is released. The last to go idle is the first to be
-        woken: its stack, its connection and the database's thread behind that are still in the processor's caches."""
+        """A lock for each idle thread, whose release wakes it. The thread that became idle last is woken first: its
+        stack, its connection and the database's thread for that connection are still in the processor's caches."""
         self._running: dict[object, int] = {}
-        """Token of each call that runs: the identifier of its thread."""
+        """For the token of each running call, the identifier of its thread."""
         self._stuck: set[object] = set()
         self._stuck_threads: set[int] = set()
         self._threads: set[threading.Thread] = set()
@@ -189,7 +194,7 @@ class ThreadPool:
         self._waited_s = 0.0
 
     def start(self) -> None:
-        """Starts the first thread: a system that has none to give says so now, and what is queued is always run."""
+        """Starts the first thread: if the system has none left, this fails now, and later everything queued is run."""
         with self._lock:
             self._start_one()
 
@@ -202,10 +207,10 @@ class ThreadPool:
         *,
         is_large: bool = False,
     ) -> bool:
-        """Queues `work`, which must not raise; it runs on one of the threads. False: too many wait.
+        """Queues `work`, which must not raise; it runs on one of the threads. False: too many calls wait.
 
-        With a `group` it is run only if the call is alone: else the group carries `member` out. `is_large`: its reply
-        is; such a call has no group.
+        With a `group`, it runs only if the call is alone; otherwise the group carries out `member`. `is_large`: its
+        reply is large; such a call has no group.
         """
         one = _Waiting(work, token, time.monotonic(), member, is_large)
         woken: threading.Lock | None = None
@@ -234,8 +239,7 @@ class ThreadPool:
         return True
 
     def _wake(self, count: int = 1) -> None:
-        """Under the lock: so many idle threads look into the queue. Where there are fewer, others are started for what
-        waits."""
+        """Under the lock: wakes `count` idle threads. If there are fewer, others are started for what waits."""
         woken = min(count, len(self._idle))
         for _ in range(woken):
             self._idle.pop().release()
@@ -250,15 +254,15 @@ class ThreadPool:
         return single - groups + sum(map(len, self._gathering.values()))
 
     def refusal(self) -> str:
-        """What a client is told when `submit` said no."""
+        """The text for the client if `submit` returned False."""
         return (
             f"too many calls wait for a thread of the pool {self.name}: {self._max_waiting} "
             "(setting server.max_waiting_per_pool); retry"
         )
 
     def give_up(self, token: object) -> bool:
-        """The call's time is up. True: it had not begun, and never will. Otherwise its thread is freed, or another one
-        takes its place for the next call."""
+        """The time of the call is up. True: it had not begun, and never will. Otherwise its thread is freed, or another
+        thread takes its place for the next call."""
         with self._lock:
             if self._take_back(token) is not None:
                 return True
@@ -271,7 +275,7 @@ class ThreadPool:
             self._wake()
             for group in [one for one, by in self._carried_out.items() if by == thread]:
                 self._carried_out_no_more(group)
-            # Under the lock: the thread cannot go on to another call meanwhile, whose connection would be cut.
+            # Under the lock, so that the thread cannot begin another call meanwhile, whose connection would be closed.
             cut = self._connections is not None and self._connections.cut_off(thread)
         _log.warning(
             "a call of the pool %s is stuck; %s", self.name, "its connection is closed" if cut else "it holds none"
@@ -279,13 +283,13 @@ class ThreadPool:
         return False
 
     def withdraw(self, token: object) -> bool:
-        """Nobody wants the call any more. True: it had not begun, and never will; otherwise it goes on."""
+        """The answer is not needed any more. True: the call had not begun, and never will; otherwise it continues."""
         with self._lock:
             return self._take_back(token) is not None
 
     def postpone(self, token: object) -> bool:
-        """Hardly anybody wants the call: it lets all others pass. False: it was waiting, and too many do that wait so;
-        it waits no more."""
+        """The answer is probably not needed any more: the call lets all others pass. False: it was waiting, and too
+        many calls wait in this way; it is removed."""
         with self._lock:
             one = self._take_back(token)
             if one is None:
@@ -298,7 +302,7 @@ class ThreadPool:
             return True
 
     def _take_back(self, token: object) -> _Waiting | None:
-        """Under the lock: the call if it was waiting; it waits no more."""
+        """Under the lock: removes a waiting call and returns it; None: it was not waiting."""
         for one in self._calls_waiting():
             if one.token is token:
                 for queue in self._queues():
@@ -315,7 +319,7 @@ class ThreadPool:
         return [one for queue in self._queues() for one in queue if isinstance(one, _Waiting)]
 
     def load(self) -> ThreadPoolLoad:
-        """What it does now."""
+        """The present load."""
         with self._lock:
             since_s = [one.since_s for one in self._calls_waiting()]
             oldest = time.monotonic() - min(since_s) if since_s else 0.0
@@ -334,13 +338,13 @@ class ThreadPool:
             )
 
     def close(self) -> None:
-        """Takes no more; what is queued still runs."""
+        """Accepts no more calls. Queued ones still run."""
         with self._lock:
             self._closed = True
             self._wake(len(self._idle))
 
     def join(self, timeout_s: float) -> None:
-        """Waits for all threads together at most `timeout_s`, after `close`."""
+        """Waits for all threads together, at most `timeout_s`, after `close`."""
         end_s = time.monotonic() + timeout_s
         with self._lock:
             threads = list(self._threads)
@@ -351,16 +355,16 @@ class ThreadPool:
         return len(self._threads) - len(self._stuck_threads)
 
     def _max_threads(self) -> int:
-        """Those that stuck calls hold among them."""
+        """Including threads that stuck calls occupy."""
         return self._size * (1 + MAX_REPLACEMENTS)
 
     def _start_missing(self) -> None:
-        """Under the lock: one more thread, if there may be one."""
+        """Under the lock: starts one more thread, if the limits allow it."""
         if self._free_threads() >= self._size or len(self._threads) >= self._max_threads():
             return
         try:
             self._start_one()
-        except RuntimeError as error:  # the system has no more: what waits has a thread when a call has ended
+        except RuntimeError as error:  # the system has no more threads: waiting calls run when others have ended
             _limited_log.error("no thread can be started in the pool %s: %s", self.name, error)
 
     def _start_one(self) -> None:
@@ -370,14 +374,14 @@ class ThreadPool:
         self._threads.add(thread)
 
     def _large_ended(self, token: object) -> None:
-        """Under the lock: the next one that was held back is the next of all, if this call's reply was large."""
+        """Under the lock: if this call's reply was large, the next call that was held back becomes the next of all."""
         if token in self._large:
             self._large.remove(token)
             if self._held_back:
                 self._waiting.appendleft(self._held_back.popleft())
 
     def _carried_out_no_more(self, group: Group, takers: int = 0) -> None:
-        """Under the lock: those that gathered meanwhile are next, at the end of the queue.
+        """Under the lock: the calls that gathered meanwhile are queued.
 
         `takers`: threads that are about to look into the queue anyway.
         """
@@ -390,13 +394,14 @@ class ThreadPool:
             del self._gathering[group]
 
     def _end(self, done: list[_Waiting], group: Group | None) -> bool:
-        """Under the lock: what this thread has done is taken out. False: it is to end, another has taken its place."""
+        """Under the lock: removes the calls that this thread has finished. False: the thread is to end, another has
+        taken its place."""
         me, count = threading.get_ident(), len(done)
         for one in done:
             self._running.pop(one.token, None)
             self._stuck.discard(one.token)
             self._large_ended(one.token)
-        done.clear()  # the requests of calls, not to be kept while this waits
+        done.clear()  # the requests of calls, not to be kept while this thread waits
         if group is not None and self._carried_out.get(group) == me:
             self._in_step[group].ended(count, len(self._gathering[group]), time.monotonic())
             self._carried_out_no_more(group, takers=1)
@@ -406,14 +411,15 @@ class ThreadPool:
                 self._connections.call_ended(me)
             if self._free_threads() > self._size:
                 self._threads.discard(threading.current_thread())
-                self._wake()  # for what it would have taken
+                self._wake()  # for the work that it would have taken
                 return False
         return True
 
     def _next(
         self, done: list[_Waiting], group: Group | None, bell: threading.Lock
     ) -> tuple[list[_Waiting], Group | None] | None:
-        """The next calls for this thread, which has `done` others and is woken by `bell`; None: it is to end."""
+        """The next calls for this thread, which has finished `done` and is woken by `bell`; None: the thread is to
+        end."""
         with self._lock:
             if not self._end(done, group):
                 return None
@@ -442,7 +448,7 @@ class ThreadPool:
                 self._carried_out[group] = threading.get_ident()
                 self._linger(group, bell)
                 taken = [gathering.popleft() for _ in range(min(len(gathering), group.most))]
-                if not taken:  # all were given up
+                if not taken:  # all of them were given up
                     del self._carried_out[group]
                     del self._gathering[group]
             me, now_s = threading.get_ident(), time.monotonic()
@@ -456,7 +462,7 @@ class ThreadPool:
         return taken, group
 
     def _linger(self, group: Group, bell: threading.Lock) -> None:
-        """Under the lock, which it gives back while it waits: for calls of the group that are about to come."""
+        """Under the lock, which is released during the wait: waits for further calls of the group."""
         in_step = self._in_step.setdefault(group, InStep())
         gathering = self._gathering[group]
         wait_s = 0.0 if self._waiting and not self._idle else in_step.wait_s(len(gathering), time.monotonic())
@@ -468,7 +474,7 @@ class ThreadPool:
             finally:
                 self._lock.acquire()
             if self._lingering.pop(group, None) is None and not woken:
-                bell.acquire()  # the last of them came just after
+                bell.acquire()  # the last one arrived just after the timeout
             in_step.waited(len(gathering))
         in_step.begun_s = time.monotonic()
 
@@ -481,7 +487,7 @@ class ThreadPool:
         bell.acquire()
         while (found := self._next(done, group, bell)) is not None:
             done, group = found
-            del found  # a thread that waits would keep the last request and its connection
+            del found  # a waiting thread would keep the last request and its connection
             try:
                 with turns.taken() if self._takes_turns else turns.first():
                     if group is None or len(done) == 1:
@@ -489,11 +495,12 @@ class ThreadPool:
                     elif not group.run([one.member for one in done]):
                         self._run_alone(done)
             except Exception:
-                # Work reports its own failures to its client; anything here is a defect, and must not end the thread.
+                # Work reports its own failures to its client. An exception here is a defect, and must not end the
+                # thread.
                 _log.exception("a call failed outside its own error handling")
 
     def _run_alone(self, calls: list[_Waiting]) -> None:
-        """Each runs for itself, before what waits; those that were given up meanwhile have heard of it."""
+        """Runs each call by itself, before the waiting ones. Calls that were given up meanwhile have been answered."""
         with self._lock:
             alone = [one for one in calls if one.token not in self._stuck]
             for one in alone:

@@ -25,14 +25,14 @@ class IdListFormatError(ValueError):
 
 
 _LONGEST_NUMBER = 1_000
-"""In characters, zeros at its beginning included."""
+"""Characters of a number, including zeros at its beginning."""
 
 
 def parse_number(text: str, what: str) -> int:
     """The 64-bit number in `text`; `what` names the part in the error."""
     if not _NUMBER.fullmatch(text):
         raise IdListFormatError(f'{what} is not a number: "{text[:200]}"')
-    # Zeros may lead; Python refuses to read a number of thousands of digits with an error of its own.
+    # There may be leading zeros. Python refuses to read a number of thousands of digits, with an error of its own.
     value = int(text) if len(text) <= _LONGEST_NUMBER else None
     if value is None or not -(2**63) <= value <= LONG_MAX:
         raise IdListFormatError(f"{what} does not fit into 64 bits: {text[:200]}")
@@ -73,7 +73,7 @@ _PIECES_CHARACTERS = 64 * 1024
 
 
 def _pieces(text: str) -> Iterator[str]:
-    """What stands between commas, as `split_fields` has it; some at a time, since each takes many times its length."""
+    """The texts between commas, as `split_fields` returns them; in portions, since each takes many times its length."""
     text = text.rstrip(",")
     start = 0 if text else 1
     while start <= len(text):
@@ -84,7 +84,7 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 def in_order(ids: "array[int]") -> "array[int]":
-    """The ids in ascending order; the array itself if they are."""
+    """The ids in ascending order; the same array if they already are."""
     values = np.asarray(ids)
     if len(ids) < 2 or bool((values[1:] >= values[:-1]).all()):
         return ids

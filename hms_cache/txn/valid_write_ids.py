@@ -38,10 +38,10 @@ from hms_cache.txn.id_lists import (
 from hms_cache.values import frozen
 
 _MAX_NEW_IDS = 10_000
-"""Write ids above a list's mark of which one looks whether they are all open or aborted."""
+"""Number of write ids above a list's mark for which it is checked whether all are open or aborted."""
 
 _FEW = 20
-"""To look an id up in a sorted list takes about as long as so many take to be put into a set."""
+"""Looking up one id in a sorted list takes about as long as adding this number of ids to a set."""
 
 
 class RangeAnswer(Enum):
@@ -53,7 +53,7 @@ class RangeAnswer(Enum):
 
 
 class WriteIdGapTooLargeError(ValueError):
-    """Raising a list would name more invalid ids than a list may hold; the caller should forget the list instead."""
+    """Raising a list would make it contain more invalid ids than allowed; the caller should drop the list."""
 
 
 @frozen
@@ -122,7 +122,7 @@ class ValidWriteIdList:
         )
 
     def to_thrift(self) -> TableValidWriteIds:
-        """The form `get_valid_write_ids` answers; `minOpenWriteId` is left out when nothing is open."""
+        """The form for answers of `get_valid_write_ids`; `minOpenWriteId` is left out if no id is open."""
         return TableValidWriteIds(
             fullTableName=self.table_name,
             writeIdHighWaterMark=self.high_watermark,
@@ -204,11 +204,12 @@ class ValidWriteIdList:
     # Two lists
 
     def covers(self, request: "ValidWriteIdList") -> bool:
-        """Whether every write id valid in `request` is valid here, so that data of this age may answer it (P2).
+        """Whether every write id valid in `request` is valid here, so that data of this age may answer the request
+        (P2).
 
-        False for lists of different tables (names compared without case), where either has no name, and where the
-        request's mark is far above this one. What it takes grows with this list, and hardly with the request's, of
-        which a range of a few characters may be a million ids.
+        False for lists of different tables (names are compared without case), if either list has no name, and if the
+        request's mark is far above this one. The time taken grows with this list, and hardly with the request's, in
+        which a range of a few characters may stand for a million ids.
         """
         if self.table_name is None or request.table_name is None:
             return False
@@ -269,9 +270,9 @@ class ValidWriteIdList:
     # Following the event log
 
     def after_allocate(self, write_id: int) -> "ValidWriteIdList":
-        """The list once `write_id` was handed out: it, and ids skipped below it, are open.
+        """The list after `write_id` was allocated: it, and ids skipped below it, are open.
 
-        An id at or below the mark that was valid becomes open too: it cannot have been committed before it was
+        An id at or below the mark that was valid becomes open, too: it cannot have been committed before it was
         allocated, and too few valid ids only cost a database read.
         """
         if write_id > self.high_watermark:
@@ -281,7 +282,7 @@ class ValidWriteIdList:
         return self._with_open(write_id)
 
     def after_commit(self, write_id: int) -> "ValidWriteIdList":
-        """The list once the transaction that owns `write_id` committed: it is valid, ids skipped below it are open."""
+        """The list after the transaction that owns `write_id` committed: it is valid, ids skipped below it are open."""
         if write_id > self.high_watermark:
             return self._extended_to(write_id, write_id - 1)
         invalid, bits = self.invalid, self.aborted_bits
@@ -294,7 +295,7 @@ class ValidWriteIdList:
         return self._replaced(self.high_watermark, invalid, bits)
 
     def with_own(self, write_id: int) -> "ValidWriteIdList":
-        """The list as the owner of `write_id` reads: its own, uncommitted id counts as valid."""
+        """The list as the owner of `write_id` reads: its own, uncommitted id is valid."""
         return self.after_commit(write_id)
 
     def _extended_to(self, high_watermark: int, last_open: int) -> "ValidWriteIdList":
@@ -340,18 +341,19 @@ def _compare_as_java(first: str, second: str) -> int:
 
 
 SHORT_CHARACTERS = 4 * 1024
-"""Of a text whose list is kept when it was read. A client may send any text."""
+"""Characters of a text whose parsed list is kept. A client may send any text."""
 
 SHORT_IDS = 1_000
-"""Of such a list: as many open or aborted ids as so many characters name one by one. A range may name any number."""
+"""Ids in such a list: as many open or aborted ids as fit into so many characters one by one. A range may contain any
+number."""
 
 LONG_CHARACTERS = 256 * 1024
 LONG_IDS = 100_000
-"""Few longer ones are kept; what is longer still is kept for the call that reads it."""
+"""A few longer lists are kept. Still longer ones are kept for the call that reads them."""
 
 
 def parsed_write_ids(text: str) -> ValidWriteIdList:
-    """The list of a text; recent ones are kept, in some 70 MB at most, since a request asks with one for each of many
+    """The list of a text. Recent lists are kept, in about 70 MB at most, since a request uses one list for each of many
     partitions. Raises IdListFormatError."""
     size = len(text)
     if size <= SHORT_CHARACTERS:
@@ -359,14 +361,14 @@ def parsed_write_ids(text: str) -> ValidWriteIdList:
         if ids <= SHORT_IDS:
             return _short_list(text)
     else:
-        ids = 0  # which takes as long to find out as to read it
+        ids = 0  # finding that out takes as long as reading it
     found = _long_list(text) if size <= LONG_CHARACTERS and ids <= LONG_IDS else None
     return _of_this_call(text) if found is None else found
 
 
 @lru_cache(maxsize=1024)
 def _ids_named(text: str) -> int:
-    """No fewer than the ids of the list, without reading it."""
+    """Upper bound for the number of ids in the list, without reading it."""
     of_ranges = sum(max(0, int(last) - int(first)) for first, last in _RANGE_OF_IDS.findall(text))
     return text.count(",") + text.count(":") + of_ranges
 
@@ -378,7 +380,7 @@ _short_list = lru_cache(maxsize=1024)(ValidWriteIdList.parse)
 
 @lru_cache(maxsize=8)
 def _long_list(text: str) -> ValidWriteIdList | None:
-    """None for one that is too long to be kept."""
+    """None for a list that is too long to be kept."""
     found = ValidWriteIdList.parse(text)
     return found if len(found.invalid) <= LONG_IDS else None
 

@@ -1,1 +1,2 @@
-"""What is held, kept in a file over a restart: with its position, and what proves that the log still has it."""
+"""The cache dump: entries in a file that outlives a restart, with their position and the proof that the log still has
+it."""

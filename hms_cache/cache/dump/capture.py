@@ -1,8 +1,8 @@
-"""What is held at one position, taken while events go on: `capture`.
+"""Copies all entries as they are at one position, while events are applied: `capture`.
 
-To copy everything under the lock at once would stop all reads for as long as that takes. So entries are copied a few at
-a time, each as it is then, and those that change from then on are noted and left out at the end: an entry that no event
-has touched in the meantime is true at the position that was reached, too.
+To copy everything under the lock at once would stop all reads meanwhile. So a few entries are copied at a time, each in
+its present state, and those that change afterwards are noted and left out at the end. An entry that no event has
+touched meanwhile is also true at the position reached by then.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList
 from hms_cache.values import frozen
 
 AT_ONCE: Final = 100
-"""Entries copied under the lock at once: some tenths of a millisecond."""
+"""Entries that are copied in one go under the lock, which takes some tenths of a millisecond."""
 
 MAX_MISSING: Final = 10_000
-"""Of a set with more missing partitions the copy would take milliseconds under the lock: it is left out."""
+"""Copying a set with more missing partitions would take milliseconds under the lock: it is left out."""
 
 CONFIRM_TRIES: Final = 100
 CONFIRM_PAUSE_S: Final = 0.02
-"""The poller notes its position after the cache has taken it; between the two there is the end of one step."""
+"""The poller records its position after the cache has taken it, at the end of its step."""
 
 
 @frozen
 class CapturedEntry:
-    """One subject: values that nobody changes any more."""
+    """One subject, with values that do not change any more."""
 
     key: Key
     facets: dict[Facet, Any]
@@ -49,7 +49,7 @@ class CapturedEntry:
 
 @frozen
 class Capture:
-    """What was held at a position. Tables: the least recently used first."""
+    """The entries at a position. Tables: the least recently used first."""
 
     place: LogPosition
     generation: int
@@ -57,10 +57,10 @@ class Capture:
 
 
 def capture(cache: SharedCache, place: Callable[[], LogPosition], wait: threading.Event) -> Capture | None:
-    """What is held, and the position that all of it is true at; `place`: that of the poller which feeds the cache.
+    """The entries, and the position at which all of them are true; `place`: the position of the poller that feeds the
+    cache.
 
-    None: there is nothing that could be proven later, the cache was reset meanwhile, or `wait` (the end of the server)
-    is set.
+    None: nothing could be proven later, the cache was reset meanwhile, or `wait` (the end of the server) is set.
     """
     changed: set[Key] = set()
     with cache.view():
@@ -82,7 +82,7 @@ def capture(cache: SharedCache, place: Callable[[], LogPosition], wait: threadin
                 position, gone = cache.position, frozenset(changed)
             reached = place()
             if reached.event_id == position:
-                # Without a row nothing would prove that the log is the same.
+                # Without a row of the log, nothing would prove that the log is still the same.
                 return Capture(reached, generation, _without(captured, gone)) if reached.row_digest else None
             if wait.wait(CONFIRM_PAUSE_S):
                 return None
@@ -121,7 +121,7 @@ def _is_left_out(value: Any) -> bool:
 
 
 def _copy(value: Any) -> Any:
-    """Structs and lists are replaced as a whole where they change; these two change in place."""
+    """Structs and lists are replaced as a whole when they change; these two change in place."""
     if isinstance(value, PartitionSet | StatisticsHeld):
         return value.parts()
     return value

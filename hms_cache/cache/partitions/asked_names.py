@@ -1,4 +1,4 @@
-"""Names of partitions that a call asks for, and where they are: looked up while the cache's lock is not held."""
+"""Names of partitions in a request, and their rows: looked up without the cache's lock."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from hms_cache.cache.partitions.segment import Segment
 
 
 class AskedNames:
-    """Names ascending, each once. Not for two threads.
+    """Names in ascending order, without duplicates. Not thread-safe.
 
-    A look-up takes a microsecond, and a planner may name all partitions of a table. Blocks never change: what was found
-    in one is there as long as anybody has it.
+    A look-up takes a microsecond, and a planner may name all partitions of a table. Blocks never change, so rows that
+    were found in a block stay valid.
     """
 
     __slots__ = ("_rows", "ordered")
@@ -24,21 +24,21 @@ class AskedNames:
     def __init__(self, names: Iterable[str]) -> None:
         self.ordered = sorted(set(names))
         self._rows: dict[int, tuple[PartitionBlock, npt.NDArray[np.int64]]] = {}
-        """By the identity of a block, which is kept with it so that no other one takes its place."""
+        """By the identity of a block, which is kept so that no other block can have the same."""
 
     def look_up(self, segments: Sequence[Segment]) -> None:
-        """Looks them up in the blocks of all segments of a table, as these are now."""
+        """Looks them up in the present blocks of all segments of a table."""
         for segment, some in self.in_segments(segments):
             block = segment.block
             self._rows[id(block)] = block, np.sort(np.array(block.find_all(some), np.int64))
 
     def rows_in(self, block: PartitionBlock) -> npt.NDArray[np.int64] | None:
-        """The rows of those that a block has, ascending; None: they were not looked up in it."""
+        """The rows of a block that have one of the names, ascending; None: the names were not looked up in it."""
         found = self._rows.get(id(block))
         return found[1] if found is not None else None
 
     def in_segments(self, segments: Sequence[Segment]) -> Iterator[tuple[Segment, Sequence[str]]]:
-        """The segments that any of them lie in, each with those that do: of a table, or of those that were chosen."""
+        """The segments that contain any of the names, each with its names."""
         if len(segments) == 1:
             if self.ordered:
                 yield segments[0], self.ordered

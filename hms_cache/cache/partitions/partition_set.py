@@ -1,8 +1,8 @@
-"""The partitions of one table in memory: segments, each of one range of names, side by side without a gap.
+"""The partitions of one table in memory: segments, each of one range of names, adjacent and without gaps.
 
-Each name lies in one segment, whether anything is held of it or not. A segment is loaded, evicted and made anew by
-itself; the set is `complete` where all of them are (P6). A table of which single partitions are held has one segment
-that is not complete.
+Each name lies in one segment, whether anything is held of it or not. A segment is loaded, evicted and rebuilt by
+itself; the set is `complete` if all of them are (P6). A table of which single partitions are held has one incomplete
+segment.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 
 
 class SetTooLargeError(Exception):
-    """The partitions of a table take more memory than they may."""
+    """The partitions of a table exceed the memory that they may take."""
 
 
 class SetParts(NamedTuple):
-    """All that a set is made of, as of one moment: values that nobody changes."""
+    """A set's contents at one time, as values that do not change."""
 
     keys: tuple[Key, ...]
     segments: tuple[SegmentParts, ...]
 
 
 class PartitionSet:
-    """Partitions by values, in the order of their names. Guarded by the lock of the cache it is in.
+    """Partitions by values, in the order of their names. Guarded by the lock of its cache.
 
-    What it answers stays as it is whatever happens to the set afterwards: `SelectedPartitions` needs no lock.
+    Answers stay valid whatever happens to the set afterwards: `SelectedPartitions` needs no lock.
     """
 
     def __init__(self, keys: Sequence[Key], partitions: Iterable[Partition], *, complete: bool) -> None:
@@ -54,10 +54,10 @@ class PartitionSet:
     def from_pages(
         cls, keys: Sequence[Key], pages: Iterable[PartitionRows], *, complete: bool, max_bytes: int | None = None
     ) -> PartitionSet:
-        """From rows as the store reads them, page by page, without structs.
+        """Makes a set of rows as the store reads them, page by page, without structs.
 
         Raises SetTooLargeError as soon as it is clear that the set will take more than `max_bytes`; ForeignNameError,
-        UnencodableReply, MetaException (a name without the table's keys), and what the pages raise.
+        UnencodableReply, MetaException (a name without the table's keys), and the errors of the pages.
         """
         made = cls.__new__(cls)
         builder = builder_of_pages(keys, pages, max_bytes)
@@ -66,18 +66,18 @@ class PartitionSet:
 
     @classmethod
     def bare(cls, keys: Sequence[Key]) -> PartitionSet:
-        """A set of which nothing is known; cheap to make."""
+        """A set without any knowledge; cheap to make."""
         made = cls.__new__(cls)
         made._set_up(keys, [made._bare_segment(tuple(keys), "")])
         return made
 
     def parts(self) -> SetParts:
-        """What it is made of now: a copy of what may change. Under the cache's lock."""
+        """Its present contents: copies what may change. Under the cache's lock."""
         return SetParts(self.keys, tuple(one.parts() for one in self.segments))
 
     @classmethod
     def from_parts(cls, parts: SetParts) -> PartitionSet:
-        """The set that `parts` was asked of."""
+        """The set that `parts` was called on."""
         made = cls.__new__(cls)
         made._set_up(parts.keys, [Segment.from_parts(parts.keys, one) for one in parts.segments])
         return made
@@ -116,7 +116,7 @@ class PartitionSet:
         return NameRange(segment.first, self._firsts[after] if after < len(self._firsts) else None)
 
     def narrowed(self, ranges: Iterable[NameRange] | None) -> PartitionSet:
-        """The segments that these ranges touch, as a set that answers what lies in the ranges alone; None: all."""
+        """The segments that these ranges touch, as a set for questions about the ranges only; None: all."""
         if ranges is None or not self.is_segmented:
             return self
         touched: set[int] = set()
@@ -143,11 +143,8 @@ class PartitionSet:
             one.last_read = now_s
 
     def place(self, covered: NameRange, made: Sequence[Segment]) -> bool:
-        """Puts segments that hold all partitions of a range in the place of what is held of it.
-
-        False: the range begins or ends within a segment that is complete. Single partitions of a segment that it cuts
-        are forgotten.
-        """
+        """Replaces what is held of a range by segments that hold all its partitions. False: the range begins or ends
+        inside a complete segment. Single partitions in a segment that it cuts are dropped."""
         low = bisect_right(self._firsts, covered.first) - 1
         high = len(self.segments) if covered.end is None else bisect_left(self._firsts, covered.end)
         before, after = self.segments[low], self.segments[high - 1]
@@ -165,7 +162,7 @@ class PartitionSet:
         return True
 
     def evict(self, segment: Segment) -> None:
-        """Forgets what is held of a segment's range."""
+        """Drops what is held of a segment's range."""
         self._set_segments([self._bare(one.first) if one is segment else one for one in self.segments])
         self._join_bare()
 
@@ -177,7 +174,7 @@ class PartitionSet:
         return Segment(keys, first, _empty_block(keys), complete=False)
 
     def _join_bare(self) -> None:
-        """Ranges of which nothing is held are one where they lie side by side."""
+        """Joins adjacent ranges of which nothing is held."""
         kept: list[Segment] = []
         for one in self.segments:
             if not (kept and kept[-1].is_bare and one.is_bare):
@@ -191,7 +188,7 @@ class PartitionSet:
         return all(one.is_bare for one in self.segments)
 
     def gap_in(self, covered: NameRange) -> NameRange | None:
-        """The range of the first segment that a range touches and that is not complete."""
+        """The range of the first incomplete segment that a range touches."""
         for one in self._between(covered):
             if not one.complete:
                 return self.range_of(one)
@@ -203,7 +200,7 @@ class PartitionSet:
 
     @property
     def oldest(self) -> Segment | None:
-        """The segment whose last read is the longest ago, of a set that has several."""
+        """The segment with the least recent read, if the set has several."""
         if not self.is_segmented:
             return None
         held = (one for one in self.segments if not one.is_bare)
@@ -212,7 +209,7 @@ class PartitionSet:
     # Changes
 
     def put(self, partitions: Iterable[Partition]) -> None:
-        """Adds or replaces partitions. Raises UnencodableReply, MetaException (wrong number of values); then nothing
+        """Adds or replaces partitions. Raises UnencodableReply or MetaException (wrong number of values); then nothing
         has changed."""
         self._put_encoded(self._encoded(partitions))
 
@@ -228,10 +225,10 @@ class PartitionSet:
             self.segment_of(name).put(name, changed)
 
     def mark_missing(self, values: Iterable[Values]) -> None:
-        """An event named these: what is held of them is forgotten."""
+        """An event named these partitions: they are dropped."""
         for one in values:
             if len(one) != len(self.keys):
-                # An event of another partition scheme than ours: nothing here can be trusted.
+                # An event with other partition keys: nothing held here can be trusted.
                 self._set_segments([self._bare("")])
                 break
             name = self.name_of(one)
@@ -239,21 +236,19 @@ class PartitionSet:
 
     @property
     def is_mostly_missing(self) -> bool:
-        """Whether so many of a segment are missing that all of it is read again rather than those."""
+        """Whether so many of a segment are missing that the whole segment is read again."""
         return any(one.is_mostly_missing for one in self.segments)
 
     def drop_mostly_missing(self) -> bool:
-        """Forgets the segments of which so many are missing; whether nothing is left then."""
+        """Drops the segments of which so many are missing. Returns whether nothing is left."""
         lost = [one for one in self.segments if one.is_mostly_missing]
         for one in lost:
             self.evict(one)
         return bool(lost) and self.is_bare
 
     def fill(self, asked: Iterable[Values], found: Iterable[Partition]) -> None:
-        """The missing ones were read again: `found` are those that exist.
-
-        Raises as `put`; then all are missing as before, and none counts as absent (P6).
-        """
+        """The missing partitions were read again: `found` are those that exist. Raises as `put`; then all are still
+        missing, and none counts as absent (P6)."""
         changes = self._encoded(found)
         names = [(self.name_of(values), values) for values in asked]
         for name, values in names:
@@ -268,7 +263,8 @@ class PartitionSet:
         return any(one.is_outgrown for one in self.segments)
 
     def begin_rebuild(self, segment: Segment | None = None) -> Rebuild:
-        """For a segment; None: one that is outgrown, or the first. Changes from now on are noted. Under the lock."""
+        """Begins to rebuild a segment; None: one whose changes outgrow its block, or the first. Further changes are
+        noted. Under the lock."""
         chosen = segment
         if chosen is None:
             chosen = next((one for one in self.segments if one.is_outgrown), self.segments[0])
@@ -278,7 +274,7 @@ class PartitionSet:
         return Rebuild.begin(self.keys, of)
 
     def finish_rebuild(self, rebuild: Rebuild) -> bool:
-        """Puts the new blocks in place, with the changes since; False when they came too late. Under the lock."""
+        """Installs the new blocks, with the changes since; False if they came too late. Under the lock."""
         is_current = all(one.renewal is rebuild for one in rebuild.of)
         for one in rebuild.of:
             if one.renewal is rebuild:
@@ -301,7 +297,7 @@ class PartitionSet:
 
     @property
     def complete(self) -> bool:
-        """Whether every partition of the table is here, or known to be missing."""
+        """Whether every partition of the table is held, or known to be missing."""
         return all(one.complete for one in self.segments)
 
     @property
@@ -318,7 +314,7 @@ class PartitionSet:
 
     @property
     def whole(self) -> bool:
-        """Whether every partition of the table is here now."""
+        """Whether every partition of the table is held now."""
         return all(one.complete and not one.missing for one in self.segments)
 
     def find(self, values: Sequence[str]) -> Partition | None:
@@ -338,11 +334,11 @@ class PartitionSet:
         return SelectedPartitions.of(one.all() for one in self.segments)
 
     def select(self, choose: Callable[[Segment], SegmentRows]) -> SelectedPartitions:
-        """What is chosen of each segment."""
+        """The selected rows of each segment."""
         return SelectedPartitions.of(choose(one) for one in self.segments)
 
     def select_names(self, names: AskedNames) -> SelectedPartitions:
-        """The partitions of these names, unknown ones left out, each once."""
+        """The partitions of these names, without unknown ones and duplicates."""
         return SelectedPartitions.of(
             segment.select_names(some, names.rows_in(segment.block))
             for segment, some in names.in_segments(self.segments)
@@ -371,7 +367,7 @@ def builder_of_pages(keys: Sequence[Key], pages: Iterable[PartitionRows], max_by
 def segments_of(
     keys: tuple[Key, ...], builder: BlockBuilder, *, complete: bool, covered: NameRange = EVERY_NAME
 ) -> list[Segment]:
-    """What was added to a builder, all of it within a range, as segments of their size; at least one."""
+    """What was added to a builder, all of it within a range, as segments of the usual size; at least one."""
     return [
         Segment(keys, block.name(0) if at else covered.first, block, complete=complete)
         for at, block in enumerate(builder.build_apart(segments.SEGMENT_PARTITIONS))

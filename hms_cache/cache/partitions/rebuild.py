@@ -1,6 +1,6 @@
-"""New blocks of segments whose changes have outgrown their old one, made without the cache's lock.
+"""New blocks for segments whose changes outgrow the old one, made without the cache's lock.
 
-A segment that has grown to twice its size is cut, and one that has become small is joined to its neighbour, then.
+At the same time, a segment that has doubled in size is cut, and one that has become small is joined to its neighbour.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from hms_cache.metadata.name_ranges import cut_positions
 from hms_cache.wire.partition_parts import decode_partition
 
 CUT_ABOVE: Final = 2
-"""A segment of more than so many times its size is cut."""
+"""A segment larger than this many times its usual size is cut."""
 
 JOIN_BELOW: Final = 4
-"""One of less than this part of its size is joined, if both together have no more than its size."""
+"""A segment smaller than this part of its usual size is joined, if both together do not exceed that size."""
 
 
 @dataclass(slots=True, eq=False)
 class Rebuild:
-    """New blocks on their way, for one segment or for two that lie side by side."""
+    """New blocks in the making, for one segment or for two adjacent ones."""
 
     keys: tuple[Key, ...]
     of: tuple[Segment, ...]
     rows: tuple[tuple[PartitionBlock, Rows], ...]
-    """What their blocks keep."""
+    """The rows that are kept of their blocks."""
     encoded: list[bytes]
-    """What is in their tails."""
+    """The contents of their tails."""
     blocks: list[PartitionBlock] | None = None
     """The result, by name."""
 
     @classmethod
     def begin(cls, keys: tuple[Key, ...], of: tuple[Segment, ...]) -> Rebuild:
-        """Takes what there is now; the segments note changes from now on. Under the lock."""
+        """Takes the present contents. The segments note changes from now on. Under the lock."""
         rebuild = cls(
             keys,
             of,
@@ -67,7 +67,7 @@ class Rebuild:
         self.blocks = [BlockBuilder(self.keys, made).build(slice(low, high)) for low, high in pairwise(cuts)]
 
     def finished(self) -> list[Segment]:
-        """The new segments, without what changed since. Under the lock."""
+        """The new segments, without later changes. Under the lock."""
         assert self.blocks is not None
         complete = all(one.complete for one in self.of)
         made = [

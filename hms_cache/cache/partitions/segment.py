@@ -1,9 +1,9 @@
 """The partitions of a table whose names lie in one range: all of them, or single ones.
 
-Most are in a block, which never changes; what changed since it was made gathers in a small tail beside it, and rows of
-the block that are no more, or are in the tail, are hidden. `complete` says whether every partition of the range is
-here (P6); `missing` holds values that an event named and that have not been read again yet, so that a change touches
-only its partitions: a segment with missing ones answers nothing about them until they are filled in.
+Most are in a block, which never changes. Later changes are collected in a small tail; rows of the block that were
+dropped, or that are in the tail, are hidden. `complete` says whether every partition of the range is here (P6).
+`missing` holds partitions that an event named and that have not been read again yet: only they are affected by a
+change, and the segment answers nothing about them until they are filled in.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ from hms_cache.wire.partition_parts import decode_partition, encode_partition
 Values = tuple[str, ...]
 
 SEGMENT_PARTITIONS = 16_384
-"""Partitions of a new segment, some 3 MB: what is loaded, evicted or made anew at once. Smaller ones cost each filter
-some calls of numpy more."""
+"""Partitions in a new segment, about 3 MB, which is loaded, evicted or rebuilt in one go. Smaller segments would cost
+each filter some more calls of numpy."""
 
 SMALLEST_TAIL: Final = 32
-"""Changes that are never worth a new block: each costs an encoded partition, some 2 KB."""
+"""Fewer changes than this are never worth a new block. Each takes an encoded partition, about 2 KB."""
 
 LARGEST_TAIL: Final = 20_000
-"""Changes that always are: some 40 MB, and as much work for each answer as a block of as many partitions."""
+"""More changes than this always are: about 40 MB, with as much work for each answer as a block of as many
+partitions."""
 
 TAIL_SHARE: Final = 16
-"""Between the two, one change for so many partitions."""
+"""In between, a new block is made if there is one change for this number of partitions."""
 
 _TAIL_ENTRY_BYTES: Final = 400
 """Dictionary slots, key, values and objects of one partition in the tail."""
@@ -55,12 +56,12 @@ class Changed(NamedTuple):
 
 
 class SegmentParts(NamedTuple):
-    """All that a segment is made of, as of one moment: values that nobody changes."""
+    """A segment's contents at one time, as values that do not change."""
 
     first: str
     block: PartitionBlock
     hidden: npt.NDArray[np.bool_] | None
-    """Rows of the block that are no more, or are in the tail; None: none."""
+    """Rows of the block that were dropped or are in the tail; None: none."""
     changed: dict[str, tuple[Values, bytes]]
     """The tail: values and encoded partition by name."""
     missing: frozenset[Values]
@@ -68,9 +69,9 @@ class SegmentParts(NamedTuple):
 
 
 class Segment:
-    """Partitions by name. Guarded by the lock of the cache it is in.
+    """Partitions by name. Guarded by the lock of its cache.
 
-    What it answers stays as it is whatever happens to it afterwards: `SegmentRows` needs no lock.
+    Answers stay valid whatever happens to the segment afterwards: `SegmentRows` needs no lock.
     """
 
     def __init__(self, keys: tuple[Key, ...], first: str, block: PartitionBlock, *, complete: bool) -> None:
@@ -81,15 +82,15 @@ class Segment:
         self.complete = complete
         self.missing: set[Values] = set()
         self.last_read = 0.0
-        """When a read needed it last (monotonic); 0: none yet."""
+        """When a read last needed it (monotonic); 0: never."""
         self.renewal: object | None = None
-        """What makes a new block of it now; `noted` has the names that changed since that began."""
+        """The rebuild that is making a new block of it; its `noted` has the names that changed since it began."""
         self.noted: set[str] = set()
         self._hidden: npt.NDArray[np.bool_] | None = None
         self._hidden_count = 0
         self._changed: dict[str, Changed] = {}
         self._changed_bytes = 0
-        """What they take: counted as they come and go, since each event asks for the weight."""
+        """Their bytes, maintained with each change, since every event asks for the weight."""
         self._tail: Tail | None = None
         self._weight: int | None = None
         self._weighed_readings = 0
@@ -117,11 +118,11 @@ class Segment:
 
     @property
     def is_bare(self) -> bool:
-        """Whether nothing of its range is known."""
+        """Whether nothing is held of its range."""
         return not self.complete and not len(self)
 
     def replace_block(self, block: PartitionBlock, same: PartitionBlock) -> None:
-        """Puts the same block, in other memory, in the place of this one, if it is still there."""
+        """Replaces the block by an equal one in other memory, if it is still in use."""
         if self.block is block:
             self.block = same
 
@@ -139,23 +140,23 @@ class Segment:
         return Changed(tuple(partition.values), encode_partition(partition))
 
     def mark_missing(self, name: str, values: Values) -> None:
-        """An event named these: what is held of them is forgotten."""
+        """An event named these partitions: they are dropped."""
         self.forget(name)
         if self.complete:
             self.missing.add(values)
 
     @property
     def is_mostly_missing(self) -> bool:
-        """Whether so many are missing that all of it is read again rather than those."""
+        """Whether so many are missing that the whole segment is read again."""
         return len(self.missing) > len(self) // 2 + 1000
 
     def found(self, values: Values) -> None:
-        """Missing values were read again; if there is such a partition, it is put, too."""
+        """Missing values were read again; if the partition exists, it was put as well."""
         self.missing.discard(values)
         self._weight = None
 
     def forget(self, name: str) -> None:
-        """What is held under the name is held no more."""
+        """Drops the partition of this name."""
         self._tail = self._weight = None
         if self.renewal is not None:
             self.noted.add(name)
@@ -174,7 +175,7 @@ class Segment:
 
     @property
     def is_outgrown(self) -> bool:
-        """Whether what changed is worth a new block now."""
+        """Whether the changes are worth a new block now."""
         changes = len(self._changed) + self._hidden_count
         most = max(SMALLEST_TAIL, min(LARGEST_TAIL, len(self.block) // TAIL_SHARE))
         return changes > most and self.renewal is None
@@ -198,7 +199,7 @@ class Segment:
 
     @property
     def base_columns(self) -> KeyColumns:
-        """Key values of the block, hidden rows included: masks of theirs go to `select_masks`."""
+        """Key values of the block, including hidden rows: masks over them are passed to `select_masks`."""
         return self.block.columns
 
     @property
@@ -208,7 +209,7 @@ class Segment:
 
     @property
     def hides_rows(self) -> bool:
-        """Whether `base_columns` has rows that are no more."""
+        """Whether `base_columns` contains dropped rows."""
         return self._hidden_count > 0
 
     def visible_columns(self) -> KeyColumns:
@@ -227,14 +228,12 @@ class Segment:
         return self._selected(np.flatnonzero(base), found)
 
     def select_names(self, names: Sequence[str], rows: npt.NDArray[np.int64] | None = None) -> SegmentRows:
-        """The partitions of these names, which differ, unknown ones left out.
-
-        `rows`: those of the block that have these names, ascending; None: they are looked up now.
-        """
+        """The partitions of these names, which must differ; unknown ones are left out. `rows`: the rows of the block
+        that have these names, ascending; None: they are looked up now."""
         if rows is None:
             rows = np.sort(np.array(self.block.find_all(names), np.int64))
         if self._hidden is not None and self._hidden_count:
-            # What is in the tail is hidden in the block.
+            # Rows in the tail are hidden in the block.
             rows = rows[~self._hidden[rows]]
         changed = set(names).intersection(self._changed) if self._changed else ()
         if not changed:
@@ -243,7 +242,7 @@ class Segment:
         return self._selected(rows, np.sort(np.array([bisect_left(held, name) for name in changed], np.int64)))
 
     def visible_rows(self) -> Rows:
-        """Rows of the block that are still there."""
+        """Rows of the block that are not hidden."""
         if self._hidden is None or not self._hidden_count:
             return self.block.every_row
         return np.flatnonzero(~self._hidden)
@@ -285,5 +284,5 @@ class Segment:
 
 
 def _bytes_of(name: str, changed: Changed) -> int:
-    """What a partition in the tail takes."""
+    """Bytes of a partition in the tail."""
     return _TAIL_ENTRY_BYTES + len(name) + len(changed.encoded)

@@ -1,7 +1,6 @@
-"""Partitions of one segment that a read selected: rows of a block and of what changed since, which both stay as they
-are.
+"""Partitions of one segment that a read selected: rows of a block and of its tail, neither of which changes.
 
-Needs no lock: an answer is encoded, or its structs are made, after the lock is given back.
+Needs no lock: the answer is encoded, or its structs are made, after the lock is released.
 """
 
 from __future__ import annotations
@@ -22,23 +21,23 @@ from hms_cache.wire.partition_parts import decode_partition
 T = TypeVar("T")
 
 ROWS_AT_ONCE: Final = 16_384
-"""Partitions whose pieces are held at once: some 130,000 short-lived objects, 10 MB."""
+"""Partitions whose pieces are held at once: about 130,000 short-lived objects, 10 MB."""
 
 
 @frozen
 class Tail:
-    """Partitions that changed since their block was made, by name."""
+    """Partitions that changed after their block was made, by name."""
 
     names: list[str]
     encoded: list[bytes]
     columns: KeyColumns
     places: npt.NDArray[np.int64]
-    """For each, how many rows of the block have a smaller name."""
+    """For each of them, how many rows of the block have a smaller name."""
 
 
 @frozen
 class SegmentRows:
-    """Partitions by name. `rows` from the size of the block on are rows of the tail."""
+    """Partitions by name. Values of `rows` from the size of the block on are rows of the tail."""
 
     block: PartitionBlock
     rows: Rows
@@ -59,7 +58,7 @@ class SegmentRows:
         return indexes(self.rows)
 
     def subset(self, positions: npt.NDArray[Any]) -> SegmentRows:
-        """Those at these positions, ascending."""
+        """The partitions at these positions, ascending."""
         return SegmentRows(self.block, self.indexes()[positions], self.tail)
 
     def tail_struct(self, row: int) -> Partition:
@@ -85,7 +84,7 @@ class SegmentRows:
         return self.spread(self._block_values, 1, lambda row: [tail.columns.row(row)] if tail is not None else [])
 
     def distinct_values(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
-        """The distinct combinations of the values at these positions, in the order of their first partitions."""
+        """The distinct combinations of values at these positions, in the order of the first partition with each."""
         if self.tail is None and self._combinations(positions) < 1 << 62:
             rows = self._first_rows(positions)
         else:
@@ -96,7 +95,7 @@ class SegmentRows:
         return math.prod(max(1, len(self.block.columns.columns[position].dictionary)) for position in positions)
 
     def _first_rows(self, positions: Sequence[int]) -> npt.NDArray[Any]:
-        """A row of the block for each combination."""
+        """One row of the block for each combination."""
         rows = indexes(self.rows)
         combined = np.zeros(len(rows), np.int64)
         for position in positions:
@@ -116,8 +115,11 @@ class SegmentRows:
         return [list(values) for values in zip(*columns, strict=True)]
 
     def pieces(self, *, joined: bool) -> list[bytes]:
-        """The encoded partitions as `PartitionBlock.pieces` gives them: the last piece of each ends with the header of
-        the next. `joined`: some thousands at a time, where there are so many that their pieces would weigh too much."""
+        """The encoded partitions as `PartitionBlock.pieces` returns them: the last piece of each ends with the header
+        of the next.
+
+        `joined`: some thousands at a time, if the pieces of all would take too much memory.
+        """
         if not joined:
             return self._pieces(self.rows)
         return [b"".join(self._pieces(part)) for part in self._parts()]
@@ -161,7 +163,7 @@ class SegmentRows:
         of_tail: Callable[[int], list[T]],
         rows: Rows | None = None,
     ) -> list[T]:
-        """What `of_block` gives for rows of the block, `width` elements each, with those of the tail in between."""
+        """What `of_block` returns for rows of the block, `width` elements each, with those of the tail in between."""
         chosen = self.rows if rows is None else rows
         if self.tail is None or isinstance(chosen, slice):
             return of_block(chosen)

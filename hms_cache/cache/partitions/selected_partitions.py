@@ -1,6 +1,6 @@
-"""Partitions that a read selected, by name: rows of one segment after the other.
+"""Partitions that a read selected, by name: the rows of one segment after the other.
 
-Needs no lock: an answer is encoded, or its structs are made, after the lock is given back.
+Needs no lock: the answer is encoded, or its structs are made, after the lock is released.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class SelectedPartitions:
         return SelectedPartitions(tuple(parts))
 
     def subset(self, positions: npt.NDArray[Any]) -> SelectedPartitions:
-        """Those at these positions, ascending."""
+        """The partitions at these positions, ascending."""
         chosen = []
         start = 0
         for part in self.parts:
@@ -66,7 +66,7 @@ class SelectedPartitions:
         return [values for part in self.parts for values in part.values()]
 
     def distinct_values(self, positions: Sequence[int]) -> list[tuple[str, ...]]:
-        """The distinct combinations of the values at these positions, in the order of their first partitions."""
+        """The distinct combinations of values at these positions, in the order of the first partition with each."""
         return list(dict.fromkeys(chain.from_iterable(part.distinct_values(positions) for part in self.parts)))
 
     def encoded_structs(self) -> EncodedPartitions:
@@ -97,4 +97,4 @@ class EncodedPartitions(EncodedList[Partition]):
     def __init__(self, selected: SelectedPartitions, encode: Callable[[], list[bytes]]) -> None:
         super().__init__(len(selected), selected.structs, encode)
         self.selected = selected
-        """What the list was made of; the list itself counts once it is no more `is_encoded`."""
+        """The contents that the list was made of. Once it is no longer `is_encoded`, use the list itself."""

@@ -1,4 +1,4 @@
-"""A selection decided on a complete set in memory: the counterpart of the store's, by the same expressions."""
+"""Evaluates a selection on a complete set in memory: the counterpart of the store's, with the same expressions."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Partition,
 from hms_cache.values import frozen
 
 MAX_JUDGED = 500
-"""Missing partitions that a selection is tried on, under the cache's lock: some milliseconds."""
+"""Missing partitions for which a selection is evaluated, under the cache's lock: some milliseconds."""
 
 MAX_GAPS = 16
-"""Ranges that one read has loaded for it: each may be a segment."""
+"""Ranges that one read has loaded: each may be a segment."""
 
 _EMPTY = frozenset(("", DEFAULT_PARTITION_VALUE))
 """Values that one name stands for."""
@@ -57,7 +57,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 class SelectionError(Exception):
-    """The selection does not fit the table; the store has the exception and the text for it."""
+    """The selection does not fit the table. The store raises the exception with the right text."""
 
 
 @frozen
@@ -69,19 +69,19 @@ class Selected:
 
 
 _NOT_A_SELECTION = (FilterError, MetaException, UnicodeError)
-"""What does not fit raises one of these."""
+"""Errors for selections that do not fit."""
 
 
 class _Refused(NamedTuple):
-    """What is wrong with a selection. Not the exception: that holds all that was at work, this selection, too."""
+    """What is wrong with a selection. Not the exception, whose frames hold everything involved, including this
+    selection."""
 
     text: str
 
 
 class Asked:
-    """A selection as one call asks for it. A filter or an expression is read once, and bound once to the keys of its
-    table: one of a megabyte takes a second or two, for which memory must not be locked. Not for two threads.
-    """
+    """A selection of one call. A filter or an expression is parsed once, and bound once to the keys of its table: for
+    one of a megabyte that takes a second or two, during which memory must not be locked. Not thread-safe."""
 
     __slots__ = ("_bound", "_names", "_read", "limits", "selection")
 
@@ -94,18 +94,18 @@ class Asked:
 
     @property
     def names(self) -> AskedNames:
-        """Those of a selection by names."""
+        """The names in a selection by names."""
         if self._names is None:
             self._names = AskedNames(self.selection.names if isinstance(self.selection, ByNames) else ())
         return self._names
 
     @property
     def is_decided_by_keys(self) -> bool:
-        """Whether there is something to be bound to them."""
+        """Whether it has something to be bound to the keys."""
         return isinstance(self.selection, ByExpression) or _has_filter(self.selection)
 
     def read(self) -> Predicate | ParsedExpression | _Refused:
-        """The tree, or what is wrong with its text or its bytes."""
+        """The tree, or what is wrong with the text or the bytes."""
         if self._read is None:
             try:
                 match self.selection:
@@ -157,7 +157,8 @@ def _asked(selection: PartitionSelection | Asked) -> Asked:
 
 
 def select_partitions(held: PartitionSet, selection: PartitionSelection | Asked, max_parts: int) -> Selected:
-    """Selected first, then `max_parts` (negative: no limit; 0: judged, then none). Raises SelectionError."""
+    """Selects, then takes the first `max_parts` (negative: no limit; 0: evaluates the selection, then takes none).
+    Raises SelectionError."""
     asked = _asked(selection)
     if max_parts == 0 and isinstance(asked.selection, AllPartitions | ByNames):
         return Selected(held.all().first(0))
@@ -168,9 +169,10 @@ def select_partitions(held: PartitionSet, selection: PartitionSelection | Asked,
 
 
 def ranges_of(held: PartitionSet, selection: PartitionSelection | Asked) -> tuple[NameRange, ...] | None:
-    """Ranges that have the names of all partitions of the selection, as the store finds them; None: any name may be.
+    """Ranges that contain the names of all partitions of the selection, as the store finds them; None: any name is
+    possible.
 
-    Not for names: these are a range each. Raises SelectionError.
+    Not for selections by names, each of which is a range of its own. Raises SelectionError.
     """
     asked = _asked(selection)
     try:
@@ -205,7 +207,7 @@ def _ranges_of_bound(bound: Bound) -> tuple[NameRange, ...] | None:
 
 
 def narrowed(held: PartitionSet, selection: PartitionSelection | Asked) -> PartitionSet:
-    """The segments that the selection may touch, as a set that answers it. Raises SelectionError."""
+    """The segments that may contain partitions of the selection, as a set to evaluate it on. Raises SelectionError."""
     if not held.is_segmented:
         return held
     asked = _asked(selection)
@@ -215,24 +217,24 @@ def narrowed(held: PartitionSet, selection: PartitionSelection | Asked) -> Parti
 
 
 def gaps_of(held: PartitionSet, selection: PartitionSelection | Asked) -> tuple[NameRange, ...]:
-    """Ranges of the selection of which not all partitions are held, `MAX_GAPS` at most; none where any name may be of
-    it. Raises SelectionError."""
+    """Ranges of the selection that are not held completely, at most `MAX_GAPS`; none if any name is possible. Raises
+    SelectionError."""
     asked = _asked(selection)
     gaps: Iterable[NameRange]
     if isinstance(asked.selection, ByNames):
         of_gaps = (names for segment, names in asked.names.in_segments(held.segments) if not segment.complete)
-        gaps = map(only, chain.from_iterable(of_gaps))  # of many names the first few are enough
+        gaps = map(only, chain.from_iterable(of_gaps))  # of many names, the first few are enough
     else:
         gaps = (covered for covered in ranges_of(held, asked) or () if held.gap_in(covered) is not None)
     return tuple(islice(gaps, MAX_GAPS))
 
 
 def missing_of(held: PartitionSet, selection: PartitionSelection | Asked) -> list[Values]:
-    """The missing partitions that the selection may be about, by name: without them it is decided exactly.
+    """The missing partitions that the selection may include, by name: without them, it can be evaluated exactly.
 
-    Beyond `MAX_JUDGED` all of them, in no order, since memory is locked meanwhile: to read them together costs less
-    than to judge each. Those of the default partition always: an event does not tell whether its value is stored empty,
-    which selections tell apart. Raises SelectionError.
+    If there are more than `MAX_JUDGED`, all of them, unordered, since memory is locked meanwhile: reading them together
+    costs less than evaluating each. Those of the default partition are always included: an event does not say whether
+    the value is stored as an empty text, which makes a difference to selections. Raises SelectionError.
     """
     missing = held.missing
     if not missing or len(missing) > MAX_JUDGED:
@@ -286,7 +288,7 @@ def _by_partial_values(held: PartitionSet, values: Sequence[str]) -> SelectedPar
 
 
 def _equal_text(column: KeyColumn, value: str) -> Mask:
-    """Rows whose text is `value`; an empty text is stored where the name holds the default partition's."""
+    """Rows whose text is `value`. The text is empty if the name has the name of the default partition."""
     wanted = [value, ""] if value == DEFAULT_PARTITION_VALUE else [value]
     found = [code for text in wanted if (code := column.dictionary.find(text)) is not None]
     if len(found) == 1:
@@ -313,11 +315,11 @@ def _by_expression(held: PartitionSet, asked: Asked) -> Selected:
 
 
 def _expression_rows(segment: Segment, bound: Bound, limits: FilterLimits) -> tuple[SegmentRows, bool]:
-    """(rows, whether one could not be decided exactly)."""
+    """The rows, and whether one of them could not be decided exactly."""
     base = evaluate_expression(bound, segment.base_columns, limits)
     has_unknown = base.has_unknown
     if has_unknown and segment.hides_rows:
-        # What could not be decided may be among the rows that are no more.
+        # The undecided row may be one of the hidden ones.
         has_unknown = evaluate_expression(bound, segment.visible_columns(), limits).has_unknown
     columns = segment.tail_columns
     if columns is None:

@@ -1,7 +1,7 @@
-"""Partition blocks whose bytes and arrays lie in a file in memory, which the workers of one server share.
+"""Partition blocks whose bytes and arrays are in a file in memory that the workers of one server share.
 
-Such a block answers what the block that it was made of answers: `bytes` are arrays of `ctypes.c_char` over the mapping,
-whose slices are `bytes`, and arrays are numpy's.
+Such a block behaves like the block that it was made of: `bytes` are arrays of `ctypes.c_char` over the mapping, whose
+slices are `bytes`, and arrays are numpy's.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from hms_cache.expressions import KeyColumns
 from hms_cache.values import frozen
 
 SMALLEST_BYTES: Final = 64 * 1024
-"""Blocks below it stay each worker's own: a file costs two open files and some pages, and small tables are many."""
+"""Smaller blocks are not shared: a file takes two open files and some pages, and there are many small tables."""
 
 
 def is_shared(block: PartitionBlock) -> bool:
-    """Whether it lies in a file in memory."""
+    """Whether it is in a file in memory."""
     return not isinstance(block.parts.data, bytes)
 
 
 def shared_block(block: PartitionBlock, files: MemoryFiles) -> PartitionBlock | None:
-    """The same block in a file in memory; None: it stays as it is, since it is small, lies in one, or there is none."""
+    """The same block in a file in memory; None: it stays as it is, because it is small, is in a file already, or no
+    file is available."""
     if not is_worth_sharing(block) or files.is_at_rest:
         return None
     outline, runs = _taken_apart(block)
@@ -39,18 +40,18 @@ def shared_block(block: PartitionBlock, files: MemoryFiles) -> PartitionBlock | 
 
 
 def is_worth_sharing(block: PartitionBlock) -> bool:
-    """Whether it is large enough, and lies in memory of this process's own."""
+    """Whether it is large enough, and is in this process's own memory."""
     return not is_shared(block) and block.memory_bytes() >= SMALLEST_BYTES
 
 
 @frozen
 class BlockOutline:
-    """A block without its runs of bytes and its arrays: those are in a file. Can be pickled."""
+    """A block without its runs of bytes and its arrays, which are in a file. Can be pickled."""
 
     hollow: PartitionBlock
-    """The block with nothing in them."""
+    """The block without its data."""
     places: tuple[tuple[int, int], ...]
-    """Where each is in the file, and how many bytes or elements it has."""
+    """The place of each in the file, and its number of bytes or elements."""
 
     def block_in(self, mapped: mmap.mmap) -> PartitionBlock:
         """The block, in that file."""
@@ -62,12 +63,12 @@ class BlockOutline:
         )
 
     def own_block_from(self, mapped: mmap.mmap) -> PartitionBlock:
-        """The block, in memory of this process's own."""
+        """The block, in this process's own memory."""
         return _converted(self.block_in(mapped), bytes, np.copy)
 
 
 def outline_in_new_file(block: PartitionBlock) -> tuple[BlockOutline, NewFile]:
-    """The block in a file that is the caller's. Raises OSError, ValueError: there is no memory."""
+    """The block in a file that belongs to the caller. Raises OSError or ValueError if there is no memory."""
     outline, runs = _taken_apart(block)
     return outline, make_file(runs)
 
@@ -84,14 +85,14 @@ def _taken_apart(block: PartitionBlock) -> tuple[BlockOutline, list[memoryview]]
     def take_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         runs.append(np.ascontiguousarray(array).view(np.uint8).data)
         lengths.append(len(array))
-        return array[:0].copy()  # a view would hold what it is of
+        return array[:0].copy()  # a view would keep the object that it refers to
 
     hollow = _converted(block, take_bytes, take_array)
     return BlockOutline(hollow, tuple(zip(places_of(runs)[0], lengths, strict=True))), runs
 
 
 def own_bytes(run: bytes) -> bytes:
-    """The bytes of a block, in memory of its own: for what must be `bytes`, or outlive the block."""
+    """The bytes of a block, copied into own memory: where `bytes` are required, or where they outlive the block."""
     return run if isinstance(run, bytes) else bytes(run)
 
 
@@ -100,7 +101,7 @@ def _converted(
     of_bytes: Callable[[bytes], bytes],
     of_array: Callable[[npt.NDArray[Any]], npt.NDArray[Any]],
 ) -> PartitionBlock:
-    """A block of what its runs of bytes and its arrays become; always in the same order."""
+    """The block with its runs of bytes and its arrays converted, always in the same order."""
     parts = block.parts
     made = replace(
         parts,
@@ -122,7 +123,7 @@ def _converted(
 def _bytes_at(mapped: mmap.mmap, place: int, length: int) -> bytes:
     if not length:
         return b""
-    # It is not `bytes`, but does all that blocks ask of one; its slices are.
+    # It is not `bytes`, but supports all that blocks use; its slices are `bytes`.
     return cast(bytes, (ctypes.c_char * length).from_buffer(mapped, place))
 
 

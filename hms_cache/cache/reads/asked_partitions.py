@@ -1,4 +1,4 @@
-"""What can be done for a selection of partitions before memory is locked."""
+"""Work for a selection of partitions that is done before memory is locked."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _log = logging.getLogger(__name__)
 
 MANY_NAMES: Final = 100
 MANY_CHARACTERS: Final = 200
-"""Fewer names are looked up, and shorter filters bound, under the lock: to take it once more takes about as long."""
+"""Fewer names are looked up, and shorter filters are bound, under the lock: taking it twice takes about as long."""
 
 
 def asked_of(reading: Reading, table: TableName, selection: PartitionSelection) -> Asked:
-    """The selection: read, bound to the keys that the table is held with, looked up in what is held of it."""
+    """The selection: parsed, bound to the keys of the table, and its names looked up in the present blocks."""
     asked = Asked(selection, reading.filter_limits)
     match selection:
         case ByNames(names):
@@ -38,7 +38,7 @@ def asked_of(reading: Reading, table: TableName, selection: PartitionSelection) 
         if is_long:
             _prepare(reading, table, asked)
     except Exception as error:
-        # Whatever is wrong with the selection or with memory: the look finds it, too, and it is known what follows.
+        # Any error in the selection or in memory occurs again under the lock, where it is handled.
         _log.debug("a selection is not prepared before memory is locked: %s", error)
     return asked
 

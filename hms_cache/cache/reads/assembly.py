@@ -1,4 +1,4 @@
-"""The cache of one server, put together."""
+"""Assembles the cache of one server."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from hms_cache.values import frozen
 
 @frozen
 class CacheOptions:
-    """The settings of the `cache` section, in its own words."""
+    """The settings of the `cache` section, in the form that the cache uses."""
 
     max_staleness_s: float = 0.0
     budget_bytes: int = 1024**3
@@ -40,14 +40,14 @@ class CacheOptions:
     load_at_once_partitions: int = AT_ONCE_PARTITIONS
     max_loads_per_user: int = 0
     max_loads_per_address: int = 0
-    """Of these two, 0 is no limit."""
+    """Of these two, 0 means no limit."""
     network_of: Callable[[str], str] = str
-    """What is counted as one with a client's address."""
+    """Maps a client's address to the network whose addresses count as one client."""
 
 
 @frozen
 class Cache:
-    """All parts of a cache, for those who run, watch and command it."""
+    """All parts of a cache, for those who start, monitor and command it."""
 
     shared: SharedCache
     check: PositionCheck
@@ -70,7 +70,7 @@ def build_cache(
     observe: ReadObserver | None = None,
     workers: WorkerSlot | None = None,
 ) -> Cache:
-    """A cache over `store`; `follow` makes the poller that feeds it, `workers` links it to other worker processes."""
+    """A cache over `store`. `follow` creates the poller that feeds it; `workers` links it to other worker processes."""
     shared = SharedCache(options.budget_bytes, resolve_commits, has_peers=options.peers != "none")
     follower = follow(shared)
     check = PositionCheck(store.log_head, clock)

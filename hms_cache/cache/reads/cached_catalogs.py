@@ -1,5 +1,7 @@
-"""Catalogs beside the cache: always the store's, as no event tells of all their changes. What the store shows of them
-may be later than what is held of the rest, so the next read asks (P3)."""
+"""Catalogs are always read from the store, since events do not report all their changes.
+
+Such an answer may be newer than memory, so the next read needs a position check (P3).
+"""
 
 from __future__ import annotations
 

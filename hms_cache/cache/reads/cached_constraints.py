@@ -14,7 +14,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import SQLAllTableConstraints, S
 
 
 class CachedConstraints(CachedEntity[ConstraintReads], ConstraintReads):
-    """`ConstraintReads` from memory where that is right, else from the store."""
+    """`ConstraintReads` from memory if possible, else from the store."""
 
     def get_table_constraints(self, table: TableName, *, version: ReadVersion = ANY_VERSION) -> SQLAllTableConstraints:
 

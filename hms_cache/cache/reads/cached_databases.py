@@ -18,7 +18,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Database, NoSuchObjectExc
 
 
 class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
-    """`DatabaseReads` from memory where that is right, else from the store."""
+    """`DatabaseReads` from memory if possible, else from the store."""
 
     def get_database(self, database: DatabaseName) -> Database:
 

@@ -10,7 +10,7 @@ Store = TypeVar("Store")
 
 
 class CachedEntity(Generic[Store]):
-    """Reads of one entity from memory where that is right, else from the store."""
+    """Reads of one entity, from memory if possible, else from the store."""
 
     def __init__(self, store: Store, reading: Reading) -> None:
         self._store = store

@@ -18,7 +18,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Function
 
 
 class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
-    """`FunctionReads` from memory where that is right, else from the store."""
+    """`FunctionReads` from memory if possible, else from the store."""
 
     def get_function(self, function: FunctionName) -> Function:
         database = DatabaseName(function.catalog, function.database)
@@ -30,7 +30,7 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
             for one in held:
                 if one.functionName == function.function:
                     return one
-            # The store says that there is none, in the text that clients match on.
+            # The store raises the error for a missing function, with the text that clients match on.
             return Bypass(Reason.INCOMPLETE)
 
         return self._reading.answer(
@@ -68,7 +68,7 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
 
 
 def _matching(functions: Sequence[Function], pattern: str | None) -> list[str]:
-    """Without the cache's lock: a pattern takes 2 µs for each name. Lists are replaced, never changed."""
+    """Runs without the cache's lock: a pattern takes 2 µs for each name. Lists are replaced, never changed."""
     return matching_names([one.functionName for one in functions], pattern)
 
 

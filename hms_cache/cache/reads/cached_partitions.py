@@ -47,7 +47,7 @@ T = TypeVar("T")
 
 
 class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
-    """`PartitionReads` from memory where that is right, else from the store."""
+    """`PartitionReads` from memory if possible, else from the store."""
 
     def get_partition(
         self, table: TableName, values: KeyValues, *, grantee: Grantee | None = None, version: ReadVersion = ANY_VERSION
@@ -78,9 +78,9 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                         judge_partition(found, reader)
                     return found
                 if segment.complete and wanted not in segment.missing:
-                    # There is none; the store has the text that clients know.
+                    # There is none; the store raises the error that clients know.
                     return Bypass(Reason.INCOMPLETE)
-            # A set that is not complete does not tell what it has looked for.
+            # An incomplete set cannot say what it has been searched for.
             return Need((Wanted(table, Facet.PARTITIONS, (wanted,)),), once=True)
 
         def ask() -> Partition:
@@ -159,10 +159,10 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         *,
         asks_for_all: bool = False,
     ) -> T:
-        """An answer from the segments that the selection may touch, all of them complete. A first question loads the
-        whole table, unless that is large (P12).
+        """An answer from the segments that may contain partitions of the selection, all of them complete. A first
+        question loads the whole table, unless it is large (P12).
 
-        `answer` runs under the cache's lock and selects; what it returns makes the answer of the selection afterwards.
+        `answer` runs under the cache's lock and selects. What it returns makes the answer of the selection afterwards.
         """
         key, version = query.table, query.version
         asked = asked_of(self._reading, key, query.selection)
@@ -189,7 +189,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                     cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
                 return made
             except SelectionError:
-                # The store says what is wrong with the selection.
+                # The store reports what is wrong with the selection.
                 return Bypass(Reason.UNSUPPORTED_FIELD)
 
         return self._reading.answer_made(
@@ -197,7 +197,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         )
 
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
-        # Whoever learns of a marker reads what was written before it (P3).
+        # A client that learns of a marker must also read what was written before it (P3).
         return self._reading.pass_through(
             "partition_marker", lambda: self._store.is_partition_marked_for_event(table, values, event_type)
         )
@@ -208,7 +208,7 @@ def _keys_of(entry: Entry) -> tuple[PartitionKey, ...]:
 
 
 def _needs_store(entry: Entry, grantee: Grantee | None, valid_write_ids: str | None) -> Bypass | None:
-    """Privileges are the store's, as is what it makes of a list that is none; hardly a request needs either."""
+    """Privileges are read from the store, which also handles invalid write-id lists. Few requests need either."""
     parameters = frozen_table(entry).parameters or {}
     if grantee is not None and parameters.get("PARTITION_LEVEL_PRIVILEGE", "").upper() == "TRUE":
         return Bypass(Reason.UNSUPPORTED_FIELD)
@@ -220,7 +220,7 @@ def _needs_store(entry: Entry, grantee: Grantee | None, valid_write_ids: str | N
 def _partition_answer(
     selected: Selected, projection: PartitionProjection | None, reader: str | None
 ) -> PartitionAnswer:
-    """`reader`: the list that the statistics are judged by."""
+    """`reader`: the write-id list by which the statistics are judged."""
     partitions = selected.partitions
     if reader is not None:
         judged = partitions.structs()
@@ -236,7 +236,7 @@ def _partition_answer(
 def _ordered_names(
     selected: Selected, keys: Sequence[PartitionKey], ordered_by: Sequence[tuple[int, bool]], max_parts: int
 ) -> list[str]:
-    """Names ordered by typed values; `max_parts` counts after that."""
+    """Names ordered by typed values. `max_parts` is applied after ordering."""
     partitions = selected.partitions
     names = sort_by_values(partitions.names(), partitions.values(), keys, ordered_by)
     return names[:max_parts] if max_parts >= 0 else names
@@ -250,7 +250,7 @@ def _value_rows(
     ascending: bool,
     max_parts: int,
 ) -> list[PartitionValuesRow]:
-    """The values at these positions, ordered as the store orders them; 0 is no limit here, as in Hive."""
+    """The values at these positions, ordered as the store orders them. Here 0 means no limit, as in Hive."""
     if distinct:
         rows = selected.partitions.distinct_values(positions)
     else:
@@ -263,7 +263,7 @@ def _value_rows(
 
 
 def _key_positions(keys: Sequence[PartitionKey], names: Sequence[str]) -> list[int] | None:
-    """Positions of the named keys; None when one is none of them: the store has the text for it."""
+    """Positions of the named keys; None if one is not a key: the store reports it."""
     numbers = {name.lower(): position for position, (name, _) in reversed(list(enumerate(keys)))}
     positions = [numbers.get(name.lower()) for name in names]
     return None if None in positions else [position for position in positions if position is not None]

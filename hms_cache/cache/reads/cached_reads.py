@@ -1,6 +1,6 @@
-"""`CachedReads`: the reads of a store, answered from memory where that is provably right (P1 to P6).
+"""`CachedReads`: the reads of a store, answered from memory if that is provably right (P1 to P6).
 
-Writes are not here: they go to the store, and what they changed comes back through the notification log (P9).
+There are no writes here: they go to the store, and their changes come back through the notification log (P9).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class CachedReads(MetadataReads):
         self.functions = CachedFunctions(store.functions, reading)
 
     def at_one_moment(self, ask: Callable[[MetadataReads], T]) -> T:
-        """From memory if all reads found it at one position, else once more in one snapshot of the database."""
+        """The result from memory if all reads were answered at one position, else of one snapshot of the database."""
         with call_context.watched() as seen:
             try:
                 answer = ask(self)

@@ -1,4 +1,5 @@
-"""Column statistics through the cache: held by column, so that "asked and absent" differs from "never asked" (P6)."""
+"""Column statistics through the cache: held by column, so that a column without statistics differs from one that was
+never asked for (P6)."""
 
 from __future__ import annotations
 
@@ -36,10 +37,10 @@ T = TypeVar("T")
 
 
 class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
-    """`StatisticsReads` from memory where that is right, else from the store."""
+    """`StatisticsReads` from memory if possible, else from the store."""
 
     def _entry(self, cache: SharedCache, query: StatisticsQuery) -> Entry | Need | Bypass:
-        """The table's entry; what the store makes of a list that is none is the store's."""
+        """The table's entry. Invalid write-id lists are left to the store."""
         entry = self._reading.table_entry(cache, query.table, query.version)
         if isinstance(entry, Entry) and is_no_list(query.version.valid_write_ids):
             return Bypass(Reason.UNSUPPORTED_FIELD)
@@ -105,8 +106,8 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
     ) -> T:
         """What `find` finds in the entry, if no partition of the table has changed since it was loaded.
 
-        `judged` makes of it what a reader with a list gets, given the partitions whose statistics it must not use.
-        What is found is chosen under the cache's lock, and made into an answer without it.
+        `judged` turns it into the answer for a reader with a write-id list, given the partitions whose statistics the
+        reader must not use. It is selected under the cache's lock, and the answer is made without it.
         """
         key, version = query.table, query.version
         valid_write_ids = version.valid_write_ids
@@ -131,7 +132,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
 def _columns_held(
     cache: SharedCache, entry: Entry, facet: Facet, asked: tuple[Any, ...]
 ) -> ColumnsHeld | Need | Bypass:
-    """What is held of these columns and perhaps others, or which of them have to be loaded."""
+    """What is held of these columns, and possibly of others; or which of them have to be loaded."""
     engine, names, columns = asked
     held: ColumnsHeld | None = entry.facets.get(facet, {}).get((engine, names))
     missing = missing_columns(held, columns)
@@ -141,7 +142,7 @@ def _columns_held(
 
 
 def _need(cache: SharedCache, entry: Entry, facet: Facet, asked: tuple[Any, ...]) -> Need | Bypass:
-    """What has to be loaded for a question, unless the answer is known to take too much."""
+    """What has to be loaded for a question, unless the answer is known to be too large."""
     wanted = Wanted(entry.key, facet, asked)
     too_large = cache.large_questions.get((entry.key, facet))
     if too_large and hash(wanted) in too_large:

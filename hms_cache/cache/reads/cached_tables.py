@@ -30,12 +30,12 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Table, TableMeta
 TableNames = dict[str, TableMeta]
 
 MAX_LOADED_TOGETHER = 300
-"""Missing tables that one `get_tables` loads into the cache (Hive's batch size for clients that list): above it the
-store answers in its fixed number of statements, and the cache is not filled by one listing."""
+"""Missing tables that one `get_tables` loads into the cache (Hive's batch size for listing clients). If more are
+missing, the store answers in its fixed number of statements, so that a listing does not fill the cache."""
 
 
 class CachedTables(CachedEntity[TableReads], TableReads):
-    """`TableReads` from memory where that is right, else from the store."""
+    """`TableReads` from memory if possible, else from the store."""
 
     def get_table(
         self, table: TableName, *, version: ReadVersion = ANY_VERSION, statistics_engine: str | None = None
@@ -63,7 +63,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
                 return Bypass(Reason.UNSUPPORTED_FIELD if version.valid_write_ids is not None else Reason.EXCLUDED)
             held_names: TableNames | Need = of_database(cache, database, Facet.TABLE_NAMES)
             if not held_names:
-                return Bypass(Reason.INCOMPLETE)  # perhaps there is no such database: the store knows the exception
+                return Bypass(Reason.INCOMPLETE)  # perhaps there is no such database: the store raises the error
             found: list[Entry] = []
             missing: list[Wanted] = []
             for key in keys:
@@ -76,7 +76,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
                     missing.extend(entry.wanted)
                 else:
                     found.append(entry)
-            # Tables that are held are there, whatever else is in the database: of others their names tell.
+            # Tables with an entry exist, whatever else is in the database. For others, the list of names decides.
             if isinstance(held_names, Need) and (missing or not found):
                 return held_names
             if len(missing) > MAX_LOADED_TOGETHER:
@@ -141,14 +141,14 @@ class CachedTables(CachedEntity[TableReads], TableReads):
 
 
 def _matching(tables: TableNames, pattern: str | None, table_type: str | None) -> list[str]:
-    """Without the cache's lock: a pattern takes 2 µs for each name. Lists of names are replaced, never changed."""
+    """Runs without the cache's lock: a pattern takes 2 µs for each name. Lists of names are replaced, never changed."""
     if table_type is None:
         return matching_names(tables, pattern)
     return matching_names((name for name, meta in tables.items() if meta.tableType == table_type), pattern)
 
 
 def _matching_meta(found: Sequence[TableNames], pattern: str | None, table_types: Sequence[str]) -> list[TableMeta]:
-    """As `_matching`, of several databases."""
+    """Like `_matching`, for several databases."""
     return [
         tables[name]
         for tables in found
@@ -160,8 +160,8 @@ def _matching_meta(found: Sequence[TableNames], pattern: str | None, table_types
 def _for_request(entry: Entry, valid_write_ids: str | None) -> Table | Bypass:
     """The table as the store would answer it to this request.
 
-    A covered list decides alone whether the statistics fit: every write id valid in it is valid in the entry's tag,
-    so none of them is aborted, and the transaction tables have nothing to add.
+    A covered write-id list is sufficient to decide whether the statistics may be used: every write id valid in it is
+    valid in the entry's tag, so none of them is aborted, and the transaction tables add nothing.
     """
     table = copy.copy(frozen_table(entry))
     if entry.is_transactional and valid_write_ids is not None:

@@ -1,7 +1,7 @@
-"""Whose statistics a reader with a list may use, judged from memory.
+"""Which statistics a reader with a write-id list may use, decided from memory.
 
-A list that the tag covers decides alone: every write id valid in it is valid in the tag, hence committed, so none of
-those that it lets pass is aborted, and the transaction tables have nothing to add (`store.statistics_validity`).
+A list that the tag covers is sufficient: every write id valid in it is valid in the tag, hence committed, so none of
+those it contains is aborted, and the transaction tables add nothing (`store.statistics_validity`).
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import AggrStats, ColumnStatisti
 
 
 def is_no_list(valid_write_ids: str | None) -> bool:
-    """Whether the text stands for "no list", of which the store makes its own. Raises MetaException: unreadable."""
+    """Whether the text stands for "no list", which the store replaces by one of its own. Raises MetaException if it is
+    unreadable."""
     return valid_write_ids is not None and parse_write_ids(valid_write_ids).is_no_list
 
 
 def judging_list(entry: Entry, valid_write_ids: str | None) -> str | None:
-    """The list by which statistics of the table's partitions are judged, if they are at all."""
+    """The write-id list by which statistics of the table's partitions are judged; None: they are not judged."""
     return valid_write_ids if entry.is_transactional else None
 
 
@@ -53,19 +54,19 @@ def judged_partition_statistics(found: Sequence[ColumnStatistics], invalid: froz
 
 
 def judged_aggregate(found: AggrStats, invalid: frozenset[str]) -> AggrStats:
-    """The same for an aggregate: nothing, if the statistics of one partition must not be used."""
+    """The same for an aggregate: nothing, if the statistics of one of the partitions must not be used."""
     return AggrStats(colStats=[], partsFound=0, isStatsCompliant=False) if invalid else found
 
 
 def named_partitions(reading: Reading, key: TableName, names: Sequence[str]) -> Asked:
-    """The selection of these; without the cache's lock, since there may be hundreds of thousands."""
+    """The selection of these names. Runs without the cache's lock, since there may be hundreds of thousands."""
     return asked_of(reading, key, ByNames(tuple(map(normalized_partition_name, names))))
 
 
 def partitions_asked_about(entry: Entry, key: TableName, asked: Asked) -> SelectedPartitions | Need:
     """Those of the named partitions that exist.
 
-    Decided on complete segments: only these tell which of the names exist (P6).
+    Decided on complete segments only, since others cannot say which names exist (P6).
     """
     held = entry.facets.get(Facet.PARTITIONS)
     if held is None:
@@ -81,7 +82,8 @@ def partitions_asked_about(entry: Entry, key: TableName, asked: Asked) -> Select
 
 
 def invalid_among(selected: SelectedPartitions, valid_write_ids: str) -> frozenset[str]:
-    """The names of those whose statistics a reader with this list must not use. Needs no lock: each is decoded."""
+    """The names of partitions whose statistics a reader with this list must not use. Needs no lock: each one is
+    decoded."""
     return frozenset(
         name
         for name, partition in zip(selected.names(), selected.structs(), strict=True)

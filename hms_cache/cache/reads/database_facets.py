@@ -1,4 +1,4 @@
-"""What is held of databases: of one, or of several of a catalog. Under the cache's lock."""
+"""What is held of databases, of one or of several in a catalog. Under the cache's lock."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hms_cache.metadata.names import matching_names
 from hms_cache.metadata.object_names import DatabaseName
 
 MAX_LOADED_TOGETHER = 20
-"""Databases of which one read loads what is missing, a statement each: above it the store answers in one statement, and
-the next question of one of them loads it."""
+"""Databases for which one read loads missing facets, one statement each. If more are missing, the store answers in one
+statement, and later reads of single databases load them."""
 
 
 def database_names(cache: SharedCache, catalog: str) -> list[str] | Need:
@@ -30,8 +30,8 @@ def database_names(cache: SharedCache, catalog: str) -> list[str] | Need:
 class MatchingDatabases:
     """Names of a catalog's databases that match a pattern.
 
-    What is held now is matched here, without the cache's lock: a pattern takes 2 µs for each name. A look, which is
-    under it, seldom finds other names by then. Lists of names are replaced, never changed.
+    The names held now are matched here, without the cache's lock: a pattern takes 2 µs for each name. Under the lock,
+    other names are rarely found. Lists of names are replaced, never changed.
     """
 
     def __init__(self, reading: Reading, catalog: str, pattern: str | None) -> None:
@@ -44,11 +44,11 @@ class MatchingDatabases:
             if not isinstance(names, Need):
                 self.among(names)
         except Exception:
-            # Whatever is wrong with the pattern or with memory: the look finds it, too, and it is known what follows.
+            # Any error in the pattern or in memory occurs again under the lock, where it is handled.
             self._of = None
 
     def among(self, names: list[str]) -> list[str]:
-        """Those of all of the names. Raises MetaException as `matching_names`."""
+        """The matching ones of these names. Raises MetaException as `matching_names`."""
         if names is not self._of:
             self._matching = matching_names(names, self._pattern)
             self._of = names

@@ -7,16 +7,17 @@ from hms_cache.store.engine.events import EventRow
 
 
 class OwnWrites:
-    """Told of every commit before its write is answered, by the writing thread. A `CommitListener` of the database."""
+    """Informed of every commit before its write is answered, by the writing thread. A `CommitListener` of the
+    database."""
 
     def __init__(self, freshness: Freshness) -> None:
         self._freshness = freshness
 
     def committed(self, events: tuple[EventRow, ...], last_event_id: int | None) -> None:
-        """No later read on this server, at any `max_staleness`, shows less than this write."""
+        """No later read on this server, with any `max_staleness`, may show less than this write."""
         if last_event_id is not None:
             self._freshness.raise_floor(last_event_id)
 
     def outcome_unknown(self, events: tuple[EventRow, ...]) -> None:
-        """The write may be there: the next read asks the database where it stands."""
+        """The write may have been committed: the next read needs a position check."""
         self._freshness.require_check()

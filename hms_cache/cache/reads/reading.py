@@ -1,4 +1,4 @@
-"""How a read is decided: freshness, then memory, then one load, then the store."""
+"""How a read is answered: freshness first, then memory, then one load, then the store."""
 
 from __future__ import annotations
 
@@ -32,59 +32,62 @@ from hms_cache.txn.valid_write_ids import ValidWriteIdList, parsed_write_ids
 from hms_cache.values import frozen
 
 _log = LimitedLog(logging.getLogger(__name__))
-"""A client may know how to repeat what fails."""
+"""A client may be able to repeat a failure."""
 
 T = TypeVar("T")
 
 ReadObserver = Callable[[str, Reason], None]
-"""(kind of question, why it was answered as it was)."""
+"""(kind of question, reason for the way it was answered)."""
 
 ROUNDS = 3
-"""Looks before the store answers: a table, then its partitions, then what an event took out meanwhile."""
+"""Looks at memory before the store answers: for a table, for its partitions, and for what an event dropped
+meanwhile."""
 
 
 HEAL_AFTER_READS = 3
-"""Uncovered lists in a row before a tag is read again: one may be a session's that began before others committed."""
+"""Uncovered write-id lists in a row before a tag is read again: one may belong to a session that began before others
+committed."""
 
 HEAL_INTERVAL_S = 10.0
-"""Between two such loads of one table: a statement or two every ten seconds, whatever lists clients send."""
+"""Interval between two such loads of one table: a statement or two every ten seconds, whatever lists clients send."""
 
 
 @frozen
 class Need:
-    """A look found that this is missing."""
+    """Memory lacks this."""
 
     wanted: tuple[Wanted, ...]
     gaps: tuple[NameRange, ...] = ()
-    """Of partitions that are wanted as a whole: the ranges of names that the read needs."""
+    """If all partitions are wanted: the ranges of names that the read needs."""
     once: bool = False
-    """What is missing after its load, too, is not there: memory cannot tell."""
+    """If it is still missing after its load, memory cannot say whether it exists."""
 
     def as_stored(self) -> Need:
-        """With the names as they are stored, not as the request spells them."""
+        """The same with names as they are stored, not as the request spells them."""
         return replace(self, wanted=tuple(one.as_stored() for one in self.wanted))
 
 
 @frozen
 class Bypass:
-    """A look found that memory must not answer."""
+    """Memory must not answer."""
 
     reason: Reason
 
 
 @frozen
 class ReadModes:
-    """The settings that decide reads; replaced as a whole on a reload."""
+    """The settings that affect reads; replaced as a whole on a reload."""
 
     enabled: bool = True
     trust_write_ids: bool = False
-    """`write_id_reads = trust`: a covered list with the right table id is answered without the position check."""
+    """`write_id_reads = trust`: a request with a covered list and the right table id is answered without a position
+    check."""
     without_write_ids: str = "check"
-    """`reads_without_write_ids`: transactional tables asked without a list: `check`, `store` or `reject`."""
+    """`reads_without_write_ids`: requests without a list for transactional tables: `check`, `store` or `reject`."""
 
 
 class Reading:
-    """The algorithm, shared by all kinds of questions. Immutable but for `modes` and `policy`, which are replaced."""
+    """The algorithm, shared by all kinds of questions. Immutable except `modes` and `policy`, which are replaced."""
 
     def __init__(
         self,
@@ -102,9 +105,10 @@ class Reading:
     ) -> None:
         self.background = background
         self.filter_limits = filter_limits or FilterLimits()
-        """What is beyond them goes to the store, which refuses it and counts that."""
+        """Requests beyond these go to the store, which refuses and counts them."""
         self.limits_partitions = limits_partitions
-        """`metastore.limit.partition.request` is set: the store counts what is asked and refuses too much."""
+        """`metastore.limit.partition.request` is set: the store counts the requested partitions and refuses too
+        many."""
         self.cache = cache
         self._view = cache.view()
         self.freshness = freshness
@@ -126,22 +130,23 @@ class Reading:
         version: ReadVersion = ANY_VERSION,
         asks_for_all: bool = False,
     ) -> T:
-        """One read. `look` runs under the cache's lock and touches memory only; `ask` asks the store.
-        `asks_for_all`: the store would read the whole table for it, so that a load of the whole costs no more.
+        """Answers one read. `look` runs under the cache's lock and uses memory only; `ask` asks the store.
 
-        Raises what `ask` raises, and what `look` raises when it finds from complete names that there is no such object.
-        Whatever else goes wrong on the way to memory is logged and leaves the question to the store (P9); only a
-        database that cannot be asked where it stands cannot be asked for the answer either (DatabaseUnavailable), and
-        who has as many loads on their way as allowed gets none (LoadLimitReached).
+        `asks_for_all`: the store would read the whole table for it, so that loading the whole table costs no more.
+
+        Raises what `ask` raises, and what `look` raises if complete lists of names show that the object does not exist.
+        Other errors on the way to memory are logged, and the store answers (P9), with two exceptions: if the database
+        cannot be asked for its position, it cannot be asked for the answer either (DatabaseUnavailable), and a user or
+        address with the maximum number of loads gets no further one (LoadLimitReached).
         """
-        # What is kept by a name has nothing of how this request spells it.
+        # Entries kept by a name must not contain the spelling of this request.
         table = None if table is None else table.as_stored
         subject = table if table is not None else subject
         if not self.modes.enabled:
             return self._ask(kind, Reason.DISABLED, ask)
         if not self.policy.may_cache(facet) or (table is not None and not self.policy.names_table(table)):
             return self._ask(kind, Reason.EXCLUDED, ask)
-        # Not under the lock: a range of a few characters is a million ids.
+        # Not under the lock: a range of a few characters stands for a million ids.
         if version.valid_write_ids is not None and _parsed(version.valid_write_ids) is None:
             return self._ask(kind, Reason.UNSUPPORTED_FIELD, ask)
         may_trust = self._may_trust(version)
@@ -168,8 +173,8 @@ class Reading:
                 return self._ask_for_broken(kind, subject, ask, error)
             if isinstance(found, Bypass):
                 if found.reason is Reason.STALE_WRITE_IDS and table is not None:
-                    # A lease counts no events that only tell of transactions: the list may be of one that memory does
-                    # not have yet.
+                    # A lease does not cover events that concern transactions only: the list may contain a transaction
+                    # that memory does not know yet.
                     if not is_up_to_date and self.freshness.holds_lease(table):
                         is_up_to_date = self._is_up_to_date()
                         if is_up_to_date:
@@ -185,8 +190,8 @@ class Reading:
             was_loaded = was_loaded or found.once
             found = found.as_stored()
             if not all(is_valid_name(_catalog_of(one.key), special_characters=False) for one in found.wanted):
-                # No catalog has such a name, but Hive's script for MySQL has one found by it that differs in accents,
-                # and no event would name it so.
+                # No catalog has such a name. But with Hive's script for MySQL, names that differ in accents are found
+                # by it, and no event would contain this name.
                 return self._ask(kind, Reason.EXCLUDED, ask)
             way = self._way_of(table, facet, found, asks_for_all)
             if way is Way.PASS_THROUGH:
@@ -208,8 +213,8 @@ class Reading:
         version: ReadVersion = ANY_VERSION,
         asks_for_all: bool = False,
     ) -> T:
-        """As `answer`, where the answer is long: `look` chooses what it is made of, and what it returns makes it, not
-        under the lock. What was chosen stays as it is."""
+        """Like `answer`, for long answers: `look` selects the data, and what it returns makes the answer, without the
+        lock. The selected data does not change."""
 
         def ask_store() -> Callable[[], T]:
             answered = ask()
@@ -242,7 +247,7 @@ class Reading:
             return False
 
     def _is_up_to_date(self) -> bool:
-        """After a check, whatever the lease says."""
+        """After a check, even if the lease holds."""
         try:
             return self.freshness.ensure_by_asking()
         except DatabaseUnavailableError:
@@ -252,8 +257,9 @@ class Reading:
             return False
 
     def _ask_for_broken(self, kind: str, subject: Key | None, ask: Callable[[], T], error: Exception) -> T:
-        """The store's answer where memory could not be read. What is held of the subject may be the cause, and is
-        dropped; but if the store fails in the same way, the request is: no client must empty memory with it."""
+        """The store's answer after memory could not be read. What is held of the subject may be the cause, and is
+        dropped, unless the store fails in the same way: then the request is the cause, and no client may empty memory
+        with it."""
         try:
             answer = self._ask(kind, Reason.BROKEN, ask)
         except Exception as told:
@@ -294,17 +300,18 @@ class Reading:
         size_bytes: int,
         is_allowed: Callable[[], bool] | None = None,
     ) -> None:
-        """Keeps the encoded reply of the call that this thread just answered, if it came from one entry as it still is.
+        """Keeps the encoded reply of the call that this thread just answered, if it came from one entry that has not
+        changed since.
 
-        The call began with `call_context.begin`. `is_allowed`: asked under the cache's lock, so that
-        no change of rights comes in between: whether the decision behind the answer is in force.
+        The call began with `call_context.begin`. `is_allowed`: whether the decision behind the answer is in force;
+        called under the cache's lock, so that rights do not change in between.
         """
         source = call_context.source
         entry = source.entry
         if not isinstance(entry, Entry) or not source.is_pure:
             return
         if isinstance(entry.key, TableName) and not self.policy.names_table(entry.key):
-            return  # a reload has excluded the table while the call loaded it: it would be answered from its bytes
+            return  # a reload has excluded the table during the call: it must not be answered by its bytes
         try:
             with self._view:
                 if is_allowed is not None and not is_allowed():
@@ -314,7 +321,7 @@ class Reading:
                     answer = Answer(method, source.kind, render, size_bytes, entry, table, is_trusted=source.is_trusted)
                     self.cache.answers.add(key, answer)
         except Exception as error:
-            _log.fault("a reply could not be kept", error)  # P9: it is right all the same
+            _log.fault("a reply could not be kept", error)  # P9: the reply is right anyway
 
     def wants_large_answer(self, key: bytes) -> bool:
         """Whether to keep the large reply of the call that this thread just answered; see `Answers.wants_large`."""
@@ -336,10 +343,10 @@ class Reading:
     def _look_trusting(
         self, look: Callable[[SharedCache], Any], table: TableName | None, kind: str, facet: Facet
     ) -> Any:
-        """A look without a position check: only a transactional table whose tag covers the list may answer it, and
-        only while no read has shown more than memory has (P3).
+        """Reads memory without a position check: only a transactional table whose tag covers the list may answer, and
+        only while no read has shown more than memory contains (P3).
 
-        None: it may not, or there is something wrong, which the ordinary way finds out.
+        None: it may not, or there is an error, which the ordinary path reports.
         """
         try:
             if not self.freshness.may_serve() or self.freshness.is_check_required():
@@ -361,7 +368,7 @@ class Reading:
             return None
 
     def _way_of(self, table: TableName | None, facet: Facet, need: Need, asks_for_all: bool) -> Way:
-        """How to come by what is missing, which may be more than the read asked for (P12)."""
+        """How to get what is missing, which may be more than the read asked for (P12)."""
         if not call_context.fills_cache or any(map(self._rests, need.wanted)):
             return Way.PASS_THROUGH
         if table is None or facet not in (Facet.PARTITIONS, Facet.PARTITION_STATISTICS):
@@ -377,7 +384,7 @@ class Reading:
             return Way.PASS_THROUGH
 
     def _rests(self, wanted: Wanted) -> bool:
-        """Whether these are names that change faster than it is worth to load them."""
+        """Whether these are lists of names that change too often to be worth loading."""
         is_of_names = wanted.facet is Facet.TABLE_NAMES and isinstance(wanted.key, DatabaseName)
         return is_of_names and not self.loader.name_rests.is_over(cast(DatabaseName, wanted.key))
 
@@ -385,7 +392,7 @@ class Reading:
         wanted = need.wanted
         is_few = way is Way.LOAD_FEW and facet is Facet.PARTITIONS
         if is_few and [one.facet for one in wanted] == [Facet.TABLE]:
-            # Its partitions are missing, too, and come with it.
+            # Its partitions are missing, too, and are loaded with it.
             wanted = (*wanted, Wanted(wanted[0].key, Facet.PARTITIONS))
         try:
             with self.loader.shares.one_load(may_refuse=not call_context.serves_a_write):
@@ -393,7 +400,7 @@ class Reading:
         except (DatabaseUnavailableError, LoadLimitReached):
             raise
         except Exception as error:
-            # P9: the store answers, or says what is wrong in its own words.
+            # P9: the store answers, or reports the error in its own words.
             _log.fault("a load failed", error)
             return False
 
@@ -404,19 +411,19 @@ class Reading:
         try:
             answer = ask()
         except DatabaseUnavailableError:
-            raise  # nothing was shown to anybody
+            raise  # no client has seen anything
         except Exception:
             self.freshness.require_check()
             raise
         self.freshness.require_check()
         return answer
 
-    # Shared parts of looks, under the lock
+    # Parts of several looks, under the lock
 
     def table_entry(self, cache: SharedCache, table: TableName, version: ReadVersion) -> Entry | Need | Bypass:
         """The entry of a table that may answer this request.
 
-        Raises NoSuchObjectException, with the store's text, when complete names prove that there is none (P6).
+        Raises NoSuchObjectException, with the store's text, if complete names show that the table does not exist (P6).
         """
         entry = cache.tables.get(table)
         if entry is None or Facet.TABLE not in entry.facets:
@@ -435,13 +442,14 @@ class Reading:
         return entry
 
     def is_absent(self, cache: SharedCache, table: TableName) -> bool:
-        """Whether complete names prove that there is no such table (P6)."""
+        """Whether complete names show that the table does not exist (P6)."""
         database = cache.databases.get(table.in_database)
         names = database.facets.get(Facet.TABLE_NAMES) if database is not None else None
         return names is not None and table.table not in names
 
     def version_test(self, entry: Entry, version: ReadVersion) -> Reason | None:
-        """None when the entry may answer a request of this version, else why not (P2). Raises MetaException: reject."""
+        """None if the entry may answer a request of this version, else the reason (P2). Raises MetaException:
+        reject."""
         if version.table_id is not None and version.table_id != entry.table_id:
             return Reason.WRONG_TABLE_ID
         if version.valid_write_ids is None:
@@ -455,18 +463,18 @@ class Reading:
         if not request.is_for_table(f"{entry.key.database}.{entry.key.table}"):
             return Reason.STALE_WRITE_IDS
         if not entry.is_transactional:
-            # Hive sends lists for external tables, too: of no write id at all.
+            # Hive sends lists for external tables, too. They contain no write ids.
             return None if request.high_watermark == 0 else Reason.STALE_WRITE_IDS
         if entry.tag is None or not entry.tag.covers(request):
             return Reason.STALE_WRITE_IDS
         return None
 
     def _heal(self, table: TableName, version: ReadVersion) -> None:
-        """Drops the table, so that the next read loads it with its tag, when lists stay uncovered.
+        """If lists stay uncovered, drops the table, so that the next read loads it with its tag.
 
-        An aborted write id that the cleaner has removed is in no list any more and for ever invalid in the tag: no
-        event tells of it. A list that goes further than the tag only waits for its commit events. Each table is
-        dropped once in `HEAL_INTERVAL_S` at most: a client may send lists that nothing covers.
+        An aborted write id that the cleaner has removed is in no list any more, but stays invalid in the tag, since no
+        event reports it. A list that goes further than the tag only waits for its commit events. Each table is dropped
+        at most once in `HEAL_INTERVAL_S`: a client may send lists that nothing covers.
         """
         request = _parsed(version.valid_write_ids) if version.valid_write_ids is not None else None
         with self._view:
@@ -498,7 +506,7 @@ def _catalog_of(key: Key) -> str:
 
 
 def _has_seen_table(version: ReadVersion) -> bool:
-    """Whether the reader's snapshot is of a table of the name: that memory has none is no answer to it (P2)."""
+    """Whether the reader's snapshot contains a table of this name: then its absence in memory is no answer (P2)."""
     if version.table_id is not None:
         return True
     request = _parsed(version.valid_write_ids) if version.valid_write_ids is not None else None
@@ -506,7 +514,7 @@ def _has_seen_table(version: ReadVersion) -> bool:
 
 
 def _parsed(text: str) -> ValidWriteIdList | None:
-    """The list, None for one that cannot be read: the store judges it."""
+    """The list; None if it cannot be read, which is left to the store."""
     try:
         return parsed_write_ids(text)
     except (IdListFormatError, ValueError):
@@ -514,13 +522,14 @@ def _parsed(text: str) -> ValidWriteIdList | None:
 
 
 def frozen_table(entry: Entry) -> Table:
-    """The entry's table struct; frozen by convention."""
+    """The entry's table struct. Must not be changed."""
     table: Table = entry.facets[Facet.TABLE]
     return table
 
 
 def _may_be_trusted(entry: Entry) -> bool:
-    """Whether a list that the entry covers may be answered without a position check, in the mode `trust`."""
+    """Whether a request with a list that the entry covers may be answered without a position check, in the mode
+    `trust`."""
     return entry.is_transactional and Facet.TABLE in entry.facets
 
 

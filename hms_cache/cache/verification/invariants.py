@@ -1,6 +1,6 @@
-"""Every numbered promise that can be checked on a live cache, as one function.
+"""Every numbered promise that can be checked on a live cache, in one function.
 
-Runs after each cache test and inside `verify`. A text per violation; none is the only good answer.
+Runs after each cache test and as part of `verify`. Returns a text for each violation; it should return none.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.wire.codec import encode_struct
 
 MAX_DECODED = 1_000
-"""Partitions of a table, and tables, that are decoded, evenly spread."""
+"""Number of tables, and of partitions in a table, that are decoded, evenly spread."""
 
 SUBJECTS_AT_ONCE = 50
 PARTITIONS_AT_ONCE = 50
 MEMBERS_AT_ONCE = 2_000
-"""So many are looked at before others may have the lock: some milliseconds."""
+"""Number of subjects that are checked before the lock is released for others: some milliseconds."""
 
 
 class InvariantViolation(AssertionError):
-    """What is remembered contradicts itself; the text lists how."""
+    """The cache contradicts itself; the text lists how."""
 
 
 def check(cache: SharedCache, subjects: Sequence[Key] | None = None, go_on: Callable[[], bool] = lambda: True) -> None:
-    """Raises InvariantViolation with every contradiction found, until `go_on` says no.
+    """Raises InvariantViolation with every contradiction found, until `go_on` returns False.
 
-    `subjects`: looks at these, not at all that is held, and at what is added up of all. Takes the cache's lock for some
-    of them at a time: reads wait for it.
+    `subjects`: checks these, not all entries, and the sums over all. Takes the cache's lock for some subjects at a
+    time: reads wait for it.
     """
     with cache.view():
         found = [*_account(cache)]
@@ -75,7 +75,8 @@ def check(cache: SharedCache, subjects: Sequence[Key] | None = None, go_on: Call
 
 
 def _account(cache: SharedCache) -> Iterator[str]:
-    """What is true of all together. The caller holds the lock, as of all that follow but where they say so."""
+    """Checks the sums over all entries. The caller holds the lock, as for all functions below that do not say
+    otherwise."""
     if cache.position < -1:
         yield f"the position is {cache.position}"
     yield from _weights(cache)
@@ -215,7 +216,7 @@ class _SegmentLook(NamedTuple):
     covered: NameRange
     rows: SegmentRows
     misses_some: bool
-    """Of what it holds all of, or, which must not be, of what it does not."""
+    """Whether there are missing values in it. In a segment that is not complete, there must be none."""
     complete: bool
 
 
@@ -231,7 +232,7 @@ class _PartitionsLook(NamedTuple):
     segments: Sequence[_SegmentLook]
 
     def is_as_it_was(self, cache: SharedCache) -> bool:
-        """Whether no event has changed it, and nothing was evicted of it. Under the lock."""
+        """Whether no event has changed it, and nothing of it was evicted. Under the lock."""
         is_same = cache.entry(self.key) is self.entry and self.entry.version == self.version
         return is_same and self.held.segments is self.of
 
@@ -242,7 +243,7 @@ def _segments(partitions: PartitionSet) -> Iterator[_SegmentLook]:
 
 
 def _partitions(cache: SharedCache, look: _PartitionsLook) -> Iterator[str]:
-    """Without the lock, but for some names at a time, as long as they are as they were."""
+    """Runs without the lock, except for some names at a time, as long as the partitions are unchanged."""
     key, segments = look.key, look.segments
     firsts = [one.covered.first for one in segments]
     if firsts[0] or firsts != sorted(set(firsts)):

@@ -1,7 +1,7 @@
-"""Compares what is remembered with the database: every facet, what stands beside it, and the replies that are kept.
+"""Compares the cache with the database: every facet, what belongs to it, and the replies that are kept.
 
-Each subject is read in a snapshot as a load would be, under a slot, so that an event which arrives meanwhile is no
-difference. The oracle is the store, never the cache.
+Each subject is read in a snapshot as by a load, with a slot, so that events which arrive meanwhile are not reported as
+differences. It is compared with the store, never with the cache.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchObjectException
 T = TypeVar("T")
 
 KeptReplies = Callable[[bytes], Callable[[Reply], str | None]]
-"""Asks the store a request whose reply is kept, by the bytes it is kept under; what it gives tells how a reply differs
-from the store's, None when it does not. Called within a snapshot."""
+"""Asks the store for the answer to a request whose reply is kept, by its bytes. The result tells how a reply differs
+from the store's, None if it does not. Called within a snapshot."""
 
 _SEQUENCE = bytes(4)
 
@@ -45,11 +45,11 @@ COMPARED = ("tables", "partitions", "statistics", "databases", "catalogs", "repl
 
 @dataclass(slots=True)
 class Report:
-    """What was compared, and what differs."""
+    """What was compared, and the differences."""
 
     compared: dict[str, int] = field(default_factory=lambda: dict.fromkeys(COMPARED, 0))
     undecided: int = 0
-    """Changed while they were compared, or evicted."""
+    """Subjects that changed while they were compared, or that were evicted."""
     differences: list[str] = field(default_factory=list)
 
 
@@ -66,13 +66,12 @@ def verify(
     replies: KeptReplies | None = None,
     progress: Callable[[int, int], bool] | None = None,
 ) -> Report:
-    """Compares all that is held, or these tables (`keys`), `databases` and `catalogs`, after their invariants.
+    """Compares all entries, or these tables (`keys`), `databases` and `catalogs`, after their invariants.
 
-    A table with its constraints, tag, partitions and statistics; a database with its tables' and functions' names; a
-    catalog with its databases' names; each as far as it is held. `sample`: so many tables and databases, picked by
-    `seed`. `replies`: compares what is kept by requests' bytes, too.
-
-    `progress` is told how many of how many are compared, and says whether to go on. Raises DatabaseUnavailable.
+    A table with its constraints, tag, partitions and statistics; a database with the names of its tables and functions;
+    a catalog with the names of its databases; each as far as it is held. `sample`: number of tables and of databases,
+    chosen by `seed`. `replies`: also compares the replies that are kept. `progress` gets the number of compared
+    subjects and of all, and returns whether to go on. Raises DatabaseUnavailable.
     """
     with cache.view():
         keys = list(cache.tables) if keys is None else keys
@@ -108,7 +107,7 @@ class _Comparison:
         self._replies = replies
 
     def compare_table(self, key: TableName) -> None:
-        """The table with everything that is held of it."""
+        """Compares a table with everything held of it."""
         found = self._compare(key, TABLE_FACETS, lambda held: read_table(self._store, key, held))
         if found is None:
             return
@@ -119,7 +118,7 @@ class _Comparison:
         self.report.differences.extend(table_differences(key, held, stored))
 
     def compare_database(self, key: DatabaseName) -> None:
-        """The database itself, and the complete sets of its tables' and functions' names (P6)."""
+        """Compares the database itself, and the complete sets of names of its tables and functions (P6)."""
 
         def read(held: Held) -> dict[Facet, Any]:
             try:
@@ -139,7 +138,7 @@ class _Comparison:
             self.report.differences.extend(_plain_differences(".".join(key), *found))
 
     def compare_catalog(self, key: CatalogKey) -> None:
-        """The complete list of its databases' names (P6)."""
+        """Compares the complete list of its databases' names (P6)."""
 
         def read(_held: Held) -> dict[Facet, Any]:
             try:
@@ -153,9 +152,9 @@ class _Comparison:
             self.report.differences.extend(_plain_differences(key, *found))
 
     def _compare(self, key: Key, facets: frozenset[Facet], read: Callable[[Held], T]) -> tuple[Held, T] | None:
-        """What is held and what the database has, of one moment; None when something happened meanwhile.
+        """The entry and what the database has, at one position; None if something happened meanwhile.
 
-        Kept replies are judged here: they, too, are of that moment.
+        Kept replies are compared here, since they, too, are of that position.
         """
         cache = self._cache
         slot = cache.begin_load(key, facets)
@@ -194,7 +193,8 @@ class _Comparison:
 
 
 def _copy(entry: Entry) -> Held:
-    """Under the lock; structs are frozen, what grows in place is copied, and partitions are decoded without it."""
+    """Under the lock. Structs do not change, what grows in place is copied, and partitions are decoded without the
+    lock."""
     facets: dict[Facet, Any] = {**entry.facets}
     for facet in (Facet.TABLE_STATISTICS, Facet.PARTITION_STATISTICS):
         if facet in facets:

@@ -1,11 +1,11 @@
-"""Large tables are loaded in the background, when it is worth it, while reads of them pass through (P12).
+"""Large tables are loaded in the background if that is worth it, while reads of them pass through (P12).
 
-A read of partitions that are not held asks here first. A small table is loaded at once: that costs about as much as
-the question itself. A large one is answered by the store, for exactly what was asked, at the cost of an uncached
-read. It is queued for a load when it was asked again, and is loaded if it fits its share of the budget. The one who
-calls `step` loads one table at a time, page by page with rests between, on one connection: no request waits for it.
+A read of partitions that are not held comes here first. A small table is loaded at once: that costs about as much as
+the question itself. For a large table, the store answers exactly what was asked, at the cost of an uncached read. The
+table is queued for a load if it is asked for again, and is loaded if it fits its share of the budget.
 
-Of a table that is too large for its share, the parts around what was asked for are loaded, each a segment by itself.
+The caller of `step` loads one table at a time, page by page with rests in between, on one connection: no request waits
+for it. If a table is too large for its share, only the ranges around what was asked for are loaded, each as a segment.
 """
 
 from __future__ import annotations
@@ -34,48 +34,49 @@ from hms_cache.store.snapshots import StoreReads
 _log = logging.getLogger(__name__)
 
 AT_ONCE_PARTITIONS: Final = 300
-"""The default of `cache.load_at_once_partitions`: their load takes some 10 ms, as a planner's question does."""
+"""The default of `cache.load_at_once_partitions`: loading them takes about 10 ms, like the question of a planner."""
 
 MAX_FEW: Final = 1_000
-"""Partitions that are read together with their table, in one piece; more of them come page by page."""
+"""Partitions that are read together with their table, in one piece. If there are more, they are read page by page."""
 
 ASKED_AGAIN_S: Final = 600.0
-"""A table that is asked for again within ten minutes is worth a load: as long as a refill takes one for recent."""
+"""A table that is asked for again within ten minutes is worth a load; the refill uses the same time."""
 
 TABLE_SHARE: Final = 2
-"""A table that takes more than half of the budget would evict everything else, and be evicted by it."""
+"""A table that takes more than half of the budget would evict everything else, and then be evicted by it."""
 
 FREE_SHARE: Final = 0.9
-"""Tables above a tenth of the budget are loaded only into what is free of it up to this part."""
+"""Tables above a tenth of the budget are loaded only if the budget is free up to this part."""
 
 BYTES_A_PARTITION: Final = 200
-"""What a held partition takes (docs/evidence/benchmarks.md: 192): the size of a table before it is loaded."""
+"""Bytes of a held partition (docs/evidence/benchmarks.md: 192), to estimate the size of a table before it is loaded."""
 
 MAX_QUEUED: Final = 1_000
-"""Tables that wait for a load, and single partitions of one table; more of them come back when asked again."""
+"""Tables that wait for a load, and single partitions of one table. Further ones are queued when they are asked for
+again."""
 
 LONGEST_NAME: Final = 1_000
-"""Characters of the values, or of a name that a range begins or ends with, that are kept for a load: the column for
-names takes fewer. A request may name partitions as long as a message."""
+"""Maximum characters of partition values, or of the bounds of a name range, that are kept for a load: longer ones do
+not fit into the column for names. In a request, they may be as long as a message."""
 
 MAX_WINDOWS: Final = 16
-"""Segments loaded for one range; all together take a table's share at most."""
+"""Segments loaded for one range; all together, they take at most a table's share."""
 
 SMALLEST_WINDOW: Final = 100
-"""Partitions of a segment where the budget is very small."""
+"""Partitions in a segment if the budget is very small."""
 
 SHORTEST_REST_TIMES: Final = 1
-"""A table that was loaded, and lost again, may be loaded after as long as that took."""
+"""A table that was loaded and dropped again may be loaded again after as long as the load took."""
 
 LONGEST_REST_TIMES: Final = 64
-"""One that is lost each time takes one load of a second in a minute."""
+"""A table that is dropped each time takes one load of a second per minute."""
 
 MAX_REMEMBERED: Final = 10_000
-"""Tables whose size or last question is remembered, some 2 MB."""
+"""Tables whose size or last question is remembered, about 2 MB."""
 
 
 class _Asked(NamedTuple):
-    """What reads asked of one table, in the order of their questions."""
+    """What reads asked for in one table, in the order of the questions."""
 
     named: dict[Values, None]
     """Single partitions."""
@@ -83,7 +84,7 @@ class _Asked(NamedTuple):
 
 
 class Way(Enum):
-    """How a read of partitions that are not held is answered."""
+    """How to answer a read of partitions that are not held."""
 
     PASS_THROUGH = "by the store"
     LOAD_FEW = "from a load; all partitions of the table are few"
@@ -91,7 +92,8 @@ class Way(Enum):
 
 
 class BackgroundLoads:
-    """The queue and its worker's `step`. `_lock` guards all attributes; it is never held across I/O or another lock."""
+    """The queue, and the `step` of its worker. `_lock` guards all attributes; it is never held during I/O or while
+    another lock is taken."""
 
     def __init__(
         self,
@@ -108,23 +110,23 @@ class BackgroundLoads:
         self.at_once_partitions = at_once_partitions
         self._lock = threading.Lock()
         self._large: OrderedDict[TableName, float] = OrderedDict()
-        """Tables that were found large, and when; a table that has shrunk since is only loaded later."""
+        """Tables that were found to be large, with the time. A table that has shrunk since is merely loaded later."""
         self._asked: OrderedDict[TableName, float] = OrderedDict()
-        """When reads of tables that are not queued passed through last."""
+        """When reads of tables that are not queued last passed through."""
         self._queue: OrderedDict[TableName, _Asked] = OrderedDict()
-        """What to load: tables, with what reads asked of them, for where the whole is too large."""
+        """What to load: tables, with what reads asked for in them, which is used if the whole table is too large."""
         self._rests = Rests(SHORTEST_REST_TIMES, LONGEST_REST_TIMES)
-        """After loads of whole tables."""
+        """Rests after loads of whole tables."""
         self._loading: TableName | None = None
         """The table that is being loaded as a whole."""
         self.loaded = 0
-        """Tables loaded so."""
+        """Tables that were loaded this way."""
 
     def way_of(self, table: TableName, wanted: Sequence[Wanted], gaps: Sequence[NameRange] = ()) -> Way:
-        """How a read of partitions is answered that needs what is not held; a table that is worth it is queued.
-        `gaps`: ranges that the read needs and that are not held.
+        """How to answer a read of partitions that needs more than is held. A table that is worth it is queued. `gaps`:
+        ranges that the read needs and that are not held.
 
-        One round trip where the size of the table is not known. Raises DatabaseUnavailable.
+        One round trip if the size of the table is not known. Raises DatabaseUnavailable.
         """
         of_partitions = [one for one in wanted if one.facet in (Facet.TABLE, Facet.PARTITIONS)]
         if not of_partitions or self._is_refill(table, of_partitions):
@@ -136,12 +138,12 @@ class BackgroundLoads:
         return Way.PASS_THROUGH
 
     def is_loading(self, table: TableName) -> bool:
-        """Whether all partitions of the table are being loaded, with rests: nobody should wait for that."""
+        """Whether all partitions of the table are being loaded, with rests: no read should wait for that."""
         with self._lock:
             return self._loading == table
 
     def _is_refill(self, table: TableName, wanted: Sequence[Wanted]) -> bool:
-        """Whether only the table, or some partitions, are missing beside a complete set: to read these costs less."""
+        """Whether only the table, or some partitions, are missing from a complete set: reading these costs less."""
         named = [len(one.detail) or MAX_QUEUED + 1 for one in wanted if one.facet is Facet.PARTITIONS]
         if sum(named) > MAX_QUEUED:
             return False
@@ -153,7 +155,7 @@ class BackgroundLoads:
             return all(_is_in_complete(held, values) for one in wanted for values in one.detail)
 
     def _count_unless_large(self, table: TableName) -> int | None:
-        """How many partitions a table has; None: more than are loaded at once."""
+        """Number of partitions of a table; None: more than are loaded at once."""
         now_s = self._clock.monotonic_s()
         with self._lock:
             found_s = self._large.get(table)
@@ -190,7 +192,7 @@ class BackgroundLoads:
     # The worker's side
 
     def step(self) -> bool:
-        """Loads one table; False when none waits. An outage of the database leaves it to later questions."""
+        """Loads one table; False if none waits. After an outage of the database, later questions queue it again."""
         with self._lock:
             if not self._queue:
                 return False
@@ -203,13 +205,13 @@ class BackgroundLoads:
         return True
 
     def drain(self) -> None:
-        """Loads all that waits now, on this thread."""
+        """Loads everything that waits now, on this thread."""
         while self.step():
             pass
 
     @property
     def waiting(self) -> int:
-        """Tables that wait for their load."""
+        """Tables that wait to be loaded."""
         with self._lock:
             return len(self._queue)
 
@@ -217,7 +219,7 @@ class BackgroundLoads:
         if not self._holds_table(table):
             self._loader.load([Wanted(table, Facet.TABLE)])
             if not self._holds_table(table):
-                return False  # there is none, it may not be cached, or it has just changed
+                return False  # it does not exist, may not be cached, or has just changed
         if not (asked.gaps and self._holds_segments(table)) and self._fits(table):
             return self._load_whole(table)
         loaded = [self._load_gaps(table, covered) for covered in asked.gaps]
@@ -227,7 +229,7 @@ class BackgroundLoads:
 
     def _load_whole(self, table: TableName) -> bool:
         if self._holds_all(table):
-            return False  # it was asked for again while it was being loaded
+            return False  # it was asked for again during the load
         began_s, before = self._clock.monotonic_s(), self._cache.evictions
         with self._lock:
             self._loading = table
@@ -247,13 +249,13 @@ class BackgroundLoads:
             return held is not None and held.complete and not held.is_mostly_missing
 
     def _load_gaps(self, table: TableName, covered: NameRange) -> bool:
-        """Loads what is not held of a range of names, and what lies around it; whether anything was kept."""
+        """Loads the gaps in a range of names, and what lies around them. Returns whether anything was kept."""
         most = self._cache.budget_bytes // TABLE_SHARE // MAX_WINDOWS // BYTES_A_PARTITION
         most = max(SMALLEST_WINDOW, min(segments.SEGMENT_PARTITIONS, most))
         before: NameRange | None = None
         for number in range(MAX_WINDOWS):
             gap = self._gap(table, covered)
-            if gap is None or gap == before:  # all is held, or the last window could not be
+            if gap is None or gap == before:  # everything is held, or the last window could not be kept
                 return number > 0
             before = gap
             window = Window(gap, max(gap.first, covered.first), most)
@@ -268,7 +270,7 @@ class BackgroundLoads:
             return held.gap_in(covered) if held is not None else EVERY_NAME
 
     def _holds_segments(self, table: TableName) -> bool:
-        """Whether some segments are held, so that only the others are read."""
+        """Whether some segments are held, so that only the others have to be read."""
         with self._cache.view():
             entry = self._cache.tables.get(table)
             held = entry.facets.get(Facet.PARTITIONS) if entry is not None else None
@@ -292,7 +294,7 @@ class BackgroundLoads:
 
 
 def _is_in_complete(held: PartitionSet, values: Values) -> bool:
-    """Whether it is known of all partitions around these values whether they are there."""
+    """Whether it is known for all partitions around these values whether they exist."""
     return len(values) == len(held.keys) and held.segment_of(held.name_of(values)).complete
 
 

@@ -1,7 +1,7 @@
-"""Puts the partitions that a worker holds into memory that the workers of its server share.
+"""Moves the partitions that a worker holds into memory that the workers of its server share.
 
-Each worker reads for itself, follows the log for itself, and decides for itself what is true: what it shares is the
-memory of blocks that turn out to be equal, byte by byte. So no rule of coherence (P1, P3, P4, P7) knows of it.
+Each worker reads, follows the log and decides what is true by itself. It only shares the memory of blocks that are
+equal, byte by byte. So this does not affect coherence (P1, P3, P4, P7).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from hms_cache.metadata.object_names import TableName
 
 
 class BlockSharing:
-    """`step` is called again and again by a background task."""
+    """`step` is called repeatedly by a background task."""
 
     def __init__(self, cache: SharedCache, files: MemoryFiles) -> None:
         self._cache = cache
@@ -43,8 +43,8 @@ class BlockSharing:
         return True
 
     def _take(self) -> list[tuple[Segment, PartitionBlock]] | None:
-        """The segments of the next table that lie in memory of this process's own; tables wait while no file is to be
-        had."""
+        """The segments of the next table that are in this process's own memory. Tables wait while no file is
+        available."""
         if self._files.is_at_rest:
             return None
         with self._cache.view():

@@ -1,7 +1,7 @@
-"""How many loads one user, and one client address, may have on their way at once: a limit for fairness.
+"""Limits the number of loads that one user, or one client address, may have running: for fairness.
 
-A load reads a table, its partitions or a list of names as a whole. Who asks for many cold tables at once keeps the
-database busy for all.
+A load reads a table, its partitions or a list of names as a whole. A client that asks for many cold tables at once
+would keep the database busy for everybody.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 
 class LoadLimitReached(MetaException):
-    """The user or address has as many loads on their way as it may have; the read is refused."""
+    """The user or address has the maximum number of loads running; the read is refused."""
 
 
 class LoadShares:
     """Counts the loads that calls run. `_lock` guards all attributes; it is not held while a load runs.
 
-    Loads that no call waits for (warming, refill, background) count for nobody. Holds one entry for each user and
-    address that has a load on its way: no more than there are threads.
+    Loads that no call waits for (prewarm, refill, background) are not counted. Holds one entry for each user and
+    address with a running load: no more than there are threads.
     """
 
     def __init__(self, max_per_user: int = 0, max_per_address: int = 0, network_of: Callable[[str], str] = str) -> None:
-        """0: no limit; `network_of`: what is counted as one with an address."""
+        """0: no limit; `network_of`: maps an address to the network whose addresses count as one."""
         self._network_of = network_of
         self._lock = threading.Lock()
         self._max = {"user": max_per_user, "address": max_per_address}
@@ -35,10 +35,10 @@ class LoadShares:
 
     @contextmanager
     def one_load(self, *, may_refuse: bool = True) -> Iterator[None]:
-        """Within it this thread's call runs a load.
+        """Context in which this thread's call runs a load. Raises LoadLimitReached before it begins.
 
-        Raises LoadLimitReached before it begins. `may_refuse` False: it is counted only; what a write reads is part of
-        the write, which has its own limits.
+        `may_refuse` False: the load is only counted. What a write reads is part of the write, which has limits of its
+        own.
         """
         if not call_context.call:
             yield

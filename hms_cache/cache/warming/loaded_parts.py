@@ -1,4 +1,4 @@
-"""Puts a part that was read (`Loaded.is_part`) into what a facet holds. Under the cache's lock."""
+"""Adds a part that was read (`Loaded.is_part`) to a facet. Under the cache's lock."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ AGGREGATE = "aggregate"
 
 
 def add_part(entry: Entry, item: Loaded, max_bytes: int, named: Set[Values] = frozenset()) -> int | None:
-    """Puts it into the entry; the new weight of the facet. `max_bytes`: that statistics may take. `named`: partitions
-    of segments that events named since they were read.
+    """Adds it to the entry, and returns the new weight of the facet. `max_bytes`: the limit for statistics. `named`:
+    partitions of segments that events have named since they were read.
 
-    None: it does not fit what is held, or takes too much. Raises UnencodableReply, MetaException; then nothing has
-    changed.
+    None: it does not fit what is held, or takes too much memory. Raises UnencodableReply or MetaException; then nothing
+    has changed.
     """
     if isinstance(item.value, SomeSegments):
         return _place_segments(entry, item.value, named)
@@ -41,7 +41,7 @@ def add_part(entry: Entry, item: Loaded, max_bytes: int, named: Set[Values] = fr
 
 def _place_segments(entry: Entry, some: SomeSegments, named: Set[Values]) -> int | None:
     if any(len(values) != len(some.keys) for values in named):
-        return None  # an event of another partition scheme
+        return None  # an event with other partition keys
     held = entry.facets.get(Facet.PARTITIONS)
     if held is None:
         held = PartitionSet.bare(some.keys)
@@ -60,6 +60,6 @@ def _add_partitions(entry: Entry, some: SomePartitions) -> int:
     if held is None:
         held = PartitionSet.bare(some.keys)
     held.fill(some.asked, some.found)
-    # What cannot be encoded has raised: nothing is held then that is not charged (P11).
+    # Errors of encoding have been raised before: nothing is held that is not charged (P11).
     entry.facets[Facet.PARTITIONS] = held
     return weight_of(held)

@@ -1,9 +1,11 @@
-"""Fills what is missing: snapshot loads with fences, one at a time for each thing.
+"""Loads what is missing: snapshots with fences, one load at a time for each thing.
 
-A load takes its slots in the cache first, then opens one snapshot transaction, which reads the event position F, the
-objects and, for transactional tables, their tags; then A is brought to F or above, and each object is installed
-unless an event in (F, A] concerns it. What is asked by several requests at once is read once (single flight): the
-others wait for it and then look again, since what is in the cache is true at A whoever loaded it.
+A load takes its slots in the cache first. Then it opens one snapshot transaction, which reads the event position F, the
+objects and, for transactional tables, their tags. Then A is brought to F or above, and each object is installed unless
+an event in (F, A] concerns it.
+
+If several requests need the same, it is read once (single flight): the others wait for the load and then look again,
+since what is in the cache is true at A, whoever loaded it.
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class _Running:
-    """A load on its way that others may wait for."""
+    """A running load that others may wait for."""
 
     __slots__ = ("done", "everything", "wanted")
 
@@ -64,9 +66,9 @@ class Loader:
         shares: LoadShares | None = None,
         may_hold: Callable[[Facet], bool] = lambda facet: True,
     ) -> None:
-        """`apply` brings the position up, however many events are missing; `report` is told of what following the log
-        cannot repair. `may_hold`: whether every writer logs changes of this kind; a load of a table reads its database,
-        too, and does not keep it then."""
+        """`apply` brings the position up, however many events are missing; `report` is called with problems that
+        following the log cannot repair. `may_hold`: whether every writer logs changes of a facet. A load of a table
+        also reads its database, which is not kept otherwise."""
         self._cache = cache
         self.name_rests = NameRests(freshness.now_s)
         self._reads = SnapshotReads(
@@ -81,21 +83,21 @@ class Loader:
         self._shared_parts = SharedParts()
         self._may_hold = may_hold
         self.shares = shares or LoadShares()
-        """For those who load because a call waits for it."""
+        """For loads that a call waits for."""
         self.loads = 0
         self.discarded = 0
         self.refused = 0
-        """Loads that showed an older moment or another server than the cache is of."""
+        """Loads that showed an older state, or another server, than the cache has."""
 
     def load(self, wanted: Iterable[Wanted], *, unhurried: bool = False, is_few: bool = False) -> bool:
-        """Loads what nobody else is loading, waits for the rest; True when that came in time, and everything loaded
-        here was kept.
+        """Loads what no other thread is loading, and waits for the rest. True if that came in time and everything
+        loaded here was kept.
 
-        Nobody waits for more than he wants (P12): what somebody else loads together with other things is loaded here,
-        too. `unhurried`: with a rest after each page of partitions, for loads that nobody has to wait for. `is_few`:
-        the tables are known to have few partitions.
+        A read waits for nothing it does not need (P12): what another thread loads together with other things is loaded
+        here, too. `unhurried`: rests after each page of partitions, for loads that no call waits for. `is_few`: the
+        tables are known to have few partitions.
 
-        Raises what the store raises, but NoSuchObjectException: what is absent shows in the lists of names.
+        Raises what the store raises, except NoSuchObjectException: the lists of names show what does not exist.
         """
         wanted = tuple(dict.fromkeys(wanted))
         with self._cache.view():
@@ -110,12 +112,12 @@ class Loader:
             self._end(mine)
         if others:
             with turns.waiting():
-                # One that takes so long is not waited for again.
+                # A load that takes this long is not waited for again.
                 kept = all(other.done.wait(self._wait_timeout_s) for other in others) and kept
         return kept
 
     def _divided(self, wanted: Sequence[Wanted]) -> tuple[_Running, list[_Running]]:
-        """What to load here, which begins with this, and loads on their way that bring the rest and nothing else."""
+        """What to load here, beginning with this, and the running loads that bring the rest and nothing else."""
         everything = frozenset(wanted)
         others: list[_Running] = []
         mine: list[Wanted] = []
@@ -140,8 +142,8 @@ class Loader:
         running.done.set()
 
     def load_ahead(self, wanted: Iterable[Wanted], read: Reader | None = None) -> bool:
-        """As `load`, for what nobody waits for yet: who asks for some of it meanwhile loads that at once, rather than
-        wait for a large or slow load. `read`: how; None: here, from the store."""
+        """Like `load`, for things that no call waits for yet. A read that asks for some of it meanwhile loads that at
+        once, rather than wait for a large or slow load. `read`: how to read; None: here, from the store."""
         return self._load(tuple(dict.fromkeys(wanted)), read or self._reads.read, is_awaited=False)
 
     def _load(self, wanted: Sequence[Wanted], read: Reader, *, is_awaited: bool) -> bool:
@@ -152,8 +154,7 @@ class Loader:
             self.loads += 1
             found = _read_twice(read, wanted)
             if not self.bring_up_to(found.fence) and (is_awaited or not self._wait_for(found.fence)):
-                # Somebody may have been shown more than is applied: the floor keeps later reads from going back (P3).
-                # A fence in another log means nothing in the one that is followed, which may not come to it for long.
+                # A client may have seen more than is applied: the floor keeps later reads from going back (P3).
                 if self._is_of_this_history(slots.values(), found):
                     self._freshness.raise_floor(found.fence, generation)
                 return False
@@ -175,10 +176,11 @@ class Loader:
                 self._cache.end_load(slot)
 
     def _is_of_this_history(self, slots: Iterable[Load], found: SnapshotRead) -> bool:
-        """Whether the snapshot shows the database that the cache follows, and no earlier moment than the load's begin.
+        """Whether the snapshot shows the database that the cache follows, and a state not older than the begin of the
+        load.
 
-        A replica, and a connection that still leads to a demoted primary, may show less: events between its fence and
-        the begin were applied before the slots were taken, so nobody noted them.
+        A replica, or a connection that still leads to a demoted primary, may show an older one: events between its
+        fence and the begin were applied before the slots were taken, so they were not noted.
         """
         began_at = max(slot.began_at for slot in slots)
         if found.fence >= began_at and self._freshness.is_same_server(found.server_identity):
@@ -193,7 +195,8 @@ class Loader:
 
     def _held_database(self, key: DatabaseName, fence: int) -> Database | None:
         with self._cache.view():
-            # What is held may be older than the snapshot; newer is no harm, that event discards this load.
+            # What is held may be older than the snapshot. Newer data does no harm: the event behind it discards this
+            # load.
             entry = self._cache.databases.get(key) if self._cache.position >= fence else None
             return entry.facets.get(Facet.DATABASE) if entry is not None else None
 
@@ -202,7 +205,7 @@ class Loader:
             return self._cache.creations.wants_highest_id(fence)
 
     def bring_up_to(self, fence: int) -> bool:
-        """Applies events until A is at the fence; False when that cannot be done in time."""
+        """Applies events until A is at the fence; False if that takes too long."""
         if self._cache.position >= fence:
             return True
         with turns.waiting():
@@ -214,7 +217,7 @@ class Loader:
             return self._apply(fence, self._freshness.apply_timeout_s)
 
     def _has_unlogged(self, found: SnapshotRead) -> bool:
-        """Whether a table was read that a writer made without an event; then nothing can be kept true."""
+        """Whether a table was read that a writer created without an event. Then nothing can be kept correct."""
         creations = self._cache.creations
         with self._cache.view():
             unlogged = [
@@ -253,7 +256,7 @@ class Loader:
         with cache.view():
             if slot.abandoned or cache.position < fence:
                 return False
-            # Of a segment only those are read again that events named meanwhile.
+            # Of a segment, only the partitions that events named meanwhile are read again.
             named = slot.named_since(item.facet, fence) if isinstance(item.value, SomeSegments) else set()
             if named is None or (not isinstance(item.value, SomeSegments) and slot.is_touched(item.facet, fence)):
                 return False
@@ -270,9 +273,10 @@ class Loader:
             return True
 
     def _renew_block(self, key: Key) -> None:
-        """Makes a new block of each segment of a table's partitions whose changes have outgrown the old one.
+        """Makes new blocks for the segments of a table whose changes outgrow the old ones.
 
-        Under the cache's lock at its beginning and at its end only: changes meanwhile are taken over.
+        Takes the cache's lock only at the beginning and at the end. Changes in between are added to the new blocks'
+        tails.
         """
         cache = self._cache
         with cache.view():
@@ -285,21 +289,22 @@ class Loader:
         for segment in outgrown:
             with cache.view():
                 if segment not in held.segments or not segment.is_outgrown:
-                    continue  # it was evicted, joined, or somebody else makes it anew
+                    continue  # it was evicted or joined, or another thread makes it anew
                 rebuild = held.begin_rebuild(segment)
             try:
                 rebuild.run()
             finally:
                 with cache.view():
                     done = held.finish_rebuild(rebuild)
-                    # After a reset the entry has its facets yet, but it is nobody's: it must not be charged again.
+                    # After a reset, the entry still has its facets, but is not in the cache: it must not be charged
+                    # again.
                     is_held = cache.entry(key) is entry and entry.facets.get(Facet.PARTITIONS) is held
                     if done and is_held:
                         cache.recharge(entry, Facet.PARTITIONS, weight_of(held))
 
 
 def _read_twice(read: Reader, wanted: Sequence[Wanted]) -> SnapshotRead:
-    """Once more where the connection had gone stale, as the store does by itself for what it is asked directly (P9)."""
+    """Tries again if the connection was stale, as the store itself does for direct questions (P9)."""
     try:
         return read(wanted)
     except DatabaseUnavailable as error:
@@ -309,7 +314,7 @@ def _read_twice(read: Reader, wanted: Sequence[Wanted]) -> SnapshotRead:
 
 
 def _facets(wanted: Iterable[Wanted]) -> dict[Key, set[Facet]]:
-    """What a load of these may install, by subject: a table's load may fill in parts of its database."""
+    """What a load of these may install, by subject: the load of a table may fill in facets of its database."""
     facets: dict[Key, set[Facet]] = {}
     for one in wanted:
         facets.setdefault(one.key, set()).add(one.facet)

@@ -1,8 +1,8 @@
-"""Loads what will be asked, while calls are already answered (`cache.warm`).
+"""Loads what will be needed, while calls are already answered (`cache.warm`).
 
-First the names of everything, so that absence can be answered and evicted tables keep their name and type; then, with
-`full`, whole tables: those used most before the restart first, then by name, in batches of one snapshot each. It never
-evicts anything for its own sake: it stops when the memory budget is nearly full.
+First the names of everything, so that memory can answer that an object does not exist, and evicted tables keep their
+name and type. Then, with `full`, whole tables: those used most before the restart first, then by name, in batches with
+one snapshot each. It evicts nothing: it stops when the memory budget is nearly full.
 """
 
 from __future__ import annotations
@@ -34,17 +34,18 @@ _log = logging.getLogger(__name__)
 
 DATABASES_A_BATCH = 20
 TABLES_A_BATCH = 50
-"""Subjects in one snapshot: some tens of milliseconds of database time, so that calls wait for no long load."""
+"""Subjects in one snapshot: some tens of milliseconds of database time, so that no call waits for a long load."""
 
 _OF_TABLES = (Facet.TABLE, Facet.PARTITIONS)
 
 REMEMBERED_TABLES = 10_000
-"""Tables in the list that is kept over restarts: a megabyte, and more than the hot part of any catalog."""
+"""Tables in the list that is kept over restarts: a megabyte, and more than the frequently used part of any catalog."""
 
 
 @frozen
 class Progress:
-    """How far it is. `total` is known once the names are; `done` counts tables loaded or found not cacheable."""
+    """The progress. `total` is known once the names are loaded; `done` counts tables that were loaded or found not to
+    be cacheable."""
 
     done: int
     total: int | None
@@ -71,8 +72,8 @@ class Prewarm:
         most_used: Sequence[TableName] = (),
         reads: Sequence[Reader | None] = (None,),
     ) -> None:
-        """`tables`: load whole tables after the names. `most_used`: what to begin with, the most used first.
-        `reads`: how each task reads tables; None: by this process."""
+        """`tables`: load whole tables after the names. `most_used`: tables to begin with, the most used first. `reads`:
+        how each task reads tables; None: by this process."""
         self._cache = cache
         self._loader = loader
         self._store = store
@@ -88,14 +89,14 @@ class Prewarm:
         self.ended_early = ""
         """Why it ended before everything was loaded; empty: it did not."""
         self.outage_at_s: float | None = None
-        """When it met an outage of the database, which ended it, by the poller's clock; None: it did not."""
+        """When it was ended by an outage of the database, by the poller's clock; None: it was not."""
         self.tasks = tuple(
             PrewarmTask(self, number, read, None if number else self._plan()) for number, read in enumerate(reads)
         )
         self._at_work = len(self.tasks)
 
     def progress(self) -> Progress:
-        """How far it is."""
+        """The present progress."""
         return Progress(self._done, self._total, self._finished)
 
     def step(self) -> bool:
@@ -138,7 +139,7 @@ class Prewarm:
             self._finished = True
             self.ended_early = self.ended_early or outage
             if outage:
-                # In one step with the end: another task may look at once whether the database has been seen since.
+                # In one step with the end: another task may check at once whether the database has been reached since.
                 self.outage_at_s = elapsed_s()
         if outage:
             _log.warning("warming up ends early: %s", outage)
@@ -147,7 +148,7 @@ class Prewarm:
         _log.info("warmed up: %d of %s tables", self._done, self._total)
 
     def abandon(self, reason: str) -> None:
-        """Ends it: another one takes its place."""
+        """Ends it, because another prewarm takes its place."""
         with self._lock:
             self._finished = True
             self.ended_early = self.ended_early or reason
@@ -164,7 +165,7 @@ class Prewarm:
             return bool(held is not None and held.partitionKeys)
 
     def _plan(self) -> Iterator[list[Wanted]]:
-        """Batches of names; at their end it is known which tables there are."""
+        """Yields batches of names. At the end, the tables are known."""
         catalogs = self._store.catalogs.get_catalog_names()
         yield self._missing([Wanted(catalog, Facet.DATABASE_NAMES) for catalog in catalogs])
         databases = [
@@ -182,7 +183,7 @@ class Prewarm:
             self._shares = [deque(dealt[number :: len(self.tasks)]) for number in range(len(self.tasks))]
 
     def _missing(self, wanted: Sequence[Wanted]) -> list[Wanted]:
-        """Those that are not held: a dump may have brought some."""
+        """Those that are not held: a cache dump may have brought some."""
         with self._cache.view():
             entries = [self._cache.entry(one.key) for one in wanted]
             return [
@@ -232,10 +233,10 @@ class PrewarmTask:
         """Whether the last step had nothing to do yet."""
 
     def step(self) -> bool:
-        """Loads one batch; False when there is nothing more to do. An outage of the database ends the warming up.
+        """Loads one batch; False if there is nothing more to do. An outage of the database ends the prewarm.
 
-        Raises what a load raises, which leaves out its batch; and what the reading of the names does, which ends the
-        warming up, too: others would wait for them without an end.
+        Raises the errors of a load, which skips its batch; and the errors of reading the names, which end the prewarm,
+        since the other tasks would wait for the names for ever.
         """
         if self._has_left:
             return False
@@ -254,7 +255,7 @@ class PrewarmTask:
         return batch is not None
 
     def _next_batch(self) -> list[Wanted] | None:
-        """What to load next; nothing: not known yet; None: nothing more."""
+        """What to load next; empty: not known yet; None: nothing more."""
         if self._names is not None:
             try:
                 batch = next(self._names, None)
@@ -280,11 +281,11 @@ class PrewarmTask:
 
 
 def most_used(cache: SharedCache) -> list[TableName]:
-    """Tables that were read from memory, the most read first; those that a reset or an event took out, too."""
+    """Tables that were read from memory, the most read first, including those that a reset or an event has dropped."""
     with cache.view():
         counts = dict(cache.reads_before)
         held = list(cache.tables.items())
-    # Without the lock: reads would wait for as long as it takes to count those of 50,000 tables.
+    # Without the lock, since counting the reads of 50,000 tables takes time.
     counts.update((key, reads) for key, entry in held if (reads := cache.reads_of(entry)))
     return [key for key, _ in heapq.nsmallest(REMEMBERED_TABLES, counts.items(), key=lambda one: (-one[1], one[0]))]
 

@@ -1,4 +1,5 @@
-"""Memory of the process beyond what the cache is charged with: equal parts held once, freed pages given back."""
+"""Memory of the process in addition to what the cache is charged with: equal parts are held once, freed pages
+returned."""
 
 from __future__ import annotations
 
@@ -13,39 +14,39 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import FieldSchema, SerDeInfo, S
 from hms_cache.wire.codec import ENCODING_FAULTS
 
 MAX_SHARED_PARTS = 50_000
-"""Different columns, and different serdes and the like, that are remembered to be shared: 12 MB where they are as short
-as most; beyond it they begin anew."""
+"""Number of different columns, and of different serdes and the like, that are remembered for sharing: 12 MB if they are
+as short as most. Beyond it, remembering begins again."""
 
 MAX_SHARED_BYTES = 8 * 1024 * 1024
-"""Of their texts. What is remembered is not charged to anybody, and stays when its tables are gone; and a schema may
-stand in the parameters of a serde, or a structure in the type of a column."""
+"""Characters of all their texts. They are not charged to any entry, and stay when their tables are gone; and a schema
+may be in the parameters of a serde, or a structure in the type of a column."""
 
 LONGEST_SHARED = 16 * 1024
-"""Of one of them: longer ones are as many as there are tables."""
+"""Characters of one of them: longer ones rarely occur twice."""
 
 SHORT_VALUE = 5
-"""Characters up to which parameter values (`TRUE`, `0`, …) are worth sharing: longer ones seldom come twice."""
+"""Characters of parameter values (`TRUE`, `0`, …) that are worth sharing: longer ones rarely occur twice."""
 
 Part = TypeVar("Part", SerDeInfo, SkewedInfo | None)
 Text = TypeVar("Text", str, str | None)
 
 
 class SharedParts:
-    """Parts of tables that are equal (columns, serde, skew, names) as one object: catalogs repeat theirs all the time.
+    """Shares equal parts of tables (columns, serde, skew, names) as one object: catalogs repeat them often.
 
-    Thread-safe: two threads may make one part twice, which costs its memory and nothing else.
+    Thread-safe: two threads may create a part twice, which only costs its memory.
     """
 
     def __init__(self) -> None:
         self._columns: dict[tuple[str, str, str | None], FieldSchema] = {}
         self._encoded: dict[bytes, Any] = {}
         self._bytes = 0
-        """Of the texts of both, about."""
+        """Approximate characters of the texts of both."""
         self._no_columns: list[Any] = []
         self._no_parameters: dict[str, str] = {}
 
     def share(self, table: Table) -> None:
-        """Replaces parts of a table that was just read, and nobody else holds, by equal ones known already."""
+        """Replaces parts of a table that was just read, and that no other thread has, by equal ones known already."""
         table.partitionKeys = self._shared_columns(table.partitionKeys)
         table.dbName, table.catName = _interned(table.dbName), _interned(table.catName)
         table.owner, table.tableType = _interned(table.owner), _interned(table.tableType)
@@ -81,12 +82,12 @@ class SharedParts:
         return found
 
     def _shared(self, part: Part) -> Part:
-        """Equal in every byte that a client gets, the order of parameters included."""
+        """Equal in every byte that a client gets, including the order of parameters."""
         if part is None:
             return part
         try:
             key = type(part).__name__.encode() + fastbinary.encode_binary(part, [type(part), part.thrift_spec])
-        except ENCODING_FAULTS:  # a text that cannot be encoded is the reader's fault to meet
+        except ENCODING_FAULTS:  # a text that cannot be encoded causes an error later, for its reader
             return part
         found: Part | None = self._encoded.get(key)
         if found is None:
@@ -96,7 +97,7 @@ class SharedParts:
         return found
 
     def _has_room_for(self, length: int) -> bool:
-        """Whether a part of this length is remembered; makes room for it."""
+        """Whether a part of this length is remembered. Makes room for it."""
         if length > LONGEST_SHARED:
             return False
         if max(len(self._columns), len(self._encoded)) >= MAX_SHARED_PARTS or self._bytes > MAX_SHARED_BYTES:
@@ -110,6 +111,6 @@ def _interned(text: Text) -> Text:
 
 
 def give_back_freed_memory() -> None:
-    """Returns to the system what the allocator keeps of memory that is free again, where it can be told to (glibc)."""
+    """Returns freed memory that the allocator keeps to the system, if the allocator can do that (glibc)."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

@@ -1,6 +1,6 @@
-"""Fills again what events took out and was read not long ago, so that the next read finds it.
+"""Loads again what events dropped and was read recently, so that the next read finds it.
 
-The seeds' "put the entry in cache", from the database instead of from the message: an event's image is never applied.
+It is read from the database: the image in an event is never applied.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from hms_cache.store.engine.errors import DatabaseUnavailable
 _log = logging.getLogger(__name__)
 
 BATCH_TABLES = 50
-"""Tables in one snapshot: some tens of milliseconds of database time, so that a refill never holds a load for long."""
+"""Tables in one snapshot: some tens of milliseconds of database time, so that a refill never delays a load for long."""
 
 RECENT_S = 600.0
-"""A table that nobody read for ten minutes is not worth a statement."""
+"""A table that was not read for ten minutes is not worth a statement."""
 
 SHORTEST_REST_TIMES: Final = 5
-"""A refill of a few partitions takes some milliseconds: their table may be filled again some hundredths of a second
+"""A refill of a few partitions takes some milliseconds: their table may be refilled again some hundredths of a second
 later."""
 
 LONGEST_REST_TIMES: Final = 80
-"""A job that writes 500 partitions in each call has 50 ms of refills every four seconds."""
+"""A job that writes 500 partitions in each call causes 50 ms of refills every four seconds."""
 
 
 class Refill:
-    """`step` is called again and again by a background task."""
+    """`step` is called repeatedly by a background task."""
 
     def __init__(self, cache: SharedCache, loader: Loader, clock: Clock) -> None:
         self._cache = cache
@@ -44,7 +44,8 @@ class Refill:
         self.refilled = 0
 
     def step(self) -> int:
-        """Loads one batch; how many tables it took. An outage of the database leaves them to the next read."""
+        """Loads one batch, and returns the number of its tables. After an outage of the database, they are left to the
+        next read."""
         began_s = self._clock.monotonic_s()
         wanted = self._take(began_s)
         if not wanted:
@@ -73,13 +74,13 @@ class Refill:
                 found = invalidated.pop(key, None)
                 if found is not None:
                     wanted.extend(self._missing(key, found[0]))
-        # In an order, without the lock: there may be tens of thousands of partitions.
+        # Sorted, without the lock: there may be tens of thousands of partitions.
         return [one if not one.detail else Wanted(one.key, one.facet, tuple(sorted(one.detail))) for one in wanted]
 
     def _ready(self, now_s: float) -> tuple[list[TableName], list[TableName]]:
-        """A batch of tables to be loaded, those that were taken out last; and some that nobody has read for long.
+        """The next tables to load, those dropped last first; and some that have not been read for long.
 
-        Looked for without the lock: most of those that wait may be at rest.
+        Selected without the lock: most of the waiting tables may be at rest.
         """
         with self._cache.view():
             waiting = list(reversed(self._cache.invalidated.items()))

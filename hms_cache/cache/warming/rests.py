@@ -1,8 +1,8 @@
-"""How often a table is loaded that changes all the time.
+"""How often a table that changes all the time is loaded.
 
-What a load in the background fills in, the next event takes out again, while reads go to the database anyway. So a
-table rests after each such load, for some times as long as the load took: one that changes once in a while is filled in
-at once, one that a job writes as fast as it can takes a small part of the processor, however large it is.
+The next event drops what a load in the background has filled in, while reads go to the database anyway. So a table
+rests after each such load, for a multiple of the load's duration. A table that changes rarely is refilled at once; one
+that a job writes continuously takes a small part of the processor's time, however large it is.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from typing import Final, NamedTuple
 from hms_cache.metadata.object_names import DatabaseName, TableName
 
 MAX_REMEMBERED: Final = 10_000
-"""Tables that rest or have rested, some 2 MB: the oldest begin anew."""
+"""Tables that rest or have rested, about 2 MB. The oldest are forgotten."""
 
 LENGTHENING: Final = 4
-"""A rest is so many times as long as the one before it, if the table is to be loaded again soon after that."""
+"""Each rest is this many times as long as the one before, if the table is to be loaded again soon after that."""
 
 SOON_TIMES: Final = 16
-"""Soon: before so many times as long as the last load took. Loads further apart take a sixteenth of the time."""
+"""Soon: within this many times the duration of the last load. Loads that are further apart take a sixteenth of the
+time."""
 
 
 Subject = DatabaseName | TableName
@@ -28,17 +29,17 @@ Subject = DatabaseName | TableName
 class _Rest(NamedTuple):
     until_s: float
     took_s: float
-    """The load before it."""
+    """Duration of the load before it."""
     times: int
     evictions: int
-    """Of the cache until then: a table that may have been evicted since does not rest, it is wanted."""
+    """Number of evictions by then: a table that may have been evicted since does not rest, because it is needed."""
 
 
 class Rests:
-    """When each table may be loaded again. For one thread, or under its owner's lock."""
+    """When each table may be loaded again. Not thread-safe."""
 
     def __init__(self, shortest_times: int, longest_times: int) -> None:
-        """A rest is at least, and at most, so many times as long as the load before it."""
+        """Bounds of a rest, as multiples of the duration of the load before it."""
         self._shortest_times = shortest_times
         self._longest_times = longest_times
         self._rests: OrderedDict[Subject, _Rest] = OrderedDict()
@@ -46,7 +47,8 @@ class Rests:
     def begin(
         self, subject: Subject, began_s: float, now_s: float, *, evictions_before: int = 0, evictions: int = 0
     ) -> None:
-        """A load of it has ended (monotonic seconds). `evictions`: of the cache, when it began and now."""
+        """A load of it has ended (monotonic seconds). `evictions`: number of evictions in the cache, at its beginning
+        and now."""
         before = self._rests.pop(subject, None)
         times = self._shortest_times
         is_soon = before is not None and began_s - before.until_s < SOON_TIMES * before.took_s

@@ -1,6 +1,6 @@
-"""What one process read for several others: sets of partitions go as files in memory, which all of them then map.
+"""What one process has read for several others: sets of partitions are sent as files in memory, which all of them map.
 
-So what is read once is held once, from the beginning, and nobody unpickles it.
+So data that is read once is held once from the beginning, and nobody unpickles it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from hms_cache.values import frozen
 _log = logging.getLogger(__name__)
 
 MAX_FILES: Final = 256
-"""In one answer: 4 million partitions. Each is an open file of the process that read it until all have it; a process
-has 1,024 where nobody raised that. Blocks beyond them are sent as they are."""
+"""Files in one answer: 4 million partitions. Each is an open file of the reading process until all have it, and a
+process may have 1,024 unless the limit was raised. Further blocks are sent as they are."""
 
 
 @frozen
 class SentRead:
-    """A `SnapshotRead` on its way: its sets are `SetParts` whose blocks are `_SentBlock`. Can be pickled."""
+    """A `SnapshotRead` in transit: its sets are `SetParts` with blocks of `_SentBlock`. Can be pickled."""
 
     read: SnapshotRead
     names: tuple[str, ...]
-    """Of the files that go with it, in their order."""
+    """Of the files that are sent with it, in this order."""
     sizes: tuple[int, ...]
 
 
@@ -44,7 +44,7 @@ class _SentBlock:
 
 
 def sent_read(read: SnapshotRead, files: list[int]) -> SentRead:
-    """What is to be sent; `files` gets the open files that go with it, which are the caller's to close."""
+    """Prepares a read to be sent. `files` gets the open files to send with it, which the caller must close."""
     made: list[NewFile] = []
 
     def send(block: PartitionBlock) -> Any:
@@ -67,9 +67,10 @@ def sent_read(read: SnapshotRead, files: list[int]) -> SentRead:
 
 
 def received_read(sent: SentRead, files: Sequence[int], memory: MemoryFiles | None) -> SnapshotRead:
-    """The read, whose blocks lie in the files as far as `memory` may hold them. Closes the files, or hands them on.
+    """The received read. Its blocks are in the files, as far as `memory` may hold them. Closes the files, or passes
+    them on.
 
-    Raises OSError, ValueError: a file cannot be looked into.
+    Raises OSError or ValueError if a file cannot be mapped.
     """
     left = list(map(NewFile, files, sent.names, sent.sizes))
 
@@ -93,7 +94,7 @@ def received_read(sent: SentRead, files: Sequence[int], memory: MemoryFiles | No
 def _received(sent: _SentBlock, left: list[NewFile], memory: MemoryFiles | None) -> PartitionBlock:
     new = left[sent.file]
     if memory is not None and not memory.is_at_rest:
-        left[sent.file] = replace(new, file=-1)  # whatever becomes of it
+        left[sent.file] = replace(new, file=-1)  # in any case
         mapped = memory.adopt(new)
         if mapped is None:
             raise ValueError("a file in memory is not what was sent")

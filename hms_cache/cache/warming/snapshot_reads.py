@@ -1,7 +1,7 @@
-"""What a load reads, in one snapshot of the database, with what stands beside it in the cache.
+"""What a load reads in one snapshot of the database, together with what is stored next to it in the cache.
 
-Nothing here looks into a cache: what is read can be read by another process than the one whose cache it goes into
-(`SnapshotRead` can be pickled), and is true at its fence wherever it was read.
+Nothing here uses a cache: another process than the cache's may read (`SnapshotRead` can be pickled), and the result is
+true at its fence wherever it was read.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ from hms_cache.wire.codec import encode_struct
 Page = TypeVar("Page")
 
 REST_SHARE = 0.25
-"""A load that nobody waits for takes a quarter longer, and leaves that to calls."""
+"""A load that no call waits for takes a quarter longer, and leaves that time to calls."""
 
 LONGEST_REST_S = 0.1
-"""A snapshot holds old rows in the database: it shall not stay open for the rests' sake."""
+"""A snapshot keeps old rows in the database: rests must not keep it open for long."""
 
 MATERIALIZED_VIEW = "MATERIALIZED_VIEW"
 
 
 @frozen
 class Wanted:
-    """A facet that a read needs. `detail` narrows it: partition values, a `Window`, or (engine, names, columns) of
+    """A facet that a read needs. `detail` restricts it: partition values, a `Window`, or (engine, names, columns) of
     statistics."""
 
     key: Key
@@ -58,14 +58,14 @@ class Wanted:
     detail: tuple[Any, ...] = ()
 
     def as_stored(self) -> Wanted:
-        """By the name as it is stored, not as a request spells it."""
+        """With the name as it is stored, not as a request spells it."""
         key = self.key if isinstance(self.key, str) else self.key.as_stored
         return self if key is self.key else Wanted(key, self.facet, self.detail)
 
 
 @frozen
 class TableFacts:
-    """What stands beside a table in its entry."""
+    """What is stored next to a table in its entry."""
 
     table_id: int
     tag: ValidWriteIdList | None
@@ -76,7 +76,7 @@ class TableFacts:
 
 @frozen
 class SomePartitions:
-    """Those that were found of the partitions asked for, of a table with these keys."""
+    """The partitions that were found of those requested, of a table with these keys."""
 
     keys: tuple[tuple[str, str], ...]
     asked: tuple[Values, ...]
@@ -85,7 +85,7 @@ class SomePartitions:
 
 @frozen
 class Window:
-    """As `Wanted.detail`: about `most` partitions around a name, of those whose names lie in a gap."""
+    """For `Wanted.detail`: about `most` partitions around a name, of those whose names lie in a gap."""
 
     gap: NameRange
     around: str
@@ -103,8 +103,8 @@ class SomeSegments:
 
 @frozen
 class Loaded:
-    """A value for one facet, read for `wanted`; `weight` counts where it stands for the whole facet, or is an aggregate
-    of statistics."""
+    """A value for one facet, read for `wanted`. `weight` is used if it is the whole facet, or an aggregate of
+    statistics."""
 
     wanted: Wanted
     facet: Facet
@@ -112,54 +112,53 @@ class Loaded:
     weight: int = 0
     facts: TableFacts | None = None
     partitions: frozenset[Values] | None = None
-    """Of statistics: the partitions that the question names; None: it is not known."""
+    """For statistics: the partitions that the question names; None: unknown."""
     question_weight: int = 0
-    """Of statistics: what the question itself weighs."""
+    """For statistics: the weight of the question itself."""
 
     @property
     def is_part(self) -> bool:
-        """Whether it is put into what the facet holds, rather than in its place."""
+        """Whether it is added to the facet, rather than replacing it."""
         return bool(self.wanted.detail) and self.facet is self.wanted.facet
 
     @property
     def is_aggregate(self) -> bool:
-        """Of statistics: whether they are merged over partitions."""
+        """For statistics: whether they are merged over partitions."""
         return len(self.wanted.detail) > 3
 
     @property
     def question(self) -> tuple[Any, ...]:
-        """Of statistics: what they are held by."""
+        """For statistics: the key under which they are held."""
         return self.wanted.detail if self.is_aggregate else self.wanted.detail[:2]
 
     @property
     def added_weight(self) -> int:
-        """Of statistics: bytes that are charged for them, at most."""
+        """For statistics: upper bound for the bytes charged for them."""
         weight = self.weight if self.is_aggregate else sum(self.value.weights.values())
         return self.question_weight + int(weight)
 
 
 @frozen
 class SnapshotRead:
-    """Everything that one snapshot showed. `highest_id`: of all tables; None: it was not asked for."""
+    """Everything that one snapshot showed. `highest_id`: the highest id of a table; None: it was not read."""
 
     fence: int
     loaded: list[Loaded]
     highest_id: int | None
     server_identity: str = ""
     leaves_out: bool = False
-    """Whether names that an answer needs were not read, since they rest (`NameRests`)."""
+    """Whether lists of names that an answer needs were not read, because they rest (`NameRests`)."""
 
 
 Reader = Callable[[Sequence[Wanted]], SnapshotRead]
-"""Reads what is wanted in one snapshot. Raises what the store raises, but NoSuchObjectException."""
+"""Reads what is wanted in one snapshot. Raises what the store raises, except NoSuchObjectException."""
 
 HeldDatabase = Callable[[DatabaseName, int], Database | None]
-"""A database as a cache holds it at a fence or later: newer than the snapshot is no harm, its event discards the
-load."""
+"""A database as a cache has it at a fence or later. A newer one does no harm: its event discards the load."""
 
 
 class SnapshotReads:
-    """Reads from one store, for caches with a budget of `budget_bytes`. Thread-safe: each call has its snapshot."""
+    """Reads from one store, for caches with a budget of `budget_bytes`. Thread-safe: each call has its own snapshot."""
 
     def __init__(
         self,
@@ -169,7 +168,7 @@ class SnapshotReads:
         wants_highest_id: Callable[[int], bool] = lambda fence: True,
         name_rests: NameRests | None = None,
     ) -> None:
-        """`name_rests`: of a server that answers reads; None: all that is wanted is read."""
+        """`name_rests`: of a server that answers reads; None: everything wanted is read."""
         self._name_rests = name_rests
         self._store = store
         self._budget_bytes = budget_bytes
@@ -185,7 +184,7 @@ class SnapshotReads:
         return self._read(wanted, rests=True)
 
     def read_few(self, wanted: Sequence[Wanted]) -> SnapshotRead:
-        """A `Reader` of tables that are known to have few partitions: these are read together with their table."""
+        """A `Reader` for tables that are known to have few partitions, which are read together with their table."""
         return self._read(wanted, is_few=True)
 
     def _read(self, wanted: Sequence[Wanted], *, rests: bool = False, is_few: bool = False) -> SnapshotRead:
@@ -205,7 +204,7 @@ class SnapshotReads:
 
 
 def _with_rests(pages: Iterator[Page]) -> Iterator[Page]:
-    """The pages, each followed by a rest of a part of the time that it took to read and to use."""
+    """The pages, each followed by a rest, which is a part of the time that it took to read and use the page."""
     began_s = time.monotonic()
     for page in pages:
         yield page
@@ -220,7 +219,7 @@ def _names_values(one: Wanted) -> bool:
 
 
 class Moment:
-    """One snapshot: what is read twice in it is read once."""
+    """One snapshot, in which nothing is read twice."""
 
     def __init__(
         self,
@@ -247,7 +246,7 @@ class Moment:
         self._databases: dict[DatabaseName, Database | None] = {}
 
     def read(self, wanted: Sequence[Wanted]) -> list[Loaded]:
-        """Everything wanted; tables of one database together."""
+        """Reads everything wanted; tables of one database together."""
         together: dict[DatabaseName, list[TableName]] = defaultdict(list)
         for one in wanted:
             if one.facet is Facet.TABLE and isinstance(one.key, TableName):
@@ -262,7 +261,7 @@ class Moment:
         return [item for one in wanted for item in self._read(one)]
 
     def _read_with_table(self, one: Wanted) -> None:
-        """Partitions together with their table, in one round trip."""
+        """Reads partitions together with their table, in one round trip."""
         key = one.key
         assert isinstance(key, TableName)
         try:
@@ -299,7 +298,7 @@ class Moment:
 
     def _read_whole(self, one: Wanted) -> list[Loaded]:
         value = self._read_plain(one)
-        # The name counts, too: that there are no tables in a database whose name has megabytes is remembered.
+        # The name counts, too: it is remembered that a database has no tables even if its name has megabytes.
         weight = OVERHEAD_BYTES + len(str(one.key)) + weight_of(value)
         return [] if value is None else [Loaded(one, one.facet, value, weight)]
 
@@ -320,14 +319,14 @@ class Moment:
             return None
 
     def _names_for_absence(self, key: DatabaseName) -> list[Loaded]:
-        """Absence is answered from complete names only (P6); by the database while these rest."""
+        """Only complete lists of names show that a table does not exist (P6). While they rest, the database decides."""
         if self._name_rests is not None and not self._name_rests.is_over(key):
             self.leaves_out = True
             return []
         return self._read(Wanted(key, Facet.TABLE_NAMES))
 
     def _table(self, one: Wanted) -> tuple[TableName, Table | None]:
-        """The table that something of is wanted: its name, and itself if there is one."""
+        """The table of which a facet is wanted: its name, and its struct if it exists."""
         key = one.key
         assert isinstance(key, TableName)
         if key not in self._tables:
@@ -343,7 +342,7 @@ class Moment:
             return self._names_for_absence(key.in_database)
         loaded, database = self._read_database(key.in_database)
         allowed = properties_allow(table.parameters, database.parameters if database is not None else None)
-        # The tables that a materialized view reads may get other names, and no event names the view.
+        # Tables that a materialized view reads may be renamed, and no event names the view.
         if not allowed or table.tableType == MATERIALIZED_VIEW:
             self._excluded.add(key)
             return [*loaded, Loaded(one, Facet.EXCLUDED, True, OVERHEAD_BYTES)]
@@ -354,7 +353,7 @@ class Moment:
         return [*loaded, Loaded(one, Facet.TABLE, table, weight_of_table(encoded), facts)]
 
     def _read_database(self, key: DatabaseName) -> tuple[list[Loaded], Database | None]:
-        """(what is to be installed of it, the database)."""
+        """(what to install for it, the database)."""
         if key in self._databases:
             return [], self._databases[key]
         held = self._held_database(key)
@@ -363,7 +362,7 @@ class Moment:
         return loaded, self._databases[key]
 
     def read_tag(self, key: TableName) -> ValidWriteIdList | None:
-        """The write ids of a transactional table at this moment (P2); None: they cannot be known."""
+        """The present write ids of a transactional table (P2); None: they are unknown."""
         text = self._store.get_write_id_tag(TableName(*key))
         return ValidWriteIdList.parse(text) if text is not None else None
 
@@ -382,7 +381,7 @@ class Moment:
             try:
                 whole = PartitionSet.from_pages(keys, pages, complete=True, max_bytes=self._budget_bytes)
             except (SetTooLargeError, ForeignNameError):
-                # Neither is held, nor tried again before an event concerns the table.
+                # It is neither held, nor tried again before an event concerns the table.
                 nothing = PartitionSet.bare(keys)
                 return [Loaded(one, Facet.PARTITIONS, nothing, self._budget_bytes + 1)]
             return [Loaded(one, Facet.PARTITIONS, whole, weight_of(whole))]
@@ -410,7 +409,7 @@ class Moment:
         engine, names, columns, *kind = one.detail
         key = one.key
         assert isinstance(key, TableName)
-        # All of this here, as the cache's lock is not held.
+        # All of this is done here, since the cache's lock is not held.
         partitions = partitions_of(names)
         if kind:
             query = StatisticsQuery(TableName(*key), columns, engine)

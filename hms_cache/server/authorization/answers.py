@@ -1,4 +1,4 @@
-"""What of an answer is shown, where a request does not name what it asks for."""
+"""Which parts of an answer are shown, for requests that do not name the objects they ask for."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 Filter = Callable[[Decisions, Any, Any], Any]
-"""(decisions, arguments, the handler's answer) -> what is shown of it."""
+"""(decisions, arguments, the handler's answer) -> the part of it that is shown."""
 
 
 def secured(catalog: str | None, database: str | None = None, table: str | None = None) -> SecuredObject:
-    """The object of names as they come."""
+    """The object that these names, as sent, denote."""
     catalog = normalize_catalog(catalog or DEFAULT_CATALOG)
     return SecuredObject(
         catalog,
@@ -36,19 +36,19 @@ def secured(catalog: str | None, database: str | None = None, table: str | None 
 
 
 def readable_tables(decisions: Decisions, tables: list[Table]) -> list[Table]:
-    """Those of them that may be read: the same list if all may."""
+    """The names that may be read. Returns the same list if all may."""
     frozen = tables.frozen if isinstance(tables, EncodedTables) and tables.is_encoded else tables
     may = _readable(decisions, [_of_table(table) for table in frozen])
     return tables if all(may) else [table for table, shown in zip(list(tables), may, strict=True) if shown]
 
 
 def readable_names(decisions: Decisions, database: DatabaseName, names: list[str]) -> list[str]:
-    """Those of the tables in the database that may be read."""
+    """The tables in the database that may be read."""
     return list(compress(names, _readable(decisions, [secured(*database, name) for name in names])))
 
 
 def readable_views(decisions: Decisions, error: UsedByViews) -> UsedByViews:
-    """The same refusal, with the names of those views that may be read."""
+    """The same refusal, naming only the views that may be read."""
     shown = list(compress(error.views, _readable(decisions, [secured(*view) for view in error.views])))
     return UsedByViews(shown, hides_others=len(shown) < len(error.views))
 
@@ -64,7 +64,7 @@ def _shown(decisions: Decisions, objects: Sequence[SecuredObject]) -> list[bool]
 
 
 def _names_of_tables(argument: str) -> Filter:
-    """Of a list of names in the database that an argument names."""
+    """Filters a list of names in the database that an argument names."""
 
     def shown(decisions: Decisions, arguments: Any, names: list[str]) -> list[str]:
         return readable_names(decisions, database_name(getattr(arguments, argument)), names)
@@ -81,7 +81,7 @@ def _tables(decisions: Decisions, arguments: Any, tables: list[Table]) -> list[T
 
 
 def _tables_of_result(decisions: Decisions, arguments: Any, answer: Any) -> Any:
-    """`Call.only_readable` has looked at the tables themselves: an error may come of a single one."""
+    """`Call.only_readable` has checked the tables already: an error may concern a single one."""
     if answer.tables:
         answer.tables = without_hidden_sources(decisions, answer.tables, _of_table)
     return answer
@@ -131,12 +131,12 @@ def _functions(decisions: Decisions, arguments: Any, answer: Any) -> Any:
 
 
 def _as_it_is(decisions: Decisions, arguments: Any, answer: Any) -> Any:
-    """Of one database, which was judged before."""
+    """For answers about one database, which was checked before."""
     return answer
 
 
 def foreign_keys(decisions: Decisions, arguments: Any, answer: Any) -> Any:
-    """Without those whose other end may not be read."""
+    """Leaves out foreign keys whose other table may not be read."""
     constraints = getattr(answer, "allTableConstraints", None)
     keys = (constraints or answer).foreignKeys or []
     referenced = _readable(decisions, [secured(key.catName, key.pktable_db, key.pktable_name) for key in keys])
@@ -145,7 +145,7 @@ def foreign_keys(decisions: Decisions, arguments: Any, answer: Any) -> Any:
     if constraints is None:
         answer.foreignKeys = shown
     elif len(shown) < len(keys):
-        # A copy: the constraints may be those in memory, from which others are answered.
+        # A copy: the constraints may be shared with memory, from which other reads are answered.
         answer.allTableConstraints = copy.copy(constraints)
         answer.allTableConstraints.foreignKeys = shown
     return answer
@@ -176,7 +176,7 @@ FILTERS: Mapping[str, Filter] = MappingProxyType(
         "get_tables_ext": _extended_tables,
     }
 )
-"""By method: each that is FILTERED, and those whose answers name objects beside the one that was asked for."""
+"""By method: all that are FILTERED, and those whose answers name objects other than the requested one."""
 
 
 def _nothing(arguments: Any) -> Any:
@@ -200,7 +200,8 @@ EMPTY: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
         "get_tables_ext": _nothing,
     }
 )
-"""What methods answer that ask for the contents of one database, when it is not shown: as of one that is not there."""
+"""Answers of methods that list the contents of one database, if the database is not shown: the same as for a missing
+one."""
 
 
 def check_named_database(decisions: Decisions, catalog: str, database: str) -> None:

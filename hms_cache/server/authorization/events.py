@@ -1,8 +1,8 @@
 """The notification log as one principal may see it: an event is shown if everything that it names may be seen.
 
 Java's client takes a gap in the ids for lost events. So an event that is not shown keeps its id and time, and nothing
-else. Where the request has filters, it is left out: how many events match a filter would tell of them. For the same
-reason filters are applied to what may be seen, not before.
+else. A request with filters gets no such placeholders: the number of matching events would reveal something about them.
+For the same reason, filters are applied after this check, not before it.
 """
 
 from __future__ import annotations
@@ -21,20 +21,22 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 HIDDEN = "HIDDEN"
-"""Type of an event that is not shown; no release of Hive has one of this name."""
+"""The type of an event that is not shown. No release of Hive has a type of this name."""
 
 MAX_PAGES = 16
-"""Of the log, read for one request with filters. Where they show nothing, the last id of them tells how far it got."""
+"""Pages of the log that are read for one request with filters. If no event is shown, the last id tells the client how
+far the search got."""
 
 EVENTS_OF_A_PAGE = 2_000
-"""Some 14 MB of messages: a filter that shows nothing is asked for by anybody, and may not hold the log in memory."""
+"""About 14 MB of messages. Anybody may send a filter that matches nothing, and must not make the server hold the whole
+log in memory."""
 
 _FILTERS = ("eventTypeSkipList", "eventTypeList", "catName", "dbName", "tableNames")
 Ask = Callable[[NotificationEventRequest], NotificationEventResponse]
 
 
 def shown_events(decisions: Decisions, request: NotificationEventRequest, ask: Ask) -> NotificationEventResponse:
-    """The answer to a request of somebody who is no service; `ask` reads the log."""
+    """The answer to a request of a principal that is not a service; `ask` reads the log."""
     if all(getattr(request, name) is None for name in _FILTERS):
         page = ask(NotificationEventRequest(request.lastEvent, request.maxEvents)).events
         may = _visible(decisions, page)
@@ -58,7 +60,7 @@ def _hidden(event: NotificationEvent) -> NotificationEvent:
 
 
 def _filter(request: NotificationEventRequest) -> Callable[[NotificationEvent], bool]:
-    """As the log's own filters."""
+    """The same filters as those of the log."""
     skipped, types = set(request.eventTypeSkipList or ()), set(request.eventTypeList or ())
     tables = {normalize_identifier(name) for name in request.tableNames or ()}
     catalog = None if request.catName is None else normalize_identifier(request.catName)

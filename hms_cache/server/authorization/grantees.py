@@ -1,8 +1,8 @@
-"""Whose grants reads of partitions tell: those of the user who asks.
+"""Reads of partitions that return grants: only those of the user who asks are returned.
 
-Such a read may name any user and any groups, and is answered with their privileges and roles along with the partitions.
-What of this is somebody else's is for who may manage the metastore, as `list_privileges` and `list_roles` are. Clients
-of Hive and Spark name themselves, with the groups that they claim to be in.
+Such a read may name any user and any groups, and the answer contains their privileges and roles. Those of other users
+are for principals who may manage the metastore, as in `list_privileges` and `list_roles`. Clients of Hive and Spark
+name their own user, with the groups that they claim to belong to.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ GRANTEES: Mapping[str, tuple[str | None, str, str]] = MappingProxyType(
         "get_partitions_with_specs": ("request", "user", "groupNames"),
     }
 )
-"""By method: the request, and its fields of the user and the groups."""
+"""By method: the request, and the fields that hold the user and the groups."""
 
 
 def tell_only_own(method: str, arguments: Any, user: str, decisions: Decisions) -> bool:
-    """Takes out of the request whose grants the user may not know. Raises UndecidedError.
+    """Removes the grantees whose grants the user may not see from the request. Raises UndecidedError.
 
-    Whether the answer is another one than who is named there would get to the same request.
+    Returns whether the answer differs from what the named grantee would get for the same request.
     """
     fields = GRANTEES.get(method)
     if fields is None:

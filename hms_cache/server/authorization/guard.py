@@ -1,8 +1,8 @@
-"""Between a call and its handler: asks for everything that a call needs, and shows of the answer what may be seen.
+"""Authorization between a call and its handler: checks everything that a call needs, and filters the answer.
 
-Decisions are made by names, before the database is asked: whether something exists makes no difference to them. Where
-the right to read is missing, the refusal is what Hive answers for what is not there. Where more is missing, it names
-the action and the object.
+Decisions are made by name, before the database is read, so they do not depend on whether an object exists. If the right
+to read is missing, the client gets Hive's error for a missing object. If another right is missing, the error names the
+action and the object.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 from hms_cache.values import frozen
 
 _ANY_CHANGE = (Action.ALTER, Action.DROP, Action.WRITE, Action.UPDATE, Action.DELETE)
-"""Of what is there."""
+"""Rights on existing objects."""
 
 _OBJECTS_OF_GRANTS = (HiveObjectType.DATABASE, HiveObjectType.TABLE, HiveObjectType.COLUMN, HiveObjectType.PARTITION)
 _READING = (DataOperationType.SELECT, DataOperationType.UNSET, DataOperationType.NO_TXN)
@@ -61,24 +61,24 @@ _OF_UNKNOWN_TABLE = frozenset(
         *("get_schema", "get_schema_req", "get_schema_with_environment_context"),
     }
 )
-"""Methods that say of a missing table that it is unknown."""
+"""Methods whose error for a missing table is UnknownTableException."""
 
 _MOVES = frozenset({"exchange_partition", "exchange_partitions"})
-"""Partitions go out of one of the tables; which one, the fields of the request do not tell alike."""
+"""Methods that move partitions out of one table into another. Their requests name the source in different fields."""
 
 _WITH_CONSTRAINTS = frozenset({"create_table_req", "create_table_with_constraints"})
 _CONSTRAINTS = (
     *("primaryKeys", "foreignKeys", "uniqueConstraints", "notNullConstraints", "defaultConstraints"),
     "checkConstraints",
 )
-"""Fields of requests that create a table: what is in them may be on another one."""
+"""Fields of requests that create a table. What they hold may be about another table."""
 
 _REPLICATION_FIELDS = ("replPolicy", "replLastIdInfo", "replSrcTxnIds", "writeEventInfos", "keyValue")
-"""Fields of requests about transactions by which tables are changed that are named in no way that is decided upon."""
+"""Fields of transaction requests that name changed tables in a form that is not checked otherwise."""
 
 
 class AccessDenied(Exception):
-    """The call is refused; `told` is what the client is told."""
+    """The call is refused; `told` is the text for the client."""
 
     def __init__(self, told: Exception) -> None:
         super().__init__(str(told))
@@ -87,35 +87,36 @@ class AccessDenied(Exception):
 
 @frozen
 class _Needed:
-    """One question to the decision point: one of the actions, on the object."""
+    """One question to the decision point: may one of these actions be done on the object?"""
 
     actions: tuple[Action, ...]
     of: SecuredObject
     shown_is_enough: bool = False
     may_be_made: bool = False
-    """Whoever may create it may do this, too, while there is none."""
+    """A principal that may create the object may do this, too, as long as the object does not exist."""
 
     @property
     def questions(self) -> list[tuple[Action, SecuredObject]]:
-        """What is asked, at most."""
+        """Questions for one call, at most."""
         return [(action, self.of) for action in (*self.actions, *[Action.CREATE] * self.may_be_made)]
 
 
 class Guard:
-    """See the module. Thread-safe: what it knows of a client stands in its session."""
+    """See the module. Thread-safe: everything known about a client is in its session."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self.authorizer = authorizer
 
     def decisions(self, session: Session) -> Decisions:
-        """Those about the session's user, of the policy in force."""
+        """Decisions about the session's user by the policy in force."""
         known = session.decisions
         if known is None or known.policy is not self.authorizer.policy:
             known = session.decisions = self.authorizer.decisions(session.user, session.token_groups)
         return known
 
     def decisions_for(self, method: str, session: Session) -> Decisions:
-        """Those about the session's user for this call, which may wait if `may_wait` says so. Raises AccessDenied."""
+        """Decisions about the session's user for this call. They may wait only if `may_wait` is set. Raises
+        AccessDenied."""
         if session.given_decisions is not None:
             return session.given_decisions
         if not self.may_wait(method):
@@ -129,14 +130,14 @@ class Guard:
         return found
 
     def may_wait(self, method: str) -> bool:
-        """Whether the decision about a method may wait for another system."""
+        """Whether deciding about a method may have to wait for another system."""
         rule = RULES.get(method)
         if rule is None or not self.authorizer.asks_others or rule.way is Way.OPEN:
             return False
         return rule.way is not Way.MEMBER or self.authorizer.waits_for_members
 
     def answer(self, call: Call, decisions: Decisions, function: HandlerFunction, arguments: Any) -> Any:
-        """What the handler answers, as far as it may be seen. Raises AccessDenied, and what the handler raises."""
+        """The handler's answer, as far as the user may see it. Raises AccessDenied, and whatever the handler raises."""
         try:
             return self._answer(call, decisions, function, arguments)
         except UndecidedError as error:
@@ -147,7 +148,7 @@ class Guard:
         rule = RULES.get(method)
         if rule is None:
             raise AccessDenied(_denied(call.session, "call", method))
-        # Before the handler runs: some complete the request's own structs.
+        # Before the handler runs, since some handlers complete the structs of the request.
         needs = _needs(rule, method, arguments, call.session)
         decisions.prepare([question for need in needs for question in need.questions])
         for need in needs:
@@ -155,7 +156,7 @@ class Guard:
         if (rule.way is not Way.METASTORE or method in ownership.RUN_BY) and ownership.names_owned(method, arguments):
             _check_owner(call, decisions, arguments)
         if tell_only_own(method, arguments, call.session.user, decisions):
-            call.keep_no_answer()  # users of one class share what is kept, and one of them may be the one named
+            call.keep_no_answer()  # users of one decision class share it, and one may be the grantee
         if rule.way is Way.GRANTS:
             _check_grants(decisions, method, arguments, call.session)
         grantors.claim(arguments, call.session.user, decisions)
@@ -239,7 +240,7 @@ def _needs(rule: Rule, method: str, arguments: Any, session: Session) -> Sequenc
 
 
 def _constrained(arguments: Any) -> frozenset[SecuredObject]:
-    """Tables that a request changes by their constraints beside the one that it creates."""
+    """Tables, other than the created one, that a request changes by its constraints."""
     request = getattr(arguments, "request", None) or arguments
     table = getattr(request, "table" if request is not arguments else "tbl", None)
     if table is None:
@@ -248,7 +249,7 @@ def _constrained(arguments: Any) -> frozenset[SecuredObject]:
 
 
 def _check_owner(call: Call, decisions: Decisions, arguments: Any) -> None:
-    """Of the transactions and locks that a request names. Raises AccessDenied."""
+    """Checks the owners of the transactions and locks that a request names. Raises AccessDenied."""
     user = call.session.user
     is_service: bool | None = None
     if call.method in ownership.TAKING or call.method in ownership.RUN_BY:
@@ -262,7 +263,7 @@ def _check_owner(call: Call, decisions: Decisions, arguments: Any) -> None:
 
 
 def _check_grants(decisions: Decisions, method: str, arguments: Any, session: Session) -> None:
-    """Who may grant and revoke this. Raises AccessDenied."""
+    """Checks who may grant or revoke this. Raises AccessDenied."""
     request = getattr(arguments, "request", None) or arguments
     revokes = method == "revoke_privileges" or getattr(request, "requestType", None) == GrantRevokeType.REVOKE
     bag = getattr(request, "privileges", None)
@@ -292,11 +293,12 @@ def _replicates(arguments: Any) -> bool:
 
 
 def _locked(component: LockComponent) -> Iterator[_Needed]:
-    """Locks know no catalogs: in whichever a component names its table, it is that of the default one that waits.
+    """Checks the components of a lock request.
 
-    Who may create a table locks its name before it is there (as Iceberg does), but no table that is: an exclusive lock
-    stops everybody else for as long as it is renewed, and a shared one stops who would drop the table.
-    A lease of a job is judged as a change of what the job works on.
+    Locks know no catalogs: whichever catalog a component names, the table of this name in the default catalog is
+    locked, too. A principal that may create a table may lock its name before the table exists, as Iceberg does, but not
+    an existing table: an exclusive lock blocks everybody else as long as it is renewed, and a shared lock blocks whoever
+    wants to drop the table. The lease of a job is checked like a change of the object that the job works on.
     """
     database = plain_database(component.dbname or "")
     table = component.tablename or None  # an empty name is none to `lock`, which locks the whole database
@@ -315,7 +317,7 @@ def _locked(component: LockComponent) -> Iterator[_Needed]:
 
 @for_write
 def _is_there(call: Call, of: SecuredObject) -> bool:
-    """Whether there is such a table or database."""
+    """Whether there is a table or database of this name."""
     database = DatabaseName(of.catalog or DEFAULT_CATALOG, of.database or "")
     try:
         if of.table is None:
@@ -328,7 +330,7 @@ def _is_there(call: Call, of: SecuredObject) -> bool:
 
 
 def _is_own(arguments: Any, session: Session) -> bool:
-    """Whether the request is about the grants of the user who asks."""
+    """Whether the request asks for the grants of its own user."""
     request = getattr(arguments, "request", None) or arguments
     kind = getattr(request, "principal_type", PrincipalType.USER)
     name = getattr(request, "principal_name", None) or getattr(request, "user_name", None)
@@ -337,7 +339,7 @@ def _is_own(arguments: Any, session: Session) -> bool:
 
 
 def _check_database(decisions: Decisions, method: str, arguments: Any) -> None:
-    """Of reads of tables by name."""
+    """For reads of tables by name."""
     if method == "get_table_objects_by_name":
         name = database_name(arguments.dbname)
     elif method == "get_table_objects_by_name_req" and arguments.req.dbName:
@@ -350,7 +352,7 @@ def _check_database(decisions: Decisions, method: str, arguments: Any) -> None:
 
 
 def _is_shown(decisions: Decisions, method: str, arguments: Any) -> bool:
-    """Whether the database may be known whose contents are listed."""
+    """Whether the user may know of the database whose contents are listed."""
     source = getattr(arguments, "request", None) or getattr(arguments, "req", None) or arguments
     texts = (getattr(source, name, None) for name in ("db_name", "dbName", "dbname", "database"))
     catalogs = (getattr(source, name, None) for name in ("catalogName", "catalog"))
@@ -361,7 +363,7 @@ def _is_shown(decisions: Decisions, method: str, arguments: Any) -> bool:
 
 
 def _missing(method: str, of: SecuredObject) -> Exception:
-    """What is told of an object that is not there, which is named as the request spells it."""
+    """The error for a missing object, which is named as in the request."""
     error: Exception
     if of.database is None:
         error = NoSuchObjectException(f"No catalog {of.catalog}")

@@ -1,7 +1,8 @@
-"""The hot path of a server that authorizes: kept answers are found by the request's bytes and the decision class.
+"""The hot path of a server that authorizes calls: kept answers are found by the bytes of the request and the decision
+class of the user.
 
-Two users share an answer when the policy grants them the same. A new policy gives every class another tag, so that its
-first request finds nothing and is decided anew.
+Two users share an answer if the policy grants them the same rights. A new policy gives every class another tag, so that
+its first request finds no kept answer and is decided anew.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class AuthorizedHotPath:
-    """Stands before the `HotPath`, for one connection."""
+    """Stands in front of the `HotPath`, for one connection."""
 
     __slots__ = ("_answer", "_authorizer", "_guard", "_session")
 

@@ -1,8 +1,8 @@
-"""Which objects a request is about: everything that it names, wherever it stands.
+"""The objects that a request is about: everything that it names, wherever the name stands.
 
-A request can name one table in several places, and one handler reads another place than the next one. So all names
-count: each database that is named with each table beside it, in each catalog that is named. A request that says one
-thing in one place and another elsewhere needs the right on all of it; those of real clients say one thing.
+A request can name a table in several places, and handlers do not all read the same one. So all names count: each named
+database is combined with each table named beside it, and with each named catalog. A request that names different
+objects in different places needs the right on all of them. Requests of real clients name one.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ PAIRS = (
     ("foreign_db_name", "foreign_tbl_name"),
     ("parent_db_name", "parent_tbl_name"),
 )
-"""A database and a table that belong together and to no other in the struct."""
+"""A database and a table that belong together, and to no other names in the struct."""
 
 REFERENCED = ("pktable_db", "pktable_name")
-"""The table that a foreign key refers to: it is only looked at."""
+"""The table that a foreign key refers to. It is only read."""
 
 FEW_CATALOGS = 2
 MAX_WITH_CATALOGS = 100_000
-"""A request that names more than few catalogs may be about so many objects: each of its tables in each of them. Those
-of real clients name one; a list of partitions could name as many as it has tables."""
+"""Objects that a request may be about if it names several catalogs, since each table counts in each catalog. Real
+clients name one; a list of partitions could name as many catalogs as it has tables."""
 
 QUALIFIED = frozenset({"fullTableNames"})
-"""Lists of `database.table`, also with a catalog before it, in one form or another: transactions know none."""
+"""Lists of `database.table`, with or without a catalog in front. Transactions know no catalogs."""
 
 NAMED: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
     {
@@ -64,12 +64,12 @@ NAMED: Mapping[tuple[str, str], frozenset[str]] = MappingProxyType(
         ("AlterCatalogRequest", "name"): CATALOGS,
     }
 )
-"""What a field means that is called `name`, by struct; in all others it names nothing that is decided upon."""
+"""What a field of this name means in certain structs. In all others it names nothing that is checked."""
 
 
 @frozen
 class _Plan:
-    """The fields of a struct that name something, and those that hold structs which may."""
+    """The fields of a struct that hold a name, and those that hold structs in which there may be one."""
 
     catalogs: tuple[str, ...]
     databases: tuple[str, ...]
@@ -87,7 +87,7 @@ class _Plan:
 
 
 def role_of(struct: str, field: str) -> frozenset[str] | None:
-    """CATALOGS, DATABASES or TABLES when a field of text names one; None when it names none of them."""
+    """CATALOGS, DATABASES or TABLES if a text field names one; None if it names none of them."""
     if field == "name":
         return NAMED.get((struct, field))
     return next((role for role in (CATALOGS, DATABASES, TABLES) if field in role), None)
@@ -128,14 +128,14 @@ def _make_plan(struct: type[Any], within: frozenset[type[Any]]) -> _Plan:
 
 
 def _element(kind: int, arguments: Any) -> tuple[int, type[Any]]:
-    """Of a list or set what it holds, of others the field's own type; with the class, where it is a struct."""
+    """The type of the elements of a list or set, otherwise the field's own type, with the class if it is a struct."""
     while kind in (TType.LIST, TType.SET) and arguments:
         kind, arguments = arguments[0], arguments[1]
     return kind, arguments[0] if kind == TType.STRUCT else object
 
 
 class _Found:
-    """What a request names, as it is found."""
+    """Collects the names in a request."""
 
     def __init__(self) -> None:
         self.catalogs: set[str] = set()
@@ -145,12 +145,12 @@ class _Found:
         self.sources: set[SecuredObject] = set()
 
     def look(self, struct: Any, catalogs: tuple[str, ...], databases: tuple[str, ...], tables: tuple[str, ...]) -> None:
-        """Takes the names of a struct; what it lacks is what the struct around it has."""
+        """Takes the names of a struct. Names that it lacks are those of the enclosing struct."""
         plan = _plan(type(struct))
         named = tuple(_fold(text) for text in _texts(struct, plan.catalogs))
         here: list[str] = []
         marked: list[str] = []
-        """The catalog in each name of a database; empty where there is none, and another place has to tell it."""
+        """The catalog in each name of a database; empty where there is none, and the catalog is named elsewhere."""
         for text in _texts(struct, plan.databases):
             self._add_database(text, here, marked)
         pairs = [self._pair(struct, pair, marked) for pair in plan.pairs]
@@ -175,7 +175,8 @@ class _Found:
             self.referenced.add((referenced[0], _fold(referenced[1]) if referenced[1] is not None else None))
         for database, table in qualified:
             self._add_table(_fold(database), table)
-        # A catalog in a name is that name's: whether it counts for those inside, handlers see in different ways.
+        # A catalog inside a name belongs to that name. Whether it also counts for nested structs differs between
+        # handlers.
         inherited = (*named, *filter(None, marked), DEFAULT_CATALOG) if any(marked) else named or catalogs
         around = (inherited, tuple(here) or databases, own_tables or tables)
         if isinstance(struct, CreationMetadata):
@@ -186,10 +187,10 @@ class _Found:
                 self.look(inner, *around)
 
     def _look_at_sources(self, metadata: CreationMetadata) -> None:
-        """What a materialized view is made from is looked at, and cannot be dropped as long as the view is there.
+        """The sources of a materialized view are read, and cannot be dropped as long as the view exists.
 
-        It is of the view's catalog, whatever it says itself; a name of three parts, or with a mark, has its own: the
-        right is needed in both.
+        A source is in the catalog of the view, whatever catalog the request names. A name of three parts, or with a
+        catalog mark, has a catalog of its own: the right is needed in both.
         """
         own = _fold(metadata.catName or DEFAULT_CATALOG)
         for text in metadata.tablesUsed or ():
@@ -203,7 +204,7 @@ class _Found:
                 self.sources |= {SecuredObject(own, *of_source), SecuredObject(_fold(marked), *of_source)}
 
     def _add_database(self, text: str, found: list[str], marked: list[str]) -> None:
-        # A default that no catalog has tells whether the text names one.
+        # A default that no catalog has shows whether the text names one.
         catalog, database = parse_database_name(text, "")
         marked.append(_fold(catalog))
         if database is not None:
@@ -228,23 +229,23 @@ class Named(NamedTuple):
     """What a request is about."""
 
     objects: frozenset[SecuredObject]
-    """The tables that it names; without any the databases; without those the catalogs; else none."""
+    """The tables that it names. Without tables the databases, without databases the catalogs, otherwise nothing."""
     referenced: frozenset[SecuredObject]
-    """Tables that it refers to, beside them."""
+    """Other tables that it refers to."""
 
 
 def objects_of(arguments: Any) -> Named:
-    """What a request names.
+    """The objects that a request names.
 
-    Raises MetaException for a database that is marked to have a catalog and has none, for a full name without a
-    database, and for too many catalogs.
+    Raises MetaException for a database with a catalog mark but without a catalog, for a full name without a database,
+    and for too many catalogs.
     """
     found = _Found()
     found.look(arguments, (), (), ())
     referenced = _in_each(found.catalogs, found.referenced) | found.sources
     names: list[tuple[str | None, str | None]] = []
     if found.tables:
-        # A database that stands alone in one place, beside tables of others in another, is named as well.
+        # A database that is named alone in one place counts, even if another place names tables of other databases.
         of_tables = {database for database, _ in found.tables}
         alone = ((database, None) for database in found.databases if database not in of_tables)
         names = [*found.tables, *alone]
@@ -256,7 +257,7 @@ def objects_of(arguments: Any) -> Named:
 
 
 def as_sent(arguments: Any, of: SecuredObject) -> SecuredObject:
-    """An object that a request names, as it spells it: its texts name absent ones so."""
+    """An object that a request names, with the spelling of the request, which error texts for missing objects use."""
     sent: dict[str, str] = {}
 
     def note(part: str, text: str) -> None:
@@ -281,9 +282,9 @@ def as_sent(arguments: Any, of: SecuredObject) -> SecuredObject:
 
 
 def constrained_beside(table: Table, constraints: Iterable[Any]) -> frozenset[SecuredObject]:
-    """The tables on which these constraints are, beside the one that is created with them: they name it themselves.
+    """The tables of the constraints in a request that creates a table: each constraint names its own.
 
-    Without a catalog of its own a constraint is of the table's. Raises MetaException as `objects_of`.
+    A constraint without a catalog is in that of the table. Raises MetaException as `objects_of`.
     """
     found: set[SecuredObject] = set()
     for constraint in constraints:
@@ -295,7 +296,7 @@ def constrained_beside(table: Table, constraints: Iterable[Any]) -> frozenset[Se
 
 
 def named_objects(arguments: Any) -> tuple[str, ...]:
-    """The same in words, for those who only look at it; none for a request that cannot be read."""
+    """The same as a text, for logs. Empty for a request that cannot be read."""
     try:
         named = objects_of(arguments)
     except MetaException:
@@ -318,7 +319,7 @@ def _texts(struct: Any, fields: tuple[str, ...]) -> Iterator[str]:
     for name in fields:
         value = getattr(struct, name)
         if isinstance(value, str):
-            # An empty catalog is the default one: handlers take it for absent.
+            # Handlers treat an empty catalog as absent, which means the default catalog.
             yield value or (DEFAULT_CATALOG if name in CATALOGS else "")
         elif value is not None:
             yield from (text for text in value if isinstance(text, str))

@@ -1,8 +1,8 @@
-"""Transactions and locks belong to who opened and took them.
+"""Transactions and locks belong to the user who opened or took them.
 
-Ids are small numbers that everybody can guess, so a request that names one is looked at, whatever its method: the
-transaction or lock must be of the session's user. A session opens and takes them under its own name alone, whatever
-name its request has. Services, which do so for users, may name any and give any name.
+Their ids are small numbers that anybody can guess. So if a request names one, whatever its method, the transaction or
+lock must belong to the session's user. A session opens and takes them under its own name only, whatever name the
+request has. Services act for users: they may name any id and use any name.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _TXN_FIELDS = ("txnid", "txnId", "txnIds")
 _LOCK_FIELD = "lockid"
 _RANGE_METHOD = "heartbeat_txn_range"
 TAKING = frozenset({"open_txns", "lock"})
-"""Methods whose requests say for whom."""
+"""Methods whose requests name the user for whom they are sent."""
 RUN_BY = frozenset({"compact", "compact2", "scheduled_query_maintenance"})
-"""Methods whose requests say as whom a service is to work later."""
+"""Methods whose requests name the user as whom a service is to work later."""
 
 
 def names_owned(method: str, arguments: Any) -> bool:
@@ -33,7 +33,8 @@ def names_owned(method: str, arguments: Any) -> bool:
 
 
 def claim(method: str, arguments: Any, user: str) -> None:
-    """Makes the user of the session the owner of what the request opens or takes, and whom it asks to be run as."""
+    """Makes the session's user the owner of what the request opens or takes, and the user as whom work is to be
+    done."""
     if method in TAKING:
         arguments.rqst.user = user
     elif method == "scheduled_query_maintenance":
@@ -45,9 +46,10 @@ def claim(method: str, arguments: Any, user: str) -> None:
 
 
 def foreign(method: str, arguments: Any, user: str, transactions: TxnStore) -> Exception | None:
-    """What is told of the first transaction or lock that is not the user's: as of one that is not there.
+    """The error for the first transaction or lock that is not the user's, the same as for a missing one. None if all
+    are.
 
-    None if all are. Those that are not there are nobody's: the handler says what there is to say.
+    A missing one belongs to nobody: the handler reports it.
     """
     if method == _RANGE_METHOD:
         first, last = arguments.txns.min, arguments.txns.max
@@ -66,9 +68,9 @@ def foreign(method: str, arguments: Any, user: str, transactions: TxnStore) -> E
 
 
 def _ids(arguments: Any) -> Iterator[tuple[str, int]]:
-    """(field, id) of the arguments and of the requests among them; ids from 1 on: 0 and -1 mean none.
+    """(field, id) of the arguments and of the requests in them. Ids start at 1; 0 and -1 mean none.
 
-    A table's `txnId` is part of what is stored, and no request is made in its name.
+    The `txnId` of a table is stored data and does not make the request part of that transaction.
     """
     structs = [arguments, *_inside(arguments)]
     for struct in structs[1:]:
@@ -89,7 +91,7 @@ _STRUCTS: dict[type[Any], tuple[str, ...]] = {}
 
 
 def _inside(struct: Any) -> list[Any]:
-    """The structs of its fields, tables left out."""
+    """The structs in its fields, except tables."""
     names = _STRUCTS.get(type(struct))
     if names is None:
         fields = filter(None, struct.thrift_spec)
@@ -100,7 +102,7 @@ def _inside(struct: Any) -> list[Any]:
 
 
 def _soft_drop(context: EnvironmentContext) -> Iterator[tuple[str, int]]:
-    """The transaction that drops softly. What is no number is for the handler to refuse."""
+    """The transaction that drops softly. A text that is not a number is left to the handler, which refuses it."""
     with suppress(MetaException):
         txn_id = environment_options(context).txn_id
         if txn_id > 0:

@@ -1,8 +1,8 @@
-"""What each method of the protocol needs. One table; a method that is not in it is refused.
+"""The rights that each method of the protocol needs, in one table. A method that is not in it is refused.
 
-The actions are those of `authorization.decisions`. Which rights Hive's own authorizers ask for is the model
-(`HiveOperationType`, `AuthorizationPreEventListener`): partitions come and go with the right to write data, as INSERT
-and DELETE do; renaming needs the right on both names.
+The actions are those of `authorization.decisions`. The model is what Hive's own authorizers require
+(`HiveOperationType`, `AuthorizationPreEventListener`): adding and dropping partitions needs the right to write data, as
+INSERT and DELETE do; renaming needs the right on both names.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ class Way(enum.Enum):
     """How a method is decided upon."""
 
     OPEN = "open"
-    """Part of the conversation: about no object, allowed to everyone."""
+    """Part of the conversation: concerns no object and is allowed to everyone."""
     MEMBER = "member"
-    """About no object that has a name, allowed to everyone to whom anything is granted."""
+    """Concerns no named object; allowed to everyone who has been granted anything."""
     OBJECTS = "objects"
-    """Every object that the request names; the whole metastore, if it names none."""
+    """The right on every object that the request names, or on the whole metastore if it names none."""
     SHOWN = "shown"
     """A database or catalog that the principal may know of."""
     FILTERED = "filtered"
-    """Allowed; of the answer only what may be read is shown."""
+    """Allowed; the answer is reduced to what may be read."""
     METASTORE = "metastore"
     """Needs a right on the whole metastore, whatever the request names."""
     OWN_GRANTS = "own_grants"
-    """About the grants of one principal: its own, or with the right to manage the metastore anyone's."""
+    """About the grants of one principal: its own, or anyone's with the right to manage the metastore."""
     TRANSACTION = "transaction"
-    """As MEMBER; requests with fields of replication need the right of a service."""
+    """As MEMBER; requests that set replication fields need the right of a service."""
     EVENTS = "events"
-    """Allowed; services see all events, others those of what they may see."""
+    """Allowed; services see all events, other users those about objects that they may see."""
     GRANTS = "grants"
-    """Each grant that the request makes or takes away, by who may change it."""
+    """Each grant that the request makes or revokes, by whether the user may change it."""
     LOCK = "lock"
-    """Each component by what it locks for."""
+    """Each component, by the type of its lock."""
 
 
 class Rule(NamedTuple):
@@ -223,12 +223,12 @@ _WITHOUT_CATALOGS = """
     heartbeat_lock_materialization_rebuild_req
 """
 WITHOUT_CATALOGS = frozenset(_WITHOUT_CATALOGS.split())
-"""Transactions, write ids and compactions are kept by database and table: what a request says of a catalog is passed
-over, and tables of one name in two catalogs share them. So the right on that of the default catalog is needed, too."""
+"""Transactions, write ids and compactions are stored by database and table. The catalog in a request is ignored, and
+tables of one name in two catalogs share them. So the right on the table in the default catalog is needed, too."""
 
 REPLACES = frozenset({"add_package", "create_stored_procedure"})
-"""What is there of the same name becomes what the request says, code that others run: it needs the right to alter, too.
-"""
+"""An object that exists under this name becomes what the request says, and other users run its code. So this needs the
+right to alter, too."""
 
 CHANGES_GRANTS = frozenset(
     {
@@ -237,4 +237,4 @@ CHANGES_GRANTS = frozenset(
         *("revoke_privileges", "grant_revoke_privileges", "refresh_privileges"),
     }
 )
-"""After these the next call is decided anew: they change grants, or owners."""
+"""After one of these, the next call is decided anew: they change grants or owners."""

@@ -1,7 +1,7 @@
-"""What materialized views are made from, in answers about the views: other tables, whole.
+"""The sources of materialized views in answers about the views: they contain whole tables.
 
-Whoever may read a view may not read its sources for that. Of those it sees the names, which stand in the text of the
-view as well, and how many rows have changed; the rest of the table is left out.
+A user who may read a view may not necessarily read its sources. It sees their names, which are in the text of the view
+as well, and how many rows have changed. The rest of these tables is left out.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Whose calls keep the server busy, and with which tables."""
+"""Which users, addresses and tables keep the server busy."""

@@ -1,4 +1,4 @@
-"""Which calls have had large replies lately: others like them are likely to have, too."""
+"""Remembers which calls have had large replies recently: similar calls are likely to have large replies, too."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import threading
 from collections import OrderedDict
 
 REMEMBERED_CALLS = 1000
-"""Kinds of calls that are remembered, the latest. One takes some 300 bytes."""
+"""Number of kinds of calls that are remembered, the most recent ones. One takes about 300 bytes."""
 
 FORGOTTEN_AFTER = 8
-"""Replies in a row that are not large: a call of the same kind may ask for a part of a table, or for all of it."""
+"""After this many replies in a row that are not large, a kind is forgotten: calls of one kind may read a part of a
+table, or all of it."""
 
 _Key = tuple[str, str, int]
 
 
 class LargeReplies:
-    """By method, table, and the size of the request to within a factor of two: one with ten names is not like one with
-    ten thousand. Used by many threads; ``_lock`` guards what is remembered.
-    """
+    """Kinds of calls by method, table, and size of the request to within a factor of two: a request with ten names is
+    not like one with ten thousand. Used by many threads; ``_lock`` guards the kinds."""
 
     def __init__(self, large_bytes: int) -> None:
-        """`large_bytes`: from that size on a reply is large; 0: none is."""
+        """`large_bytes`: from this size on, a reply is large; 0: no reply is."""
         self._large_bytes = large_bytes
         self._left: OrderedDict[_Key, int] = OrderedDict()
-        """How many replies that are not large a kind may still have before it is forgotten."""
+        """By kind: how many replies that are not large may still come before the kind is forgotten."""
         self._lock = threading.Lock()
 
     def __bool__(self) -> bool:
-        """Whether anything is remembered."""
+        """Whether any kind is remembered."""
         return bool(self._left)
 
     def expects(self, method: str, table: str, request_bytes: int) -> bool:
@@ -35,7 +35,7 @@ class LargeReplies:
         return (method, table, request_bytes.bit_length()) in self._left
 
     def is_of_interest(self, size_bytes: int) -> bool:
-        """Whether a reply of that size changes what is known."""
+        """Whether a reply of this size changes what is remembered."""
         return bool(self._left) or 0 < self._large_bytes <= size_bytes
 
     def note(self, method: str, table: str, request_bytes: int, size_bytes: int) -> None:

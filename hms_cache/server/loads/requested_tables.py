@@ -8,10 +8,10 @@ from hms_cache.metrics.loads import LONGEST_NAME
 from hms_cache.server.authorization.objects import DATABASES, TABLES
 
 _PlainNames = tuple[str, str, str]
-"""The request's field within the arguments, empty for the arguments themselves; then database and table."""
+"""The field of the request within the arguments (empty: the arguments themselves), then those of database and table."""
 
 _plans: dict[type, _PlainNames | None] = {}
-"""By the class of arguments: no more than the protocol has methods. Written with what any thread finds alike."""
+"""By class of arguments, so no more than the protocol has methods. All threads write equal values."""
 
 
 def requested_table(arguments: Any) -> str:

@@ -1,4 +1,4 @@
-"""What open connections have carried, by user and address, as the system counts it: nothing is noted for each call."""
+"""Bytes of open connections by user and address, as counted by the system: nothing is recorded for each call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hms_cache.server.transports.tcp_info import bytes_carried
 
 
 def traffic_by(of: Literal["user", "address"], guests: Iterable[Guest]) -> tuple[Traffic, ...]:
-    """Sums over the connections that are open; the names that were sent the most first, `PLACES` of them."""
+    """Sums over the open connections: the `PLACES` names to which the most was sent, in this order."""
     sums: dict[str, list[int]] = {}
     for one in guests:
         if not isinstance(one, Connection):

@@ -1,7 +1,8 @@
-"""Whom limits by client address count as one: an address, or the IPv6 network that it is in.
+"""The addresses that limits by client address count as one client: a single address, or an IPv6 network.
 
-Who has one machine has all addresses of its network, 2^64 of them mostly, and a limit for each of these limits nothing.
-But in one's own networks all machines of a segment share these bits, and then a limit for all of them is too low.
+A client in an IPv6 network can use all its addresses, usually 2^64, so a limit for each address would limit nothing.
+But in an internal network, all machines of a segment share these 64 bits, and one limit for all of them would be too
+low.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from ipaddress import IPv6Address, IPv6Network
 WHOLE_ADDRESS_BITS = 128
 
 _KEPT = 4096
-"""Addresses whose network is remembered: to read one takes microseconds, which some do many times."""
+"""Addresses whose networks are remembered: parsing one takes microseconds, and some clients connect often."""
 
 
 def client_networks(ipv6_prefix_length: int) -> Callable[[str], str]:
-    """What is counted as one with a client's address: `2001:db8:1:2::/64`, or the address itself."""
+    """The network that counts as one client with an address: `2001:db8:1:2::/64`, or the address itself."""
     if ipv6_prefix_length >= WHOLE_ADDRESS_BITS:
         return str
 
@@ -30,7 +31,7 @@ def client_networks(ipv6_prefix_length: int) -> Callable[[str], str]:
         except ValueError:
             return address
         if parsed.ipv4_mapped is not None or parsed.is_link_local:
-            # All of IPv4 is one such network, and so are all neighbours of this machine.
+            # The whole of IPv4 would be one such network, and so would all neighbours of this machine.
             return address
         return str(IPv6Network((int(parsed), ipv6_prefix_length), strict=False))
 

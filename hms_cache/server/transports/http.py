@@ -1,9 +1,12 @@
-"""Thrift over HTTP between the socket (or TLS) and connections, as Hive 4's clients and Trino send it.
+"""Thrift over HTTP between the socket (or TLS) and connections, as Hive 4's clients and Trino send it. Facts:
+`HmsThriftHttpServlet` and `HiveMetaStoreClient` (4.0.1).
 
-Facts: `HmsThriftHttpServlet` and `HiveMetaStoreClient` (4.0.1). A request is a POST with one call in its body, the
-response carries the reply; a one-way call has an empty one. Where more follows the call in the body, the socket ends.
-Who calls is said by each request: a bearer token, or, where none is asked for, the header `x-actor-username`, which
-proves nothing. Another user on the same socket, as a proxy may have it, is another connection to the server behind.
+A request is a POST with one call in its body, and the response carries the reply; the response to a one-way call is
+empty. If anything follows the call in the body, the socket is closed.
+
+Each request identifies its user: by a bearer token, or, if no token is required, by the header `x-actor-username`,
+which proves nothing. If a socket carries requests of several users, as one of a proxy may, each user has a connection
+of its own to the server behind it.
 """
 
 from __future__ import annotations
@@ -30,11 +33,11 @@ from hms_cache.values import frozen
 USER_HEADER = b"x-actor-username"
 
 CHECK_THREADS = 4
-"""Threads that check tokens: they wait for the issuer's server at times, and its keys are read by one of them.
-Addresses take turns."""
+"""Threads that verify tokens: at times they wait for the issuer's server, whose keys one of them fetches. Addresses
+take turns."""
 
 OUTCOMES = ("ok", "refused", "bad_message", "no_token", "unavailable", "timeout")
-"""Of requests: known tokens are not counted again."""
+"""Requests with known tokens do not count."""
 
 _HTTP_REQUIRED = (
     "this metastore speaks HTTP on this port: set hive.metastore.client.thrift.transport.mode=http in the client"
@@ -43,20 +46,20 @@ _HTTP_REQUIRED = (
 _CONTENT = (b"content-type", b"application/x-thrift")
 
 _MORE = "a body has more than a call"
-"""It would be the beginning of the next request's call, or have its reply: those of another client, where a proxy sends
-requests of many over one socket."""
+"""Further bytes would be the beginning of the next request's call, or would get its reply. Through a proxy that sends
+the requests of many clients over one socket, that would be another client's."""
 
 _OF_BROWSERS = (b"origin", b"sec-fetch-site")
-"""A browser sends them with every POST of a page, of this site or another (Fetch, RFC 6454); clients send neither.
-Where no token is asked for, any page that an operator looks at could change the catalog."""
+"""Headers that browsers send with every POST of a page, of this site or another (Fetch, RFC 6454). Clients do not send
+them. If no token is required, any page that an operator opens could otherwise change the catalog."""
 
 _ONCE = frozenset((b"authorization", USER_HEADER, b"transfer-encoding"))
-"""Of two of these a proxy may judge the one, and the server follow the other."""
+"""Headers that must not be repeated: a proxy might check one of them, and the server use the other."""
 
 
 @frozen
 class HttpLimits:
-    """Of one request."""
+    """For one request."""
 
     max_header_bytes: int
     max_message_bytes: int
@@ -77,7 +80,8 @@ class HttpPort(Handshakes):
         *,
         network_of: Callable[[str], str] = str,
     ) -> None:
-        """`tokens`: None where clients need none; `network_of`: what takes turns as one with an address."""
+        """`tokens`: None if clients need none; `network_of`: maps an address to the network whose addresses share one
+        turn."""
         super().__init__("authentication", OUTCOMES)
         self.target = f"/{path.strip('/')}".encode()
         self.tokens = tokens
@@ -86,16 +90,16 @@ class HttpPort(Handshakes):
         self.threads = FairThreads(CHECK_THREADS, "hms-jwt", network_of)
 
     def protect(self, connect: Callable[[], Caller], turns: Turns) -> HttpLayer:
-        """A protocol for a new socket; `connect` makes a connection for each user on it."""
+        """The protocol for a new socket; `connect` creates a connection for each user on it."""
         return HttpLayer(connect, self, turns)
 
     def close(self) -> None:
-        """No more checks; who waits for one is not answered."""
+        """Verifies no more tokens. Requests that wait for this are not answered."""
         self.threads.close()
 
 
 class _Refusal(Exception):
-    """A request that gets no call."""
+    """A request that is refused before its call is read."""
 
     def __init__(self, status: int, text: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(text)
@@ -104,7 +108,7 @@ class _Refusal(Exception):
 
 
 class Caller(Protocol):
-    """The connection behind: an asyncio.Protocol that tells where it is."""
+    """The connection behind: an asyncio.Protocol that reports its state."""
 
     has_refused_bytes: bool
     unheard_refusal: str
@@ -133,7 +137,7 @@ class Caller(Protocol):
 
 
 class HttpLayer(Layer):
-    """One socket. A connection is told of it at once, so that limits hold before the first request."""
+    """One socket. A connection is created at once, so that limits apply before the first request."""
 
     _upper: Caller
 
@@ -146,17 +150,17 @@ class HttpLayer(Layer):
         self._upper = connect()
         self._greeted = False
         self._fresh = True
-        """Whether the connection behind has had no call: its user can still be set."""
+        """Whether the connection behind has had no call, so that its user can still be set."""
         self._user: Identity | str | None = None
-        """Whose requests the connection behind gets: shown by a token, or said."""
+        """The user whose requests the connection behind gets: authenticated by a token, or claimed."""
         self._in_body = False
         self._body_bytes = 0
         self._unread_bytes = 0
-        """Of what has come, those that h11 may still keep."""
+        """Received bytes that h11 may still hold."""
         self._awaited = False
         """Whether a response is owed."""
         self._is_head = False
-        """Whether the request is one whose response has no body, though it tells the length of one."""
+        """Whether the response to the request has no body, although its header gives the length of one."""
         self._checking = False
         self._ended = False
 
@@ -182,9 +186,10 @@ class HttpLayer(Layer):
         self._go_on()
 
     def eof_received(self) -> bool:
-        """True: this layer closes the socket by itself, after the answer that is owed.
+        """True: this layer closes the socket itself, after the response that is owed.
 
-        The socket was read until now, so what had come is taken. Nothing tells of the end once more.
+        The socket was read until now, so everything received has been taken. The end of the stream is not reported
+        again.
         """
         self._ended = True
         self._upper.client_ended()
@@ -207,7 +212,7 @@ class HttpLayer(Layer):
         super().pause_writing()
 
     def resume_writing(self) -> None:
-        """The client caught up: its next request can be another user's, whose connection starts with nothing unsent."""
+        """The client caught up. Its next request may be another user's, whose new connection has nothing unsent."""
         self._lower_paused = False
         super().resume_writing()
         self._loop.call_soon(self._next_request)
@@ -231,13 +236,13 @@ class HttpLayer(Layer):
             upper.end_calls()
             return
         self._respond(200, headers, parts)
-        if not self._in_body:  # else the end of the body is next, or the connection closes
+        if not self._in_body:  # otherwise the end of the body follows, or the connection is closed
             self._loop.call_soon(self._next_request)
         elif self._ended and not self._closing:
             self.close()
 
     def take_turn(self) -> None:
-        """Goes on with what has come."""
+        """Continues with received bytes."""
         self._queued = False
         self._let_go("turn")
         if not self._closing:
@@ -246,12 +251,12 @@ class HttpLayer(Layer):
             self._follow_turns()
 
     def upper_waits(self) -> None:
-        """No reply will come to what has come: a one-way call, or less than a whole one."""
+        """The received bytes get no reply: they are a one-way call, or not a whole call."""
         if self._awaited and (not self._in_body or self._ended):
             self._loop.call_soon(self._answer_without_reply)
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As asyncio's transports; and who the client is."""
+        """As for asyncio's transports; and the identity of the client."""
         if name == IDENTITY:
             return self._user if isinstance(self._user, Identity) else None
         if name == CLAIMED_USER:
@@ -259,7 +264,7 @@ class HttpLayer(Layer):
         return super().get_extra_info(name, default)
 
     def close(self) -> None:
-        """Closes after what is already written has gone out; a request without an answer is told that there is none."""
+        """Closes after everything written has been sent. A request without an answer gets an error."""
         upper = self._upper
         if self._awaited and not self._closing and upper.unheard_refusal:
             self._refuse(_Refusal(503, upper.unheard_refusal))
@@ -272,14 +277,14 @@ class HttpLayer(Layer):
         self._lower.close()
 
     def part(self) -> None:
-        """As `close`, but what the client still sends is read, see `part_from`."""
+        """Like `close`, but bytes that the client still sends are read, see `part_from`."""
         self._answer_that_is_owed(503)
         self._part()
 
     def _part(self) -> None:
-        self._stop_timer()  # what follows has a time of its own
+        self._stop_timer()  # the next step has its own time limit
         super().part()
-        # What has come is not needed while the client hears its refusal.
+        # Received bytes are not needed while the client receives its refusal.
         self._http = Requests(self._port.limits.max_header_bytes)
         self._stop_counting()
         self._upper.end_calls()
@@ -302,7 +307,7 @@ class HttpLayer(Layer):
         except _Refusal as refusal:
             self._refuse(refusal)
         except h11.RemoteProtocolError as error:
-            # Without its sentence: a line that h11 does not understand may have a token in it.
+            # Without h11's sentence: a line that h11 does not understand may contain a token.
             self._port.failed("bad_message", self._address, "not a request of HTTP")
             self._refuse(_Refusal(error.error_status_hint, str(error)))
         self._charge()
@@ -311,7 +316,8 @@ class HttpLayer(Layer):
         return self._unread_bytes
 
     def cut_off(self, reason: str) -> None:
-        """The bytes are needed by others. A client whose call runs is told nothing: it may be carried out."""
+        """The bytes are needed by others. A client whose call is running is told nothing: the call may be carried
+        out."""
         if self._closing or self._lower_paused or not self._upper.is_idle():
             super().cut_off(reason)
             return
@@ -319,7 +325,7 @@ class HttpLayer(Layer):
         self._refuse(_Refusal(503, reason, (b"retry-after", b"1")))
 
     def _take_events(self) -> None:
-        """For no longer than a slice: a chunk of a body takes some ten microseconds, and may be a byte long."""
+        """Runs at most for one slice: a chunk of a body takes about ten microseconds, and may be one byte long."""
         end_s = perf_counter() + self._turns.slice_s
         while not self._checking and not self._closing and not self._queued:
             event = self._http.next_event()
@@ -345,10 +351,10 @@ class HttpLayer(Layer):
                 self._in_body = False
                 self._stop_timer()
                 self._body_ended()
-            else:  # PAUSED until the response is sent, or the client's end
+            else:  # PAUSED until the response is sent, or until the client's end of the stream
                 self._unread_bytes = len(self._http.trailing_data[0])
                 if event is h11.PAUSED and self._unread_bytes:
-                    self._hold("ahead")  # or a client that does not wait would fill the buffer
+                    self._hold("ahead")  # otherwise a client that does not wait would fill the buffer
                 return
             if perf_counter() >= end_s and not self._checking and not self._closing:
                 self._wait_for_turn()
@@ -369,7 +375,7 @@ class HttpLayer(Layer):
         for name in _ONCE:
             if names.count(name) > 1:
                 raise _Refusal(400, f"the header {name.decode()} is there {names.count(name)} times")
-        # Below the path, too: Hive's client asks for `/metastore/*`, as its servlet is mapped.
+        # Paths below it are accepted, too: Hive's client requests `/metastore/*`, as its servlet is mapped.
         if not leads_to(port.target, request.target):
             raise _Refusal(404, f"the metastore is at {port.target.decode()}")
         if request.method != b"POST":
@@ -417,7 +423,7 @@ class HttpLayer(Layer):
                 identity = tokens.check(token)
             except AuthenticationError as error:
                 failure = error
-            except Exception as error:  # a defect of a library costs this client only
+            except Exception as error:  # a defect of a library affects this client only
                 failure = AuthenticationError(f"not authenticated: {type(error).__name__}", "bad_message")
             self._loop.call_soon_threadsafe(self._checked, identity, failure)
 
@@ -441,7 +447,7 @@ class HttpLayer(Layer):
         self._go_on()
 
     def _serve(self, user: Identity | str | None) -> None:
-        """The request is this user's: the connection behind is theirs, or another one is made."""
+        """The request is this user's: uses the connection behind, or creates another one."""
         if user != self._user and not self._fresh:
             before, self._upper = self._upper, self._connect()
             before.connection_lost(None)
@@ -451,7 +457,7 @@ class HttpLayer(Layer):
         self._fresh = False
 
     def _body_ended(self) -> None:
-        """Who waits for a call has its reply later; else there was a one-way call, or less than a whole one."""
+        """If a call is running, its reply comes later; otherwise the body was a one-way call, or not a whole call."""
         upper = self._upper
         if not self._awaited:
             self._loop.call_soon(self._next_request)
@@ -466,7 +472,7 @@ class HttpLayer(Layer):
         self._loop.call_soon(self._next_request)
 
     def _is_done_with_what_came(self) -> bool:
-        """Whether the connection behind has decoded all that was handed on, and no call of that runs."""
+        """Whether the connection behind has decoded everything handed on, and runs no call of it."""
         return self._upper.is_idle() and not self._upper.is_decoding()
 
     def _answer_without_reply(self) -> None:
@@ -481,7 +487,8 @@ class HttpLayer(Layer):
             self._refuse(refusal)
 
     def _next_request(self) -> None:
-        """Begins it once the answer before it is taken; a request whose body still comes is not over."""
+        """Begins the next request when the previous response has been taken, and the body of its request has
+        arrived."""
         if self._closing or self._awaited or self._in_body or self._lower_paused:
             return
         if self._http.our_state is not h11.DONE:
@@ -496,7 +503,7 @@ class HttpLayer(Layer):
     def _respond(
         self, status: int, headers: list[tuple[bytes, bytes]], body: list[Any], *, is_refusal: bool = False
     ) -> None:
-        """A refused client may be within its header still, or have sent more."""
+        """A refused client may still be sending its header, or may have sent more."""
         self._awaited = False
         http = self._http
         out = [http.send(h11.Response(status_code=status, headers=headers))]
@@ -504,7 +511,7 @@ class HttpLayer(Layer):
             data = http.send(h11.Data(data=b"".join(body) if len(body) > 1 else bytes(body[0])))
             out.append(data)
         out.append(http.send(h11.EndOfMessage()))
-        # From Python 3.12 on asyncio's loop never ends to send a piece without bytes, and does not close before.
+        # From Python 3.12 on, asyncio's loop never finishes sending an empty piece, and does not close before.
         self._lower.writelines([piece for piece in out if piece])
         if http.our_state is h11.MUST_CLOSE:
             if (self._in_body or is_refusal) and not self._ended:
@@ -515,7 +522,7 @@ class HttpLayer(Layer):
                 self._lower.close()
 
     def _refuse(self, refusal: _Refusal) -> None:
-        """The connection ends with it: the rest of the body is not read."""
+        """The connection is closed after it: the rest of the body is not read."""
         text = str(refusal).encode() + b"\n"
         if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             plain = (b"content-type", b"text/plain; charset=utf-8")
@@ -531,7 +538,8 @@ class HttpLayer(Layer):
             self._part()
 
     def _watch_request(self) -> None:
-        """What has begun to come has its time: a header from its first byte, a body from its header."""
+        """A request that has begun has a time limit: for the header from its first byte, for the body from the
+        header."""
         if self._timer is not None:
             return
         if self._in_body:
@@ -546,8 +554,8 @@ class HttpLayer(Layer):
         self.abort()
 
     def _body_overdue(self) -> None:
-        """A call that runs has its time, and what has come of one has the time of messages: this is for bodies of which
-        nothing has come yet, or which do not end with their call."""
+        """A running call has its own time limit, and an incomplete call that of messages. This one is for bodies of
+        which nothing has arrived yet, or which do not end with their call."""
         self._timer = None
         if self._upper.has_other_limit() or not self._is_done_with_what_came() or self.waits_for_turn:
             self._watch_request()

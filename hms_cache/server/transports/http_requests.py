@@ -1,7 +1,7 @@
-"""Requests of HTTP as h11 reads them, less what others may read differently, or what takes long to read.
+"""HTTP requests as h11 reads them, except those that others may interpret differently or that take long to parse.
 
-A proxy before the server that sees another end of a request, or another path, lets pass what it shall not (RFC 9112,
-11.2). No client needs what is refused here.
+If a proxy in front of the server sees another end of a request, or another path, it may let requests pass that it
+should refuse (RFC 9112, 11.2). No client needs what is refused here.
 """
 
 from __future__ import annotations
@@ -13,16 +13,17 @@ import h11
 from h11._readers import ChunkedReader
 
 MAX_HEADER_LINES = 200
-"""A line takes a microsecond to read, however short it is: a header of the longest size has thousands of the shortest.
-Clients and proxies send some twenty."""
+"""Lines of a header. A line takes a microsecond to parse, however short it is, and a header of the maximum size could
+have thousands of lines. Clients and proxies send about twenty."""
 
 _LINE_END_BYTES = 2
-"""Of what was seen before, so many are looked at with what comes: a line ends, and the next one begins, with them."""
+"""Number of bytes received before that are looked at again with new ones: the end of one line and the beginning of the
+next may be among them."""
 
 _TOO_MANY_LINES = f"the header has too many lines; {MAX_HEADER_LINES} are allowed"
 
 _MAX_TOLD = 300
-"""Characters of a refusal: a line of the header may be as long as all of it."""
+"""Characters of a refusal: a line of the header may be as long as the whole header."""
 
 _END_OF_HEADER = re.compile(rb"\n\r?\n")
 _FOLDED_LINE = re.compile(rb"\n[ \t]")
@@ -30,11 +31,11 @@ _AUTHORITY = re.compile(rb"https?://[^/?#]*", re.IGNORECASE)
 
 _QUOTED = r"""'(?:[^'\\]|\\.)*+'|"(?:[^"\\]|\\.)*+\""""
 _PYTHONS_BYTES = re.compile(rf"bytearray\(b(?P<array>{_QUOTED})\)|\bb(?P<bytes>{_QUOTED})")
-"""As h11 puts what it does not understand into its sentences."""
+"""How h11 puts bytes that it does not understand into its sentences."""
 
 
 class _Chunks(ChunkedReader):
-    """Reads bodies in chunks. What may follow them is a header once more, and h11 reads all of it in one go."""
+    """Reads bodies in chunks. Behind them there may be another header, which h11 would parse in one go."""
 
     def __init__(self, max_header_bytes: int) -> None:
         super().__init__()
@@ -42,12 +43,12 @@ class _Chunks(ChunkedReader):
 
     def __call__(self, buf: Any) -> Any:
         if self._reading_trailer and _lines(bytes(buf), self._max_header_bytes) > MAX_HEADER_LINES:
-            raise h11.LocalProtocolError(_TOO_MANY_LINES, 431)  # h11 makes a RemoteProtocolError of it
+            raise h11.LocalProtocolError(_TOO_MANY_LINES, 431)  # h11 turns it into a RemoteProtocolError
         return super().__call__(buf)
 
 
 class _Header:
-    """Looks at a header as it comes, at each byte once: a client may send it byte by byte."""
+    """Checks a header as it arrives, each byte once: a client may send it byte by byte."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -55,11 +56,11 @@ class _Header:
         self._lines = 0
 
     def begin(self) -> None:
-        """What comes from now on is another one."""
+        """The next bytes begin another header."""
         self._seen_bytes = self._lines = 0
 
     def problem(self, buffered: bytes) -> tuple[int, str] | None:
-        """Of all that has come of it: status and sentence of a refusal."""
+        """Checks everything received of it. Returns status and sentence of a refusal."""
         known = min(self._seen_bytes, _LINE_END_BYTES)
         some = buffered[self._seen_bytes - known : self._max_bytes]
         self._seen_bytes = min(len(buffered), self._max_bytes)
@@ -77,7 +78,7 @@ class _Header:
 
 
 class Requests(h11.Connection):
-    """The server's side of one socket. Each RemoteProtocolError tells the client why, in plain words."""
+    """The server's side of one socket. Each RemoteProtocolError has a text that explains the error to the client."""
 
     def __init__(self, max_header_bytes: int) -> None:
         super().__init__(h11.SERVER, max_header_bytes)
@@ -106,23 +107,24 @@ class Requests(h11.Connection):
 
 
 def problem_of(request: h11.Request) -> tuple[int, str] | None:
-    """Status and sentence of a refusal, whatever the request is for."""
+    """Status and sentence of a refusal that applies to any request."""
     if not request.http_version.startswith(b"1."):
         return 505, "this server speaks HTTP/1.1"
     names = {name for name, _ in request.headers}
     if b"transfer-encoding" not in names:
         return None
-    if b"content-length" in names:  # RFC 9112, 6.1: to a proxy the request may end elsewhere, and its rest is another
+    if b"content-length" in names:  # RFC 9112, 6.1: a proxy may see another end of the request
         return 400, "a request has content-length or transfer-encoding, not both"
-    if request.http_version == b"1.0":  # the same: HTTP/1.0 knows no chunks
+    if request.http_version == b"1.0":  # the same: HTTP/1.0 has no chunks
         return 400, "a request of HTTP/1.0 has no transfer-encoding"
     return None
 
 
 def leads_to(target: bytes, request_target: bytes) -> bool:
-    """Whether a request is for the path `target`, or for one below it. Who was asked, where a proxy was, is left out.
+    """Whether a request is for the path `target`, or for one below it.
 
-    A proxy may make another path of what is escaped, or has dots for a name; it is none of ours.
+    The host in a request to a proxy is ignored. A path with escapes or dots is refused: a proxy may rewrite it to
+    another one.
     """
     authority = _AUTHORITY.match(request_target)
     path = (request_target[authority.end() :] if authority else request_target).partition(b"?")[0]
@@ -133,7 +135,7 @@ def leads_to(target: bytes, request_target: bytes) -> bool:
 
 
 def _lines(buffered: bytes, max_header_bytes: int) -> int:
-    """How many a header has that begins here, as far as it has come."""
+    """Number of header lines in what has been received so far."""
     end = _END_OF_HEADER.search(buffered, 0, max_header_bytes)
     return buffered.count(b"\n", 0, end.start() if end else len(buffered))
 

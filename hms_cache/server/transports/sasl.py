@@ -1,4 +1,4 @@
-"""SASL between the socket (or TLS) and a connection: nobody calls who has not shown who it is."""
+"""SASL between the socket (or TLS) and a connection: only authenticated clients can send calls."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from hms_cache.server.transports.fair_threads import FairThreads
 from hms_cache.server.transports.plain_calls import refusal_of_plain_call
 
 STEP_THREADS = 8
-"""Threads that check tickets and passwords: a directory that is silent, or slow where a password is wrong, keeps one
-for each client, up to its time-out, and calls that are running do not wait for it. Addresses take turns."""
+"""Threads that verify tickets and passwords. A directory that does not answer, or that is slow for a wrong password,
+occupies one for each client until its timeout; running calls do not wait for it. Addresses take turns."""
 
 OUTCOMES = (
     "ok",
@@ -37,25 +37,26 @@ OUTCOMES = (
 _LENGTH = struct.Struct("!I")
 
 _WRAPPING_BYTES = 1024
-"""What a token of GSSAPI is longer than what it protects, at most."""
+"""Upper bound for how much longer a GSSAPI token is than the data that it protects."""
 
 _PIECE_BYTES = 16 * 1024
-"""Of a reply that becomes a token: Java's clients say that they take 64 KiB. 3DES takes half a millisecond for so much.
-A longer reply is wrapped by turns."""
+"""Bytes of a reply in one token: Java's clients announce that they accept 64 KiB. 3DES takes half a millisecond for
+them. A longer reply is wrapped in turns."""
 
 INLINE_BYTES = 16 * 1024
-"""Frames up to here are unwrapped when they are whole. Java's clients make one frame of a whole request, however long
-(`TSaslTransport.flush`), and a token is unwrapped in one go: that of a longer frame on a thread."""
+"""Up to this size, frames are unwrapped when they are whole. Java's clients send a whole request in one frame, however
+long (`TSaslTransport.flush`), and a token is unwrapped in one go: that of a longer frame on a thread."""
 
 UNWRAP_THREADS = 2
-"""Beside those of negotiations, which shall not wait for long requests."""
+"""In addition to those of negotiations, which should not wait for long requests."""
 
 MAX_EMPTY_FRAMES = 100
-"""In a row. Clients that flush once more send one, and Java's server ends the connection at the first (`readAll`). A
-million a second kept a connection with work, which its limits did not see: nothing of a request comes."""
+"""Empty frames in a row. Clients that flush once more send one, and Java's server closes the connection at the first
+one (`readAll`). A million a second would keep a connection busy without being noticed by its limits, since no part of a
+request arrives."""
 
 _HANDED_BYTES = 64 * 1024
-"""Of a long frame's content, in each turn."""
+"""Bytes of a long frame's content that are handed on in each turn."""
 
 _REQUIRED = (
     "this metastore asks clients who they are: set hive.metastore.sasl.enabled=true and"
@@ -75,7 +76,7 @@ class SaslPort(Handshakes):
         buffers: BufferBudget,
         network_of: Callable[[str], str] = str,
     ) -> None:
-        """`network_of`: what takes turns as one with an address."""
+        """`network_of`: maps an address to the network whose addresses share one turn."""
         super().__init__("authentication", OUTCOMES)
         self.mechanisms = mechanisms
         self.handshake_timeout_s = handshake_timeout_s
@@ -86,28 +87,28 @@ class SaslPort(Handshakes):
         self.unwrapping = FairThreads(UNWRAP_THREADS, "hms-unwrap", network_of)
 
     def protect(self, upper: asyncio.Protocol, turns: Turns) -> SaslLayer:
-        """A protocol for a new socket, that hands to `upper` what an authenticated client sends."""
+        """The protocol for a new socket. It hands to `upper` what an authenticated client sends."""
         return SaslLayer(upper, self, turns)
 
     def close(self) -> None:
-        """No more steps; who waits for one is not answered."""
+        """Takes no more steps. Clients that wait for one get no answer."""
         self.threads.close()
         self.unwrapping.close()
 
 
 class _Sender:
-    """Wraps what waits to be sent, by turns."""
+    """Wraps waiting bytes in turns."""
 
     def __init__(self, layer: SaslLayer) -> None:
         self._layer = layer
 
     def take_turn(self) -> None:
-        """A slice of it."""
+        """Wraps a slice of them."""
         self._layer.send_slice()
 
 
 class SaslLayer(Layer):
-    """One connection's SASL. `upper` is told of the connection at once, so that limits hold for negotiations, too."""
+    """SASL of one connection. `upper` learns of the connection at once, so that limits apply to negotiations, too."""
 
     _upper: asyncio.Protocol
 
@@ -123,23 +124,23 @@ class SaslLayer(Layer):
         self._reading_paused = False
         self._identity: Identity | None = None
         self._protection: SecurityLayer | None = None
-        """Of the negotiation; later of a frame that has begun to arrive."""
+        """Bytes received of the negotiation, later those of an incomplete frame."""
         self._head = b""
-        """Of a frame, when its length is cut off."""
+        """Bytes received of a frame whose length is incomplete."""
         self._left_bytes = 0
-        """Of an unprotected frame, those that have not come: they are handed on as they come."""
+        """Bytes of an unprotected frame that have not arrived: they are handed on as they arrive."""
         self._frame = bytearray()
-        """Protected frames that have not come whole."""
+        """Received parts of an incomplete protected frame."""
         self._empty_frames = 0
-        """In a row."""
+        """Empty frames in a row."""
         self._unwrapping_bytes = 0
-        """Of the frame that a thread unwraps; nothing else uses the protection meanwhile. 0: none does."""
+        """Bytes of the frame that a thread is unwrapping, during which nothing else uses the protection. 0: none is."""
         self._clear: memoryview | None = None
-        """Of a long frame's content, what the connection has not been handed."""
+        """Content of a long frame that has not been handed to the connection."""
         self._token_bytes = _PIECE_BYTES
-        """Of a reply that becomes a token of this client's."""
+        """Bytes of a reply that go into one token for this client."""
         self._unsent: deque[memoryview] = deque()
-        """What is to be sent and not wrapped yet."""
+        """Bytes to be sent that are not wrapped yet."""
         self._unsent_bytes = 0
         self._sender = _Sender(self)
         self._sends_later = False
@@ -156,7 +157,7 @@ class SaslLayer(Layer):
         self._upper.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
-        """Goes on with the negotiation, or takes frames."""
+        """Continues with the negotiation, or processes frames."""
         if self._closing:
             return
         negotiation = self._negotiation
@@ -174,7 +175,7 @@ class SaslLayer(Layer):
         self._charge()
 
     def eof_received(self) -> bool:
-        """True: this layer closes the socket by itself."""
+        """True: this layer closes the socket itself."""
         if self._received or self._blocked:
             self._end_waits = True
             return True
@@ -219,7 +220,7 @@ class SaslLayer(Layer):
         self._send_by_turns()
 
     def send_slice(self) -> None:
-        """Wraps and sends of what waits, for no longer than a slice, and no more than the client takes."""
+        """Wraps and sends waiting bytes, for one slice at most, and no more than the client takes."""
         self._sends_later = False
         protection = self._protection
         end_s = perf_counter() + self._turns.slice_s
@@ -248,7 +249,7 @@ class SaslLayer(Layer):
             self._turns.later(self._address, self._sender)
 
     def _tell_upper(self) -> None:
-        """Whether it may write: not while the client takes nothing, nor while something waits here."""
+        """Whether the connection may write: not while the client takes nothing, nor while bytes wait here."""
         paused = self._lower_paused or bool(self._unsent)
         if paused != self._upper_paused:
             self._upper_paused = paused
@@ -273,7 +274,7 @@ class SaslLayer(Layer):
         return super().get_write_buffer_size() + self._unsent_bytes
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As asyncio's transports; and who the client is."""
+        """As for asyncio's transports; and the identity of the client."""
         return self._identity if name == IDENTITY else super().get_extra_info(name, default)
 
     def close(self) -> None:
@@ -292,7 +293,7 @@ class SaslLayer(Layer):
         self._lower.abort()
 
     def _forget(self) -> None:
-        """Nobody wants it any more."""
+        """The bytes are not needed any more."""
         self._received.clear()
         self._frame.clear()
         self._clear = None
@@ -300,14 +301,14 @@ class SaslLayer(Layer):
         self._unsent_bytes = 0
 
     def pause_reading(self) -> None:
-        """What is left of a frame cannot arrive meanwhile, and its time stands still."""
+        """The rest of a frame cannot arrive meanwhile, so its timer stands still."""
         self._reading_paused = True
         if self._negotiation is None:
             self._stop_timer()
         super().pause_reading()
 
     def resume_reading(self) -> None:
-        """Its time begins again."""
+        """The timer continues."""
         self._reading_paused = False
         super().resume_reading()
         if self._negotiation is None and not self._closing:
@@ -316,7 +317,7 @@ class SaslLayer(Layer):
     # The budget's holder
 
     def cut_off(self, reason: str) -> None:
-        """The bytes are needed by others. Who has authenticated is told by the connection, if by anyone."""
+        """The bytes are needed by others. An authenticated client is told by the connection, if at all."""
         self._forget()
         if self._closing:
             self.abort()
@@ -382,7 +383,7 @@ class SaslLayer(Layer):
         self._end_in_vain(error.outcome, str(error), Negotiation.refusal(error))
 
     def _end_in_vain(self, outcome: str, reason: str, told: bytes) -> None:
-        """The timer stays, for a client that does not take what it is told."""
+        """The timer stays, for a client that does not take the message."""
         self._counted = True
         self._port.failed(outcome, self._address, reason)
         self._lower.write(told)
@@ -437,7 +438,8 @@ class SaslLayer(Layer):
         self._unwrap(protection)
 
     def _unwrap(self, protection: SecurityLayer) -> None:
-        """What has come whole, in order; after a long frame nothing until it has come back."""
+        """Processes complete frames in order. Behind a long frame, nothing is processed until a thread has unwrapped
+        it."""
         frame = self._frame
         pieces = []
         start = 0
@@ -479,7 +481,7 @@ class SaslLayer(Layer):
             content, failure = _attempt("a frame cannot be unwrapped", lambda: protection.unwrap(token))
             self._loop.call_soon_threadsafe(self._unwrapped, content, failure)
 
-        # A reply may still wait to be sent behind it when this layer is closing.
+        # Replies may still wait behind it when this layer is closed.
         self._port.unwrapping.submit(self._address, unwrap, lambda: not self._lower.is_closing())
 
     def _unwrapped(self, content: bytes, failure: AuthenticationError | None) -> None:
@@ -499,7 +501,7 @@ class SaslLayer(Layer):
         self._wait_for_turn()
 
     def take_turn(self) -> None:
-        """Hands on a piece of a long frame, or reads what waits."""
+        """Hands on a piece of a long frame, or processes received bytes."""
         if self._clear is None or self._closing:
             super().take_turn()
             return
@@ -526,7 +528,7 @@ class SaslLayer(Layer):
         return length <= limit
 
     def _is_one_too_empty(self) -> bool:
-        """One more has come: whether the connection ends with it."""
+        """Counts an empty frame. Returns whether the connection is to be closed."""
         self._empty_frames += 1
         is_too_many = self._empty_frames > MAX_EMPTY_FRAMES
         if is_too_many:
@@ -534,7 +536,7 @@ class SaslLayer(Layer):
         return is_too_many
 
     def _count_cut_frame(self, reason: str) -> None:
-        """A frame that has begun will not come whole: once for a connection."""
+        """An incomplete frame will not be completed: reported once for a connection."""
         if self._frame or self._left_bytes or self._head:
             self._port.failed("bad_frame", self._address, reason)
             self._frame.clear()
@@ -546,8 +548,8 @@ class SaslLayer(Layer):
         self.abort()
 
     def _watch_frame(self, *, anew: bool) -> None:
-        """What has begun to arrive has its time, while it can arrive; of an unprotected frame the connection has an eye
-        on the message in it. `anew`: another one than before."""
+        """An incomplete frame has a time limit while it can arrive. The message inside an unprotected frame is limited
+        by the connection. `anew`: another frame than before."""
         begun = bool(self._frame or self._head or self._left_bytes) and not self._blocked
         if anew or not begun:
             self._stop_timer()
@@ -556,7 +558,7 @@ class SaslLayer(Layer):
 
 
 def _attempt(trouble: str, work: Callable[[], bytes]) -> tuple[bytes, AuthenticationError | None]:
-    """What the work makes, or why it makes nothing. A defect of a library costs this client only."""
+    """The result of the work, or the error. A defect of a library affects this client only."""
     try:
         return work(), None
     except AuthenticationError as error:

@@ -1,4 +1,5 @@
-"""What the kernel counts of a TCP connection, which costs the traffic nothing: `struct tcp_info` of Linux."""
+"""What the kernel counts of a TCP connection (`struct tcp_info` of Linux): this adds nothing to the cost of the
+traffic."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _ACKNOWLEDGED_AT = 120
 
 
 def seconds_without_data(sock: socket.socket | None) -> float:
-    """Since when nothing was sent or received; 0 where the system does not tell."""
+    """Seconds since bytes were last sent or received; 0 if the system does not say."""
     info = _tcp_info(sock, _LAST_DATA_RECEIVED_AT + 4)
     if info is None:
         return 0.0
@@ -24,7 +25,7 @@ def seconds_without_data(sock: socket.socket | None) -> float:
 
 
 def bytes_carried(sock: socket.socket | None) -> tuple[int, int]:
-    """(received, sent and acknowledged) over the connection's life, TLS included; zeros where nothing tells."""
+    """Bytes received, and bytes sent and acknowledged, during the connection's life, TLS included; zeros if unknown."""
     info = _tcp_info(sock, _ACKNOWLEDGED_AT + 16)
     if info is None:
         return 0, 0
@@ -33,11 +34,11 @@ def bytes_carried(sock: socket.socket | None) -> tuple[int, int]:
 
 
 def _tcp_info(sock: socket.socket | None, size_bytes: int) -> bytes | None:
-    """The beginning of the struct; None where there is none, or a shorter one."""
+    """The beginning of the struct; None if there is none, or if it is shorter."""
     if sock is None or not hasattr(socket, "TCP_INFO") or sock.family == socket.AF_UNIX:
         return None
     try:
         info = sock.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, size_bytes)
-    except OSError:  # it has just been closed
+    except OSError:  # the connection has just been closed
         return None
     return info if len(info) == size_bytes else None

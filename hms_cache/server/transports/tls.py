@@ -1,9 +1,9 @@
-"""TLS between the socket and a connection: a protocol to the one, a transport to the other.
+"""TLS between the socket and a connection: a protocol for the socket, a transport for the connection.
 
-The loop's own TLS is not used, for three reasons. It counts what it has encrypted and not sent as sent, so that a
-client that takes nothing of a large reply could not be noticed (P11). A connection exists for it only after the
-handshake, so that clients in their handshake would have no limit. And each connection here takes the context that is
-in force when it comes, so that a new certificate needs no new listener.
+The loop's own TLS is not used, for three reasons. It counts encrypted but unsent bytes as sent, so that a client that
+takes nothing of a large reply could not be noticed (P11). For it, a connection exists only after the handshake, so that
+no limit would apply to clients in their handshake. And each connection here uses the context that is in force when it
+is accepted, so that a new certificate needs no new listener.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from hms_cache.server.layer import Handshakes, Layer, part_from
 from hms_cache.server.shares import Turns
 
 PIECE_BYTES = 256 * 1024
-"""Of a reply, encrypted at once: the rest waits as it is until the client has taken this, so that a large reply is not
-held twice and other clients have their turn (at 1 GiB/s this takes a quarter of a millisecond)."""
+"""Bytes of a reply that are encrypted at once. The rest waits unencrypted until the client has taken these, so that a
+large reply is not held twice and other clients have their turn (at 1 GiB/s this takes a quarter of a millisecond)."""
 
 RECORD_BYTES = 16 * 1024
-"""Of a TLS record, at most (RFC 8446, 5.1): one read gives no more. A read allocates what it asks for, and the system
-may map and unmap what is large (`app.system.allocator`) each time."""
+"""Maximum size of a TLS record (RFC 8446, 5.1): one read returns no more. A read allocates the size that it asks for,
+and the system may map and unmap large blocks (`app.system.allocator`) each time."""
 
 _HEADER_BYTES = 5
-"""Before each record: its type, version and length."""
+"""In front of each record: its type, version and length."""
 
 MAX_ANSWER_BYTES = 64 * 1024
-"""Of answers that TLS itself gives to a client that takes nothing. Each of its messages that asks for a new key (RFC
-8446, 4.6.3) is answered by one of 27 bytes; honest clients send one in thousands of records. No setting: a client needs
-two thousand of them in a row, without reading."""
+"""Bytes of answers by TLS itself to a client that reads nothing. Each message that asks for a new key (RFC 8446, 4.6.3)
+is answered by one of 27 bytes; honest clients send one in thousands of records. There is no setting, since a client
+would need two thousand of them in a row, without reading."""
 
 MAX_EMPTY_BYTES = 256 * 1024
-"""Of records in a row that have nothing in them for the connection: changes of keys. OpenSSL itself ends connections
-that send other empty records."""
+"""Bytes of records in a row that carry nothing for the connection, such as key updates. OpenSSL itself closes
+connections that send other empty records."""
 
 OUTCOMES = (
     "ok",
@@ -73,18 +73,18 @@ class TlsPort(Handshakes):
         answer_plaintext: Callable[[bytes], bytes],
         buffers: BufferBudget | None,
     ) -> None:
-        """`answer_plaintext`: what a client that does not speak TLS is told, from the first bytes it sent; `buffers`:
-        counts what clients sent, None where the number of connections is limit enough. Whoever is protected is a
-        `Holder` then."""
+        """`answer_plaintext`: returns the answer to a client that does not speak TLS, given its first bytes; `buffers`:
+        counts received bytes, None if the number of connections is limit enough. With it, the protocol behind is a
+        `Holder`."""
         super().__init__("TLS", OUTCOMES)
         self.context = context
-        """In force for connections from now on; a reload sets another one, from any thread."""
+        """Used for connections from now on. A reload sets another one, from any thread."""
         self.handshake_timeout_s = handshake_timeout_s
         self.answer_plaintext = answer_plaintext
         self.buffers = buffers
 
     def protect(self, upper: asyncio.Protocol, turns: Turns) -> TlsLayer:
-        """A protocol for a new socket, that hands to `upper` what the client sent in TLS."""
+        """The protocol for a new socket. It hands to `upper` what the client sent in TLS."""
         return TlsLayer(upper, self, turns)
 
 
@@ -92,7 +92,7 @@ _NOBODY = asyncio.Protocol()
 
 
 class TlsLayer(Layer):
-    """One connection's TLS. `upper` is told of the connection at once, so that limits hold for handshakes, too."""
+    """TLS of one connection. `upper` learns of the connection at once, so that limits apply to handshakes, too."""
 
     _upper: asyncio.Protocol
 
@@ -108,24 +108,24 @@ class TlsLayer(Layer):
         """Whether the client has begun a handshake."""
         self._established = False
         self._handshake_bytes = 0
-        """What has come of the handshake."""
+        """Bytes received of the handshake."""
         self._counted = False
         """Whether the outcome of the handshake is known."""
         self._header = b""
-        """Of a record, as far as it has come."""
+        """Bytes received of an incomplete record header."""
         self._rest_bytes = 0
-        """What is still to come of a record."""
+        """Bytes of a record that have not arrived."""
         self._backlog: deque[memoryview] = deque()
-        """What is to be sent and not encrypted yet."""
+        """Bytes to be sent that are not encrypted yet."""
         self._backlog_bytes = 0
         self._answer_bytes = 0
-        """Of what TLS itself has answered since the client last caught up."""
+        """Bytes of answers by TLS itself since the client last caught up."""
         self._empty_bytes = 0
-        """That have come since the last ones that had something for the connection in them."""
+        """Bytes received since the last record that carried something for the connection."""
         self._upper_paused = False
         self._ended = False
         self._end_is_held = False
-        """Whether the client's end has come in TLS while the connection reads nothing."""
+        """Whether the client ended TLS while the connection is not reading."""
         self._parting = False
 
     # The socket's protocol
@@ -138,7 +138,7 @@ class TlsLayer(Layer):
         self._upper.connection_made(self)
 
     def data_received(self, data: bytes) -> None:
-        """Goes on with the handshake, or decrypts."""
+        """Continues with the handshake, or decrypts."""
         if self._closing:
             return
         if not self._greeted and data[0] != _HANDSHAKE_RECORD:
@@ -148,7 +148,7 @@ class TlsLayer(Layer):
         if self._established:
             self._receive(data)
         else:
-            # A handshake takes a millisecond of signing: those of many clients take turns.
+            # A handshake takes a millisecond for signing: handshakes of many clients take turns.
             self._handshake_bytes += len(data)
             self._receive_later(data)
 
@@ -160,7 +160,7 @@ class TlsLayer(Layer):
             self._charge()
 
     def _follow_records(self, data: bytes) -> None:
-        """Notes whether a record has come in part, which OpenSSL tells nobody."""
+        """Tracks whether a record is incomplete, which OpenSSL does not tell."""
         header, self._header = self._header, b""
         position = self._rest_bytes
         while position < len(data):
@@ -175,7 +175,7 @@ class TlsLayer(Layer):
         self._rest_bytes = position - len(data)
 
     def eof_received(self) -> bool:
-        """True: this layer closes the socket by itself."""
+        """True: this layer closes the socket itself."""
         if self._received:
             self._end_waits = True
         elif self._established:
@@ -194,7 +194,7 @@ class TlsLayer(Layer):
         self._drop_backlog()
         self._stop_counting()
         self._upper.connection_lost(error)
-        self._upper = _NOBODY  # HTTP and SASL know this layer: a cycle, with OpenSSL's memory in it
+        self._upper = _NOBODY  # HTTP and SASL refer to this layer: a cycle that would keep OpenSSL's memory
 
     def pause_writing(self) -> None:
         """The client takes less than is sent."""
@@ -215,7 +215,7 @@ class TlsLayer(Layer):
     # The connection's transport
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Encrypts and sends; what the client does not take yet waits as it is."""
+        """Encrypts and sends. What the client does not take yet waits unencrypted."""
         if self._closing or not self._established:
             return
         if not self._backlog and not self._lower_paused and len(data) <= PIECE_BYTES:
@@ -245,7 +245,7 @@ class TlsLayer(Layer):
         """Always none: see `connection_made`."""
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
-        """As asyncio's transports, those with TLS included."""
+        """As for asyncio's transports, including those with TLS."""
         if name == "ssl_object":
             return self._tls
         if name == "sslcontext":
@@ -253,14 +253,14 @@ class TlsLayer(Layer):
         return super().get_extra_info(name, default)
 
     def close(self) -> None:
-        """Closes after what is already written has gone out. The client's answer to TLS's end is not waited for."""
+        """Closes after everything written has been sent. The client's answer to the end of TLS is not awaited."""
         if not self._closing:
             self._closing = True
             if not self._backlog:
                 self._finish()
 
     def part(self) -> None:
-        """As `close`, but what the client still sends is read, see `part_from`."""
+        """Like `close`, but bytes that the client still sends are read, see `part_from`."""
         self._parting = not self._closing
         self.close()
 
@@ -273,7 +273,8 @@ class TlsLayer(Layer):
     # The budget's holder
 
     def cut_off(self, reason: str) -> None:
-        """The bytes are needed by others. The client is told by the connection; within the handshake it cannot be."""
+        """The bytes are needed by others. The client is told by the connection; during the handshake it cannot be
+        told."""
         if self._established and not self._closing:
             self._received.clear()
             cast(Holder, self._upper).cut_off(reason)
@@ -283,9 +284,9 @@ class TlsLayer(Layer):
         super().cut_off(reason)
 
     def _held_bytes(self) -> int:
-        """OpenSSL keeps each message of the handshake until it is whole, up to 128 KiB, and all for their digest.
-        Later it has memory for a whole record as soon as one begins: of many clients that send a few bytes, and wait,
-        as much as their connections take."""
+        """Bytes that OpenSSL may hold: each handshake message until it is complete, up to 128 KiB, and all of them for
+        their digest. Later, it allocates a whole record as soon as one begins: for many clients that send a few bytes
+        and wait, that is as much as their connections take."""
         if not self._established:
             return 2 * self._handshake_bytes
         is_unfinished = bool(self._header or self._rest_bytes)
@@ -300,7 +301,7 @@ class TlsLayer(Layer):
             self._flush()
             return False
         except ssl.SSLError as error:
-            # With the alert that tells the client why. The timer stays, for a client that does not take it.
+            # With the alert that tells the client the reason. The timer stays, for a client that does not take it.
             self._flush()
             self._fail(_outcome_of(error), _reason_of(error))
             self._closing = True
@@ -330,14 +331,14 @@ class TlsLayer(Layer):
     # Bytes
 
     def _deliver(self, came_bytes: int) -> None:
-        """Hands on all that can be decrypted, now that so much has come."""
+        """Hands on everything that can be decrypted, after more bytes have arrived."""
         pieces: list[bytes] = []
         ended = broken = False
         try:
             while piece := self._tls.read(RECORD_BYTES):
                 pieces.append(piece)
                 if not (self._incoming.pending or self._tls.pending()):
-                    break  # another read would tell the same, by an exception
+                    break  # another read would report the same, by an exception
             else:
                 ended = True
         except ssl.SSLWantReadError:
@@ -365,10 +366,8 @@ class TlsLayer(Layer):
             self._end()
 
     def _end(self) -> None:
-        """The client will send no more.
-
-        Who reads nothing for now is told afterwards, as by a socket: what came with the end may wait to be read.
-        """
+        """The client will send no more. A connection that is not reading is told later, as by a socket: bytes that
+        arrived with the end may still have to be read."""
         if self._is_held_by_upper:
             self._end_is_held = True
         elif not self._ended and not self._closing:
@@ -377,7 +376,7 @@ class TlsLayer(Layer):
                 self.close()
 
     def _pump(self) -> None:
-        """Encrypts what waits, as long as the client takes it."""
+        """Encrypts waiting bytes as long as the client takes them."""
         while self._backlog and not self._lower_paused:
             data = self._backlog[0]
             try:
@@ -396,7 +395,7 @@ class TlsLayer(Layer):
 
     def _finish(self) -> None:
         if self._established:
-            with suppress(ssl.SSLError):  # the end is told; the client's own is not there yet
+            with suppress(ssl.SSLError):  # our end of TLS is sent; the client's has not arrived yet
                 self._tls.unwrap()
             self._flush()
         if self._parting:
@@ -414,7 +413,7 @@ class TlsLayer(Layer):
 
 
 def _reason_of(error: ssl.SSLError) -> str:
-    """With what is wrong with a client's certificate: whether it is revoked, or the list of its authority has ended."""
+    """Describes what is wrong with a client's certificate: it is revoked, or the list of its authority has expired."""
     reason = error.reason or type(error).__name__
     return f"{reason}: {error.verify_message}" if isinstance(error, ssl.SSLCertVerificationError) else reason
 
