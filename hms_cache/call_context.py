@@ -1,7 +1,7 @@
 """The call that a thread is answering: what it has done so far, what its reads were answered from, and what they serve.
 
 One object per thread, which a call takes over when it begins: for the slow-call log, to mark log lines, for answers
-that are kept, and for reads that must show one moment (P1) or need a proof.
+that are kept, and for reads that must show one position (P1) or need a proof.
 """
 
 from __future__ import annotations
@@ -72,34 +72,34 @@ class Source:
         self.is_pure = False
 
 
-class Moment(NamedTuple):
-    """What memory is true at."""
+class AppliedPosition(NamedTuple):
+    """The position of the cache, with its history."""
 
     generation: int
-    """Of the cache: each has a history of its own, in which the same numbers may stand for other events."""
+    """Number of the history, in each of which the same position may stand for other events."""
     position: int
 
 
 class Seen:
-    """Moments of memory at which the reads of a call were answered; None: by the database, at a moment of its own."""
+    """The positions at which the reads of a call were answered; None: by the database, at an unknown position."""
 
-    __slots__ = ("_is_one", "_moment", "_reads")
+    __slots__ = ("_at", "_is_one", "_reads")
 
     def __init__(self) -> None:
         self._reads = 0
-        self._moment: Moment | None = None
+        self._at: AppliedPosition | None = None
         self._is_one = True
 
-    def note(self, moment: Moment | None) -> None:
-        """A read was answered there."""
-        if self._reads and (moment is None or moment != self._moment):
+    def note(self, at: AppliedPosition | None) -> None:
+        """A read was answered at this position."""
+        if self._reads and (at is None or at != self._at):
             self._is_one = False
         self._reads += 1
-        self._moment = moment
+        self._at = at
 
     @property
     def is_one(self) -> bool:
-        """Whether all showed one moment: all of memory is true at one position of one history."""
+        """Whether all reads were answered at one position of one history."""
         return self._is_one
 
 
@@ -175,10 +175,10 @@ class CallContext(threading.local):
         finally:
             self.seen = None
 
-    def note_moment(self, moment: Moment | None) -> None:
-        """A read was answered at this moment of memory; None: by the database."""
+    def note_position(self, at: AppliedPosition | None) -> None:
+        """A read was answered from memory at this position; None: by the database."""
         if self.seen is not None:
-            self.seen.note(moment)
+            self.seen.note(at)
 
     def note_events(self, first: int, last: int) -> None:
         """A transaction of it was committed with these events."""

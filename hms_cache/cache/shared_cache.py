@@ -31,7 +31,7 @@ from hms_cache.cache.loads import Load
 from hms_cache.cache.partitions.partition_set import PartitionSet
 from hms_cache.cache.partitions.segment import Values
 from hms_cache.cache.weights import weight_of
-from hms_cache.call_context import Moment
+from hms_cache.call_context import AppliedPosition
 from hms_cache.metadata.object_names import DatabaseName, TableName
 from hms_cache.store.rows.table_kinds import is_transactional
 from hms_cache.thrift_gen.hive_metastore.ttypes import Table
@@ -60,9 +60,9 @@ class SharedCache(FollowingEntries):
         self.resets = 0
 
     @property
-    def moment(self) -> Moment:
+    def applied_position(self) -> AppliedPosition:
         """The position at which memory is true. Under the lock."""
-        return Moment(self.generation, self.position)
+        return AppliedPosition(self.generation, self.position)
 
     # Loads
 
@@ -148,7 +148,7 @@ class SharedCache(FollowingEntries):
         if self.position_listener is not None:
             self.position_listener(position, True)
         with self._lock:
-            _log.info("the cache starts anew at event %d: %s", position, reason)
+            _log.info("the cache starts again at event %d: %s", position, reason)
             lost = self._tables_read()
             self._forget_all()
             self.invalidated.update(lost)

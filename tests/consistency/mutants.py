@@ -24,7 +24,7 @@ from hms_cache.cache.position_check import CheckResult, PositionCheck
 from hms_cache.cache.reads.reading import Reading
 from hms_cache.cache.shared_cache import SharedCache
 from hms_cache.cache.warming.loader import Loader
-from hms_cache.cache.warming.snapshot_reads import Moment, SnapshotRead, SnapshotReads
+from hms_cache.cache.warming.snapshot_reads import OpenSnapshot, SnapshotRead, SnapshotReads
 from hms_cache.cache.worker_positions import Told, WorkerSlot
 from hms_cache.lease import scopes
 from hms_cache.lease.state import LeaseState
@@ -163,18 +163,18 @@ def table_id_ignored(patch: Patch) -> None:
 def tag_taken_from_the_request(patch: Patch) -> None:
     """A load is tagged with the list of the request that caused it."""
     asked: list[str] = []
-    table_entry, tag = Reading.table_entry, Moment.read_tag
+    table_entry, tag = Reading.table_entry, OpenSnapshot.read_tag
 
     def remember(self: Reading, cache: Any, table: Any, version: Any) -> Any:
         if version.valid_write_ids is not None:
             asked[:] = [version.valid_write_ids]
         return table_entry(self, cache, table, version)
 
-    def of_request(self: Moment, key: Any) -> ValidWriteIdList | None:
+    def of_request(self: OpenSnapshot, key: Any) -> ValidWriteIdList | None:
         return ValidWriteIdList.parse(asked[0]) if asked else tag(self, key)
 
     patch(Reading, "table_entry", remember)
-    patch(Moment, "read_tag", of_request)
+    patch(OpenSnapshot, "read_tag", of_request)
 
 
 def age_counted_from_receipt(patch: Patch) -> None:

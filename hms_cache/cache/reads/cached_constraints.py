@@ -18,27 +18,29 @@ class CachedConstraints(CachedEntity[ConstraintReads], ConstraintReads):
 
     def get_table_constraints(self, table: TableName, *, version: ReadVersion = ANY_VERSION) -> SQLAllTableConstraints:
 
-        def look(cache: SharedCache) -> SQLAllTableConstraints | Need | Bypass:
+        def from_memory(cache: SharedCache) -> SQLAllTableConstraints | Need | Bypass:
             entry = self._reading.table_entry(cache, table, version)
             if not isinstance(entry, Entry):
                 return entry
             held: SQLAllTableConstraints | None = entry.facets.get(Facet.CONSTRAINTS)
             return held if held is not None else Need((Wanted(table, Facet.CONSTRAINTS),))
 
-        def ask() -> SQLAllTableConstraints:
+        def from_store() -> SQLAllTableConstraints:
             return self._store.get_table_constraints(table, version=version)
 
-        return self._reading.answer("constraints", look, ask, facet=Facet.CONSTRAINTS, table=table, version=version)
+        return self._reading.answer(
+            "constraints", from_memory, from_store, facet=Facet.CONSTRAINTS, table=table, version=version
+        )
 
     def get_foreign_keys(
         self, catalog: str, parent: KeyEnd, child: KeyEnd, *, version: ReadVersion = ANY_VERSION
     ) -> list[SQLForeignKey]:
-        def ask() -> list[SQLForeignKey]:
+        def from_store() -> list[SQLForeignKey]:
             return self._store.get_foreign_keys(catalog, parent, child, version=version)
 
         child_database, child_table = child
         if parent != (None, None) or child_database is None or child_table is None:
-            return self._reading.pass_through("foreign_keys", ask)
+            return self._reading.pass_through("foreign_keys", from_store)
         return (
             self.get_table_constraints(table_name(catalog, child_database, child_table), version=version).foreignKeys
             or []

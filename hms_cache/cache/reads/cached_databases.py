@@ -22,7 +22,7 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
 
     def get_database(self, database: DatabaseName) -> Database:
 
-        def look(cache: SharedCache) -> Database | Need:
+        def from_memory(cache: SharedCache) -> Database | Need:
             names = cache.catalogs.get(database.catalog)
             entry = cache.databases.get(database)
             if entry is None or Facet.DATABASE not in entry.facets:
@@ -38,19 +38,19 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
             return found
 
         return self._reading.answer(
-            "database", look, lambda: self._store.get_database(database), facet=Facet.DATABASE, subject=database
+            "database", from_memory, lambda: self._store.get_database(database), facet=Facet.DATABASE, subject=database
         )
 
     def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
         key = normalize_identifier(catalog)
 
-        def look(cache: SharedCache) -> Callable[[], list[str]] | Need:
+        def from_memory(cache: SharedCache) -> Callable[[], list[str]] | Need:
             names = database_names(cache, key)
             return names if isinstance(names, Need) else partial(matching_names, names, pattern)
 
         return self._reading.answer_made(
             "database_names",
-            look,
+            from_memory,
             lambda: self._store.get_database_names(catalog, pattern),
             facet=Facet.DATABASE_NAMES,
             subject=key,
@@ -60,12 +60,12 @@ class CachedDatabases(CachedEntity[DatabaseReads], DatabaseReads):
         key = normalize_identifier(catalog)
         matching = MatchingDatabases(self._reading, key, pattern)
 
-        def look(cache: SharedCache) -> list[Database] | Need | Bypass:
+        def from_memory(cache: SharedCache) -> list[Database] | Need | Bypass:
             names = database_names(cache, key)
             if isinstance(names, Need):
                 return names
             return of_each_database(cache, key, matching.among(names), Facet.DATABASE)
 
         return self._reading.answer(
-            "databases", look, lambda: self._store.get_databases(catalog, pattern), facet=Facet.DATABASE
+            "databases", from_memory, lambda: self._store.get_databases(catalog, pattern), facet=Facet.DATABASE
         )

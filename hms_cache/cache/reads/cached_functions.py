@@ -23,7 +23,7 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
     def get_function(self, function: FunctionName) -> Function:
         database = DatabaseName(function.catalog, function.database)
 
-        def look(cache: SharedCache) -> Function | Need | Bypass:
+        def from_memory(cache: SharedCache) -> Function | Need | Bypass:
             held: list[Function] | Need = of_database(cache, database, Facet.FUNCTIONS)
             if isinstance(held, Need):
                 return held
@@ -34,18 +34,18 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
             return Bypass(Reason.INCOMPLETE)
 
         return self._reading.answer(
-            "function", look, lambda: self._store.get_function(function), facet=Facet.FUNCTIONS, subject=database
+            "function", from_memory, lambda: self._store.get_function(function), facet=Facet.FUNCTIONS, subject=database
         )
 
     def get_function_names(self, database: DatabaseName, pattern: str | None = None) -> list[str]:
 
-        def look(cache: SharedCache) -> Callable[[], list[str]] | Need:
+        def from_memory(cache: SharedCache) -> Callable[[], list[str]] | Need:
             held: list[Function] | Need = of_database(cache, database, Facet.FUNCTIONS)
             return held if isinstance(held, Need) else partial(_matching, held, pattern)
 
         return self._reading.answer_made(
             "function_names",
-            look,
+            from_memory,
             lambda: self._store.get_function_names(database, pattern),
             facet=Facet.FUNCTIONS,
             subject=database,
@@ -54,17 +54,17 @@ class CachedFunctions(CachedEntity[FunctionReads], FunctionReads):
     def get_functions(self, catalog: str, database: str | None = None, pattern: str | None = None) -> list[Function]:
         key = normalize_identifier(catalog)
 
-        def look(cache: SharedCache) -> Callable[[], list[Function]] | Need | Bypass:
+        def from_memory(cache: SharedCache) -> Callable[[], list[Function]] | Need | Bypass:
             names = database_names(cache, key) if database is None else [normalize_identifier(database)]
             if isinstance(names, Need):
                 return names
             found = of_each_database(cache, key, sorted(names), Facet.FUNCTIONS)
             return partial(_of_each, found, pattern) if isinstance(found, list) else found
 
-        def ask() -> list[Function]:
+        def from_store() -> list[Function]:
             return self._store.get_functions(catalog, database, pattern)
 
-        return self._reading.answer_made("functions", look, ask, facet=Facet.FUNCTIONS)
+        return self._reading.answer_made("functions", from_memory, from_store, facet=Facet.FUNCTIONS)
 
 
 def _matching(functions: Sequence[Function], pattern: str | None) -> list[str]:

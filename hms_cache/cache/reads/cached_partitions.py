@@ -54,7 +54,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
     ) -> Partition:
         wanted: Values = tuple(values)
 
-        def look(cache: SharedCache) -> Partition | Need | Bypass:
+        def from_memory(cache: SharedCache) -> Partition | Need | Bypass:
             entry = self._reading.table_entry(cache, table, version)
             if not isinstance(entry, Entry):
                 return entry
@@ -83,17 +83,19 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             # An incomplete set cannot say what it has been searched for.
             return Need((Wanted(table, Facet.PARTITIONS, (wanted,)),), once=True)
 
-        def ask() -> Partition:
+        def from_store() -> Partition:
             return self._store.get_partition(table, values, grantee=grantee, version=version)
 
-        return self._reading.answer("partition", look, ask, facet=Facet.PARTITIONS, table=table, version=version)
+        return self._reading.answer(
+            "partition", from_memory, from_store, facet=Facet.PARTITIONS, table=table, version=version
+        )
 
     def get_partitions(
         self, query: PartitionQuery, *, grantee: Grantee | None = None, projection: PartitionProjection | None = None
     ) -> PartitionAnswer:
         valid_write_ids = query.version.valid_write_ids
 
-        def ask() -> PartitionAnswer:
+        def from_store() -> PartitionAnswer:
             return self._store.get_partitions(query, grantee=grantee, projection=projection)
 
         def answer(entry: Entry, held: PartitionSet, asked: Asked) -> Callable[[], PartitionAnswer] | Bypass:
@@ -104,10 +106,10 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             return partial(_partition_answer, select_partitions(held, asked, query.max_parts), projection, reader)
 
         asks_for_all = isinstance(query.selection, AllPartitions) and query.max_parts < 0
-        return self._from_set("partitions", query, answer, ask, asks_for_all=asks_for_all)
+        return self._from_set("partitions", query, answer, from_store, asks_for_all=asks_for_all)
 
     def get_partition_names(self, query: PartitionQuery, *, order: str | None = None) -> list[str]:
-        def ask() -> list[str]:
+        def from_store() -> list[str]:
             return self._store.get_partition_names(query, order=order)
 
         def answer(entry: Entry, held: PartitionSet, asked: Asked) -> Callable[[], list[str]] | Bypass:
@@ -122,23 +124,23 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                 return selected.partitions.encoded_names
             return partial(_ordered_names, selected, held.keys, ordered_by, query.max_parts)
 
-        return self._from_set("partition_names", query, answer, ask)
+        return self._from_set("partition_names", query, answer, from_store)
 
     def get_partition_count(self, query: PartitionQuery) -> int:
-        def ask() -> int:
+        def from_store() -> int:
             return self._store.get_partition_count(query)
 
         return self._from_set(
             "partition_count",
             query,
             lambda entry, held, asked: partial(len, select_partitions(held, asked, -1).partitions),
-            ask,
+            from_store,
         )
 
     def get_partition_values(
         self, query: PartitionQuery, keys: Sequence[str], *, distinct: bool = True, ascending: bool = True
     ) -> list[PartitionValuesRow]:
-        def ask() -> list[PartitionValuesRow]:
+        def from_store() -> list[PartitionValuesRow]:
             return self._store.get_partition_values(query, keys, distinct=distinct, ascending=ascending)
 
         def answer(entry: Entry, held: PartitionSet, asked: Asked) -> Callable[[], list[PartitionValuesRow]] | Bypass:
@@ -148,14 +150,14 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
             selected = select_partitions(held, asked, -1)
             return partial(_value_rows, selected, held.keys, positions, distinct, ascending, query.max_parts)
 
-        return self._from_set("partition_values", query, answer, ask)
+        return self._from_set("partition_values", query, answer, from_store)
 
     def _from_set(
         self,
         kind: str,
         query: PartitionQuery,
         answer: Callable[[Entry, PartitionSet, Asked], Callable[[], T] | Bypass],
-        ask: Callable[[], T],
+        from_store: Callable[[], T],
         *,
         asks_for_all: bool = False,
     ) -> T:
@@ -167,7 +169,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
         key, version = query.table, query.version
         asked = asked_of(self._reading, key, query.selection)
 
-        def look(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
+        def from_memory(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
             entry = self._reading.table_entry(cache, key, version)
             if not isinstance(entry, Entry):
                 return entry
@@ -193,7 +195,7 @@ class CachedPartitions(CachedEntity[PartitionReads], PartitionReads):
                 return Bypass(Reason.UNSUPPORTED_FIELD)
 
         return self._reading.answer_made(
-            kind, look, ask, facet=Facet.PARTITIONS, table=key, version=version, asks_for_all=asks_for_all
+            kind, from_memory, from_store, facet=Facet.PARTITIONS, table=key, version=version, asks_for_all=asks_for_all
         )
 
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:

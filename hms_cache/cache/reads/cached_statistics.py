@@ -49,7 +49,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
     def get_table_column_statistics(self, query: StatisticsQuery) -> ColumnStatistics:
         table, version, wanted = query.table, query.version, tuple(query.columns)
 
-        def look(cache: SharedCache) -> ColumnStatistics | Need | Bypass:
+        def from_memory(cache: SharedCache) -> ColumnStatistics | Need | Bypass:
             entry = self._entry(cache, query)
             if not isinstance(entry, Entry):
                 return entry
@@ -59,17 +59,17 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             found = statistics_of_table(held, frozen_table(entry), wanted, query.engine)
             return judged_table_statistics(entry, found, version.valid_write_ids)
 
-        def ask() -> ColumnStatistics:
+        def from_store() -> ColumnStatistics:
             return self._store.get_table_column_statistics(query)
 
         return self._reading.answer(
-            "table_statistics", look, ask, facet=Facet.TABLE_STATISTICS, table=table, version=version
+            "table_statistics", from_memory, from_store, facet=Facet.TABLE_STATISTICS, table=table, version=version
         )
 
     def get_partition_column_statistics(
         self, query: StatisticsQuery, partition_names: Sequence[str]
     ) -> list[ColumnStatistics]:
-        def ask() -> list[ColumnStatistics]:
+        def from_store() -> list[ColumnStatistics]:
             return self._store.get_partition_column_statistics(query, partition_names)
 
         asked = (query.engine, tuple(partition_names), tuple(query.columns))
@@ -81,10 +81,12 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             chosen = chosen_columns(held, query.columns)
             return partial(statistics_of_table_partitions, chosen, frozen_table(entry), query.engine)
 
-        return self._about_partitions("partition_statistics", query, asked[1], find, ask, judged_partition_statistics)
+        return self._about_partitions(
+            "partition_statistics", query, asked[1], find, from_store, judged_partition_statistics
+        )
 
     def get_aggregate_statistics(self, query: StatisticsQuery, partition_names: Sequence[str]) -> AggrStats:
-        def ask() -> AggrStats:
+        def from_store() -> AggrStats:
             return self._store.get_aggregate_statistics(query, partition_names)
 
         asked = (query.engine, tuple(partition_names), tuple(query.columns), AGGREGATE)
@@ -93,7 +95,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
             found: AggrStats | None = entry.facets.get(Facet.PARTITION_STATISTICS, {}).get(asked)
             return _need(cache, entry, Facet.PARTITION_STATISTICS, asked) if found is None else lambda: found
 
-        return self._about_partitions("aggregate_statistics", query, asked[1], find, ask, judged_aggregate)
+        return self._about_partitions("aggregate_statistics", query, asked[1], find, from_store, judged_aggregate)
 
     def _about_partitions(
         self,
@@ -101,7 +103,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         query: StatisticsQuery,
         partition_names: Sequence[str],
         find: Callable[[SharedCache, Entry], Callable[[], T] | Need | Bypass],
-        ask: Callable[[], T],
+        from_store: Callable[[], T],
         judged: Callable[[T, frozenset[str]], T],
     ) -> T:
         """What `find` finds in the entry, if no partition of the table has changed since it was loaded.
@@ -113,7 +115,7 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
         valid_write_ids = version.valid_write_ids
         named = named_partitions(self._reading, key, partition_names if valid_write_ids is not None else ())
 
-        def look(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
+        def from_memory(cache: SharedCache) -> Callable[[], T] | Need | Bypass:
             entry = self._entry(cache, query)
             if not isinstance(entry, Entry):
                 return entry
@@ -126,7 +128,9 @@ class CachedStatistics(CachedEntity[StatisticsReads], StatisticsReads):
                 return Need(tuple(wanted for one in parts if isinstance(one, Need) for wanted in one.wanted))
             return lambda: judged(found(), invalid_among(selected, valid_write_ids))
 
-        return self._reading.answer_made(kind, look, ask, facet=Facet.PARTITION_STATISTICS, table=key, version=version)
+        return self._reading.answer_made(
+            kind, from_memory, from_store, facet=Facet.PARTITION_STATISTICS, table=key, version=version
+        )
 
 
 def _columns_held(

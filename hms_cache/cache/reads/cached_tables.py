@@ -41,16 +41,16 @@ class CachedTables(CachedEntity[TableReads], TableReads):
         self, table: TableName, *, version: ReadVersion = ANY_VERSION, statistics_engine: str | None = None
     ) -> Table:
 
-        def look(cache: SharedCache) -> Table | Need | Bypass:
+        def from_memory(cache: SharedCache) -> Table | Need | Bypass:
             if statistics_engine is not None:
                 return Bypass(Reason.UNSUPPORTED_FIELD)
             entry = self._reading.table_entry(cache, table, version)
             return _for_request(entry, version.valid_write_ids) if isinstance(entry, Entry) else entry
 
-        def ask() -> Table:
+        def from_store() -> Table:
             return self._store.get_table(table, version=version, statistics_engine=statistics_engine)
 
-        return self._reading.answer("table", look, ask, facet=Facet.TABLE, table=table, version=version)
+        return self._reading.answer("table", from_memory, from_store, facet=Facet.TABLE, table=table, version=version)
 
     def get_tables(
         self, database: DatabaseName, names: Sequence[str], *, version: ReadVersion = ANY_VERSION
@@ -58,7 +58,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
         keys = [TableName(*database, name) for name in dict.fromkeys(map(normalize_identifier, names))]
         policy = self._reading.policy
 
-        def look(cache: SharedCache) -> list[Table] | Need | Bypass:
+        def from_memory(cache: SharedCache) -> list[Table] | Need | Bypass:
             if version.valid_write_ids is not None or not all(policy.names_table(key) for key in keys):
                 return Bypass(Reason.UNSUPPORTED_FIELD if version.valid_write_ids is not None else Reason.EXCLUDED)
             held_names: TableNames | Need = of_database(cache, database, Facet.TABLE_NAMES)
@@ -90,20 +90,20 @@ class CachedTables(CachedEntity[TableReads], TableReads):
             )
 
         return self._reading.answer(
-            "tables", look, lambda: self._store.get_tables(database, names, version=version), facet=Facet.TABLE
+            "tables", from_memory, lambda: self._store.get_tables(database, names, version=version), facet=Facet.TABLE
         )
 
     def get_table_names(
         self, database: DatabaseName, pattern: str | None = None, table_type: str | None = None
     ) -> list[str]:
 
-        def look(cache: SharedCache) -> Callable[[], list[str]] | Need:
+        def from_memory(cache: SharedCache) -> Callable[[], list[str]] | Need:
             held: TableNames | Need = of_database(cache, database, Facet.TABLE_NAMES)
             return held if isinstance(held, Need) else partial(_matching, held, pattern, table_type)
 
         return self._reading.answer_made(
             "table_names",
-            look,
+            from_memory,
             lambda: self._store.get_table_names(database, pattern, table_type),
             facet=Facet.TABLE_NAMES,
             subject=database,
@@ -120,7 +120,7 @@ class CachedTables(CachedEntity[TableReads], TableReads):
         key = normalize_identifier(catalog)
         databases = MatchingDatabases(self._reading, key, database_pattern)
 
-        def look(cache: SharedCache) -> Callable[[], list[TableMeta]] | Need | Bypass:
+        def from_memory(cache: SharedCache) -> Callable[[], list[TableMeta]] | Need | Bypass:
             names = database_names(cache, key)
             if isinstance(names, Need):
                 return names
@@ -129,10 +129,10 @@ class CachedTables(CachedEntity[TableReads], TableReads):
                 return found
             return partial(_matching_meta, found, table_pattern, tuple(table_types))
 
-        def ask() -> list[TableMeta]:
+        def from_store() -> list[TableMeta]:
             return self._store.get_table_meta(catalog, database_pattern, table_pattern, table_types)
 
-        return self._reading.answer_made("table_meta", look, ask, facet=Facet.TABLE_NAMES)
+        return self._reading.answer_made("table_meta", from_memory, from_store, facet=Facet.TABLE_NAMES)
 
     def get_materialized_view_names(self, catalog: str, database: str | None = None) -> list[tuple[str, str]]:
         return self._reading.pass_through(

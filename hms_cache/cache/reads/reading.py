@@ -121,8 +121,8 @@ class Reading:
     def answer(
         self,
         kind: str,
-        look: Callable[[SharedCache], T | Need | Bypass],
-        ask: Callable[[], T],
+        from_memory: Callable[[SharedCache], T | Need | Bypass],
+        from_store: Callable[[], T],
         *,
         facet: Facet,
         table: TableName | None = None,
@@ -130,47 +130,49 @@ class Reading:
         version: ReadVersion = ANY_VERSION,
         asks_for_all: bool = False,
     ) -> T:
-        """Answers one read. `look` runs under the cache's lock and uses memory only; `ask` asks the store.
+        """Answers one read. `from_memory` runs under the cache's lock and uses memory only; `from_store` reads from the
+        store.
 
         `asks_for_all`: the store would read the whole table for it, so that loading the whole table costs no more.
 
-        Raises what `ask` raises, and what `look` raises if complete lists of names show that the object does not exist.
-        Other errors on the way to memory are logged, and the store answers (P9), with two exceptions: if the database
-        cannot be asked for its position, it cannot be asked for the answer either (DatabaseUnavailable), and a user or
-        address with the maximum number of loads gets no further one (LoadLimitReached).
+        Raises what `from_store` raises, and what `from_memory` raises if complete lists of names show that the object
+        does not exist. Other errors on the way to memory are logged, and the store answers (P9), with two exceptions:
+        if the database cannot be asked for its position, it cannot be asked for the answer either
+        (DatabaseUnavailable), and a user or address with the maximum number of loads gets no further one
+        (LoadLimitReached).
         """
         # Entries kept by a name must not contain the spelling of this request.
         table = None if table is None else table.as_stored
         subject = table if table is not None else subject
         if not self.modes.enabled:
-            return self._ask(kind, Reason.DISABLED, ask)
+            return self._from_store(kind, Reason.DISABLED, from_store)
         if not self.policy.may_cache(facet) or (table is not None and not self.policy.names_table(table)):
-            return self._ask(kind, Reason.EXCLUDED, ask)
+            return self._from_store(kind, Reason.EXCLUDED, from_store)
         # Not under the lock: a range of a few characters stands for a million ids.
         if version.valid_write_ids is not None and _parsed(version.valid_write_ids) is None:
-            return self._ask(kind, Reason.UNSUPPORTED_FIELD, ask)
+            return self._from_store(kind, Reason.UNSUPPORTED_FIELD, from_store)
         may_trust = self._may_trust(version)
         if may_trust:
-            trusted = self._look_trusting(look, table, kind, facet)
+            trusted = self._trusted(from_memory, table, kind, facet)
             if trusted is not None:
                 self._observe(kind, Reason.HIT)
                 return cast(T, trusted)
         if not self._is_fresh(table if facet is not Facet.CONSTRAINTS else None):
-            return self._ask(kind, Reason.BEHIND_EVENTS, ask)
+            return self._from_store(kind, Reason.BEHIND_EVENTS, from_store)
         reason, is_up_to_date, was_loaded = Reason.HIT, False, False
         for _ in range(ROUNDS):
             try:
                 with self._view:
-                    moment = self.cache.moment
-                    found = look(self.cache)
+                    applied_position = self.cache.applied_position
+                    found = from_memory(self.cache)
                     if not isinstance(found, Need | Bypass):
                         self._note_source(kind, subject, facet, may_trust=may_trust)
             except (NoSuchObjectException, MetaException):
                 self._observe(kind, reason)
-                call_context.note_moment(moment)
+                call_context.note_position(applied_position)
                 raise
             except Exception as error:
-                return self._ask_for_broken(kind, subject, ask, error)
+                return self._from_store_instead(kind, subject, from_store, error)
             if isinstance(found, Bypass):
                 if found.reason is Reason.STALE_WRITE_IDS and table is not None:
                     # A lease does not cover events that concern transactions only: the list may contain a transaction
@@ -180,10 +182,10 @@ class Reading:
                         if is_up_to_date:
                             continue
                     self._heal(table, version)
-                return self._ask(kind, found.reason, ask)
+                return self._from_store(kind, found.reason, from_store)
             if not isinstance(found, Need):
                 self._observe(kind, reason)
-                call_context.note_moment(moment)
+                call_context.note_position(applied_position)
                 return found
             if found.once and was_loaded:
                 break
@@ -192,20 +194,20 @@ class Reading:
             if not all(is_valid_name(_catalog_of(one.key), special_characters=False) for one in found.wanted):
                 # No catalog has such a name. But with Hive's script for MySQL, names that differ in accents are found
                 # by it, and no event would contain this name.
-                return self._ask(kind, Reason.EXCLUDED, ask)
+                return self._from_store(kind, Reason.EXCLUDED, from_store)
             way = self._way_of(table, facet, found, asks_for_all)
             if way is Way.PASS_THROUGH:
-                return self._ask(kind, Reason.NOT_HELD, ask)
+                return self._from_store(kind, Reason.NOT_HELD, from_store)
             reason = Reason.MISS
             if not self._load(found, facet, way):
                 break
-        return self._ask(kind, Reason.INCOMPLETE, ask)
+        return self._from_store(kind, Reason.INCOMPLETE, from_store)
 
     def answer_made(
         self,
         kind: str,
-        look: Callable[[SharedCache], Callable[[], T] | Need | Bypass],
-        ask: Callable[[], T],
+        from_memory: Callable[[SharedCache], Callable[[], T] | Need | Bypass],
+        from_store: Callable[[], T],
         *,
         facet: Facet,
         table: TableName | None = None,
@@ -213,16 +215,16 @@ class Reading:
         version: ReadVersion = ANY_VERSION,
         asks_for_all: bool = False,
     ) -> T:
-        """Like `answer`, for long answers: `look` selects the data, and what it returns makes the answer, without the
-        lock. The selected data does not change."""
+        """Like `answer`, for long answers: `from_memory` selects the data, and what it returns makes the answer,
+        without the lock. The selected data does not change."""
 
         def ask_store() -> Callable[[], T]:
-            answered = ask()
+            answered = from_store()
             return lambda: answered
 
         make = self.answer(
             kind,
-            look,
+            from_memory,
             ask_store,
             facet=facet,
             table=table,
@@ -235,7 +237,7 @@ class Reading:
         except (NoSuchObjectException, MetaException):
             raise
         except Exception as error:
-            return self._ask_for_broken(kind, table.as_stored if table is not None else subject, ask, error)
+            return self._from_store_instead(kind, table.as_stored if table is not None else subject, from_store, error)
 
     def _is_fresh(self, table: TableName | None) -> bool:
         try:
@@ -256,12 +258,12 @@ class Reading:
             _log.fault("whether memory is up to date could not be found out", error)
             return False
 
-    def _ask_for_broken(self, kind: str, subject: Key | None, ask: Callable[[], T], error: Exception) -> T:
+    def _from_store_instead(self, kind: str, subject: Key | None, from_store: Callable[[], T], error: Exception) -> T:
         """The store's answer after memory could not be read. What is held of the subject may be the cause, and is
         dropped, unless the store fails in the same way: then the request is the cause, and no client may empty memory
         with it."""
         try:
-            answer = self._ask(kind, Reason.BROKEN, ask)
+            answer = self._from_store(kind, Reason.BROKEN, from_store)
         except Exception as told:
             if type(told) is not type(error):
                 self._drop_broken(subject, error)
@@ -330,9 +332,9 @@ class Reading:
         with self._view:
             return self.cache.answers.wants_large(key)
 
-    def pass_through(self, kind: str, ask: Callable[[], T]) -> T:
+    def pass_through(self, kind: str, from_store: Callable[[], T]) -> T:
         """A question that memory never answers."""
-        return self._ask(kind, Reason.UNSUPPORTED_FIELD if self.modes.enabled else Reason.DISABLED, ask)
+        return self._from_store(kind, Reason.UNSUPPORTED_FIELD if self.modes.enabled else Reason.DISABLED, from_store)
 
     def _may_trust(self, version: ReadVersion) -> bool:
         if not self.modes.trust_write_ids or version.table_id is None or call_context.serves_a_write:
@@ -340,8 +342,8 @@ class Reading:
         request = None if version.valid_write_ids is None else _parsed(version.valid_write_ids)
         return request is not None and not request.is_no_list
 
-    def _look_trusting(
-        self, look: Callable[[SharedCache], Any], table: TableName | None, kind: str, facet: Facet
+    def _trusted(
+        self, from_memory: Callable[[SharedCache], Any], table: TableName | None, kind: str, facet: Facet
     ) -> Any:
         """Reads memory without a position check: only a transactional table whose tag covers the list may answer, and
         only while no read has shown more than memory contains (P3).
@@ -355,14 +357,14 @@ class Reading:
                 entry = self.cache.tables.get(table) if table is not None else None
                 if entry is None or not _may_be_trusted(entry) or self.cache.position < self.freshness.floor:
                     return None
-                found = look(self.cache)
+                found = from_memory(self.cache)
                 if isinstance(found, Need | Bypass):
                     return None
                 entry.reads += 1
                 call_context.source.from_entry(
                     entry, kind, follows_other_tables=facet is Facet.CONSTRAINTS, is_trusted=True
                 )
-                call_context.note_moment(self.cache.moment)
+                call_context.note_position(self.cache.applied_position)
                 return found
         except Exception:
             return None
@@ -404,12 +406,12 @@ class Reading:
             _log.fault("a load failed", error)
             return False
 
-    def _ask(self, kind: str, reason: Reason, ask: Callable[[], T]) -> T:
+    def _from_store(self, kind: str, reason: Reason, from_store: Callable[[], T]) -> T:
         self._observe(kind, reason)
         call_context.source.from_elsewhere()
-        call_context.note_moment(None)
+        call_context.note_position(None)
         try:
-            answer = ask()
+            answer = from_store()
         except DatabaseUnavailableError:
             raise  # no client has seen anything
         except Exception:
@@ -418,7 +420,7 @@ class Reading:
         self.freshness.require_check()
         return answer
 
-    # Parts of several looks, under the lock
+    # Shared parts of reads from memory, under the lock
 
     def table_entry(self, cache: SharedCache, table: TableName, version: ReadVersion) -> Entry | Need | Bypass:
         """The entry of a table that may answer this request.

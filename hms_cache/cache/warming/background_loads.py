@@ -201,7 +201,7 @@ class BackgroundLoads:
             if self._load(table, asked):
                 self.loaded += 1
         except DatabaseUnavailable as error:
-            _log.info("%s is not loaded while the database is away: %s", ".".join(table), error)
+            _log.info("%s is not loaded while the database is unavailable: %s", ".".join(table), error)
         return True
 
     def drain(self) -> None:

@@ -142,7 +142,7 @@ class Prewarm:
                 # In one step with the end: another task may check at once whether the database has been reached since.
                 self.outage_at_s = elapsed_s()
         if outage:
-            _log.warning("warming up ends early: %s", outage)
+            _log.warning("the prewarm ends early: %s", outage)
             return
         give_back_freed_memory()  # of the rows that were read
         _log.info("warmed up: %d of %s tables", self._done, self._total)

@@ -53,7 +53,7 @@ class Refill:
         try:
             self._loader.load(wanted)
         except DatabaseUnavailable as error:
-            _log.info("no refill while the database is away: %s", error)
+            _log.info("no refill while the database is unavailable: %s", error)
             return 0
         now_s = self._clock.monotonic_s()
         tables = {one.key for one in wanted if isinstance(one.key, TableName)}

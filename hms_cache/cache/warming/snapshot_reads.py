@@ -189,7 +189,7 @@ class SnapshotReads:
 
     def _read(self, wanted: Sequence[Wanted], *, rests: bool = False, is_few: bool = False) -> SnapshotRead:
         with self._store.snapshot() as snapshot:
-            moment = Moment(
+            opened = OpenSnapshot(
                 self._store,
                 self._budget_bytes,
                 lambda key: self._held_database(key, snapshot().event_id),
@@ -197,10 +197,10 @@ class SnapshotReads:
                 is_few=is_few,
                 name_rests=self._name_rests,
             )
-            loaded = moment.read(wanted)
+            loaded = opened.read(wanted)
             fence, server_identity = snapshot()
             highest_id = self._store.get_highest_table_id() if self._wants_highest_id(fence) else None
-            return SnapshotRead(fence, loaded, highest_id, server_identity, moment.leaves_out)
+            return SnapshotRead(fence, loaded, highest_id, server_identity, opened.leaves_out)
 
 
 def _with_rests(pages: Iterator[Page]) -> Iterator[Page]:
@@ -218,7 +218,7 @@ def _names_values(one: Wanted) -> bool:
     return bool(one.detail) and not isinstance(one.detail[0], Window)
 
 
-class Moment:
+class OpenSnapshot:
     """One snapshot, in which nothing is read twice."""
 
     def __init__(
