@@ -72,7 +72,7 @@ class Sessions:
         # First: SQLAlchemy looks at its first connection how identifiers are quoted (ANSI_QUOTES), and goes by that.
         event.listen(engine, "connect", self._on_connect(kind), insert=self._dialect == "mysql")
 
-    def arguments(self, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
+    def arguments(self, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Of the driver, and of SQLAlchemy's engine."""
         level = {"check": "AUTOCOMMIT", "load": "REPEATABLE READ", "write": "READ COMMITTED"}[kind]
         limits = self.settings
@@ -95,7 +95,8 @@ class Sessions:
                 # Else it is that of the database, and the driver has no letters for texts that are none of it.
                 "client_encoding": "utf8",
                 "options": f"{given} {options}" if given else options,
-            }, {"isolation_level": level}
+                # No column has this type; SQLAlchemy asks each engine's first connection for it, in its catalog.
+            }, {"isolation_level": level, "use_native_hstore": False}
         # No isolation level for load and write: the driver then begins nothing by itself and the listener above does.
         return {"timeout": limits.statement_timeout_s, "check_same_thread": False}, (
             {"isolation_level": level} if kind == "check" else {}
