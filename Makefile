@@ -15,9 +15,11 @@ SOAK_ARGS_short := --timeout=600 -vv -n 3 --dist loadfile --no-loadscope-reorder
 SOAK_ARGS   ?=
 BENCH       ?= compare
 COVERED     ?=
+# "test-packages" where packages of the system are installed meanwhile: what needs them waits.
+SYSTEM      ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test pytest oldest coverage lint soak bench docs generate clean test-packages
+.PHONY: help demo test pytest oldest coverage lint style generated soak bench docs generate clean test-packages
 
 help:  ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -34,6 +36,9 @@ $(VENV)/.installed-demo: pyproject.toml | $(VENV)/bin/python
 
 $(VENV)/.installed-test: pyproject.toml | $(VENV)/bin/python
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@
+
+$(VENV)/.installed-kerberos: $(VENV)/.installed-test | $(SYSTEM)
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --editable '.[kerberos]' \
 	  || echo "gssapi was not installed (it is compiled with libkrb5-dev): tests of Kerberos are skipped"
 	@touch $@
@@ -44,17 +49,22 @@ test-packages:
 demo: $(VENV)/.installed-demo  ## start a metastore, let a PySpark session work through it, show what it did
 	$(BIN)/hms-cache demo
 
-lint: $(VENV)/.installed-test  ## format, lint, types, generated code
+lint: style generated  ## format, lint, types, generated code
+
+style: $(VENV)/.installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+generated: $(VENV)/.installed-test | $(SYSTEM)
 	$(BIN)/python tools/generate_thrift.py --check
 
-# Types are checked beside the tests, by one process for two minutes: alone it would leave the other core idle.
-test: test-packages $(VENV)/.installed-test  ## everything but the soaks; installs what the tests need (databases: from Debian, when root)
-	$(MAKE) --no-print-directory -j 2 lint pytest
+# The system's packages are installed beside Python's, and types are checked beside both and the tests: each of them alone
+# would leave a core idle.
+test: $(VENV)/bin/python  ## everything but the soaks; installs what the tests need (databases: from Debian, when root)
+	$(MAKE) --no-print-directory -j 3 SYSTEM=test-packages style pytest generated
 
-pytest: $(VENV)/.installed-test
+pytest: $(VENV)/.installed-kerberos
 	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS)
 
 # A whole `make test` runs on the newest releases; these tests, of what a server does itself, on the oldest.
@@ -66,14 +76,14 @@ oldest: test-packages  ## tests with the oldest dependencies that pyproject.toml
 	  --editable '.[postgresql,tls,ldap,jwt]' pytest pytest-timeout pytest-xdist pytest-randomly hypothesis trustme hmsclient PyYAML
 	.venv-oldest/bin/python -m pytest -m "not soak and not java and not spark" $(PYTEST_ARGS) $(OLDEST)
 
-coverage: test-packages $(VENV)/.installed-test  ## make test, and which lines and branches it reaches; COVERED=PATHS for some
+coverage: test-packages $(VENV)/.installed-kerberos  ## make test, and which lines and branches it reaches; COVERED=PATHS for some
 	$(BIN)/pytest -m "not soak" $(PYTEST_ARGS) --cov --cov-report=term $(COVERED)
 
-soak: test-packages $(VENV)/.installed-test  ## the long tests: SOAK=long (default) or SOAK=short
+soak: test-packages $(VENV)/.installed-kerberos  ## the long tests: SOAK=long (default) or SOAK=short
 	$(if $(filter long,$(SOAK)),tools/install_packages.sh browser)
 	$(BIN)/pytest -m "$(SOAKS_$(SOAK))" --timeout=7200 $(SOAK_ARGS_$(SOAK)) $(SOAK_ARGS)
 
-bench: test-packages $(VENV)/.installed-test  ## measure ours beside Hive's own metastore; BENCH="measure --help" for more
+bench: test-packages $(VENV)/.installed-kerberos  ## measure ours beside Hive's own metastore; BENCH="measure --help" for more
 	$(BIN)/python -m benchmarks $(BENCH)
 
 $(VENV)/.installed-docs: pyproject.toml | $(VENV)/bin/python
