@@ -15,6 +15,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     HiveObjectRef,
     MetaException,
     NotificationEventRequest,
+    PrincipalPrivilegeSet,
     PrivilegeBag,
 )
 
@@ -45,6 +46,12 @@ def _names_of_events(request: NotificationEventRequest) -> int:
 def _sources(of: CreationMetadata | None) -> int:
     """Source tables of a materialized view. There are two fields, of clients of Hive 3.1 and of Hive 4."""
     return max(len(of.tablesUsed or ()), len(of.sourceTables or ())) if of is not None else 0
+
+
+def _granted_with(of: PrincipalPrivilegeSet | None) -> int:
+    """Privileges that come with a new table."""
+    kinds = (of.userPrivileges, of.groupPrivileges, of.rolePrivileges) if of is not None else ()
+    return sum(len(infos) for grants in kinds for infos in (grants or {}).values())
 
 
 _Count = Callable[[Any], int]
@@ -106,6 +113,11 @@ _COUNTS: Final[Mapping[str, tuple[str, _Count]]] = {
 
 
 _ALSO_COUNTED: Final[Mapping[str, tuple[str, _Count]]] = {
+    **dict.fromkeys(
+        ("create_table", "create_table_with_environment_context", "create_table_with_constraints"),
+        ("request_grants", lambda a: _granted_with(a.tbl.privileges)),
+    ),
+    "create_table_req": ("request_grants", lambda a: _granted_with(a.request.table.privileges)),
     "grant_privileges": ("request_grant_objects", lambda a: _objects_of_grants(a.privileges)),
     "revoke_privileges": ("request_grant_objects", lambda a: _objects_of_grants(a.privileges)),
     "grant_revoke_privileges": ("request_grant_objects", lambda a: _objects_of_grants(a.request.privileges)),

@@ -37,6 +37,7 @@ from hms_cache.store.write_ids.seeding import check_seeded_id
 from hms_cache.thrift_gen.hive_metastore.ttypes import (
     AbortCompactionRequest,
     AbortTxnsRequest,
+    CreateTableRequest,
     CreationMetadata,
     GetValidWriteIdsRequest,
     HeartbeatTxnRangeRequest,
@@ -48,6 +49,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
     MetaException,
     NotificationEventRequest,
     NotificationEventsCountRequest,
+    PrincipalPrivilegeSet,
     PrivilegeBag,
     PrivilegeGrantInfo,
     ReplicationMetricList,
@@ -194,6 +196,23 @@ def test_tables_that_a_view_is_made_from_are_counted(put_in_force: Callable[...,
                 check_request_size(method, arguments)
             found.add(method)
     assert len(found) >= 10
+
+
+@pytest.mark.parametrize("kind", ["userPrivileges", "groupPrivileges", "rolePrivileges"])
+def test_privileges_that_come_with_a_table_are_counted(put_in_force: Callable[..., None], kind: str) -> None:
+    """As those of a request that grants: they are rows of the same transaction."""
+    put_in_force(request_grants=3)
+    one = PrivilegeGrantInfo("SELECT")
+    for method in METHODS.keys() - METHODS_NOT_SERVED:
+        if not method.startswith("create_table"):
+            continue
+        made = Table(privileges=PrincipalPrivilegeSet(**{kind: {"u": [one, one], "v": [one]}}))
+        names = {field[2] for field in filter(None, METHODS[method].args_class.thrift_spec)}
+        given = {"tbl": made} if "tbl" in names else {"request": CreateTableRequest(made)}
+        check_request_size(method, METHODS[method].args_class(**given))
+        getattr(made.privileges, kind)["w"] = [one]
+        with pytest.raises(MetaException, match=rf"{method} has 4 elements, and may have 3"):
+            check_request_size(method, METHODS[method].args_class(**given))
 
 
 def _unknown(expression: bytes) -> None:
