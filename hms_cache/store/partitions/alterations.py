@@ -321,7 +321,7 @@ def _update_basic_statistics(
             forget_directory_statistics(new.parameters)
     if not is_transactional(table):
         for old, new in changes:
-            doubt_rows_counted_twice(old.partition.parameters or {}, new.parameters)
+            doubt_rows_counted_twice(old.partition.parameters or {}, new.parameters, are_files_listed=True)
     for new in updated:
         new.parameters = dict(sorted(new.parameters.items()))
 

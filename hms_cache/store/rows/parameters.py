@@ -203,23 +203,23 @@ COUNTED_FILES = "hms_cache.statistics.files"
 those are (`jobs.statistics.data_files.Mark`)."""
 
 
-def doubt_rows_counted_twice(before: Mapping[str, str], after: MutableMapping[str, str]) -> None:
-    """Claims nothing of a number of rows that a task has added to the statistics job's, where the files are those that
-    the job had counted: it came between the task's files and the task's word of them, and had counted them, too.
+def doubt_rows_counted_twice(
+    before: Mapping[str, str], after: MutableMapping[str, str], *, are_files_listed: bool
+) -> None:
+    """Claims nothing of a number of rows that an engine has added to the statistics job's, where the job may have
+    counted the engine's files already: it came between these and the engine's word of them.
 
-    An INSERT of Hive adds its rows to the number that stands there, and lists the files anew
-    (`BasicStatsTask`, 4.0.1). The job's note goes, so that it counts again.
+    `are_files_listed`: the figures of the files are of a listing after that, not added to those of before. If they are
+    those that the job has noted, it had counted the files; any others it had not. An INSERT of Hive lists them
+    (`BasicStatsTask`, 4.0.1); one of Trino into a table adds, and leaves the claim that it finds
+    (`ThriftHiveMetastore.updateTableStatistics`, 476). The job's note goes, so that it counts again.
     """
     noted = after.get(COUNTED_FILES)
     if noted is None or noted != before.get(COUNTED_FILES):
         return
     files, size, _, _, rows, *_ = (*noted.split(":"), *("",) * 5)
-    is_of_the_job = before.get("numRows") == rows
-    if (
-        is_of_the_job
-        and after.get("numRows") != rows
-        and (after.get(NUM_FILES), after.get(TOTAL_SIZE)) == (files, size)
-    ):
+    are_added = before.get("numRows") == rows != after.get("numRows")
+    if are_added and (not are_files_listed or (after.get(NUM_FILES), after.get(TOTAL_SIZE)) == (files, size)):
         del after[COUNTED_FILES]
         set_basic_statistics_accurate(after, False)
 

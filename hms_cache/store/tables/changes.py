@@ -319,7 +319,11 @@ def _update_basic_statistics(
     The parameter DO_NOT_UPDATE_STATS is taken away where Hive would look, and stays where the context has forbidden it
     already: Iceberg and Trino send both (`MetaStoreServerUtils.requireCalStats`, `updateTableStatsSlow`, 4.0.1).
     """
-    if is_view(new) or new.partitionKeys or environment_context.keeps_statistics:
+    if is_view(new) or new.partitionKeys:
+        return
+    if environment_context.keeps_statistics:
+        if not is_transactional(new):
+            doubt_rows_counted_twice(old.parameters or {}, new.parameters, are_files_listed=False)
         return
     if take_do_not_update(new.parameters):
         return
@@ -334,7 +338,7 @@ def _update_basic_statistics(
         found = context.warehouse.directory_statistics(place)
     update_directory_statistics(new.parameters, found, environment_context)
     if not is_transactional(new):
-        doubt_rows_counted_twice(old.parameters or {}, new.parameters)
+        doubt_rows_counted_twice(old.parameters or {}, new.parameters, are_files_listed=True)
     if place is None and _is_elsewhere(context, old, new) and environment_context.statistics_from is None:
         forget_directory_statistics(new.parameters)
 

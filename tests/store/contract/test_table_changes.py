@@ -212,6 +212,27 @@ class TestProperties:
         assert ("COLUMN_STATS_ACCURATE" in found.parameters) == is_believed
         assert found.parameters.get(COUNTED_FILES) == (note if is_believed else None)
 
+    @pytest.mark.parametrize(("rows", "is_believed"), [("7", False), ("5", True)])
+    def test_rows_added_to_the_count_of_the_statistics_job_are_not_exact_where_no_files_are_listed(
+        self, catalog: StoreUnderTest, rows: str, is_believed: bool
+    ) -> None:
+        """So does an INSERT of Trino, which leaves the claim that it finds, and forbids to look at the files."""
+        keep = environment(DO_NOT_UPDATE_STATS="true")
+        made = catalog.create_table()
+        exact = {"COLUMN_STATS_ACCURATE": '{"BASIC_STATS":"true"}'}
+        made.parameters = {**exact, "numRows": "5", "numFiles": "1", "totalSize": "3"}
+        made.parameters[COUNTED_FILES] = "1:3:17:d:5:reading:0"
+        catalog.alter("t", made, environment_context=keep)
+        assert catalog.get().parameters.items() >= made.parameters.items(), "the job itself is believed"
+        made.parameters |= {"numRows": rows, "numFiles": "2", "totalSize": "4"}
+        catalog.alter("t", made, environment_context=keep)
+        found = catalog.get().parameters
+        assert (found["numRows"], "COLUMN_STATS_ACCURATE" in found, COUNTED_FILES in found) == (
+            rows,
+            is_believed,
+            is_believed,
+        )
+
     @pytest.mark.parametrize(
         ("keys", "context", "stays"),
         [
