@@ -53,6 +53,11 @@ class WarmingProcess:
         """Held while the process is ended: its number may be another's afterwards."""
         self._is_closed = False
 
+    @property
+    def process_id(self) -> int | None:
+        """The process, where it is this one's child."""
+        return self._process
+
     def read(self, wanted: Sequence[Wanted], memory: MemoryFiles | None = None) -> SnapshotRead:
         """As `SnapshotReads.read`; `memory`: where partitions are put that come in files.
 

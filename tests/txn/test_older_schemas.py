@@ -59,7 +59,6 @@ CALLS: dict[str, Callable[[TxnStore], object]] = {
     "get_valid_write_ids": lambda store: store.get_valid_write_ids(GetValidWriteIdsRequest(["d.t"])),
     "compact2": lambda store: store.compact2(CompactionRequest("d", "t", type=CompactionType.MAJOR)),
     "show_compact": lambda store: store.show_compact(ShowCompactRequest()),
-    "ready_to_clean": lambda store: store.ready_to_clean(),
     "add_write_notifications": lambda store: store.add_write_notifications([]),
 }
 
@@ -115,7 +114,7 @@ def test_compactions_are_refused_where_their_queue_lacks_columns(empty_database:
         connection.commit()
     empty_database.forget_features()
     client = TxnClient(TxnStore(empty_database, MessageBuilder(), features=empty_database.features), empty_database)
-    for name in ("compact2", "show_compact", "ready_to_clean"):
+    for name in ("compact2", "show_compact"):
         with pytest.raises(MetaException, match=r"has no COMPACTION_QUEUE\.CQ_ORDER_BY: upgrade it"):
             CALLS[name](client.store)
     assert client.store.keep_compactions() == 0

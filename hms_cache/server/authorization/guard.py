@@ -297,7 +297,7 @@ def _locked(component: LockComponent) -> Iterator[_Needed]:
 
     Locks know no catalogs: whichever catalog a component names, the table of this name in the default catalog is
     locked, too. A principal that may create a table may lock its name before the table exists, as Iceberg does, but not
-    an existing table: an exclusive lock blocks everybody else as long as it is renewed, and a shared lock blocks whoever
+    an existing table: an exclusive lock blocks everybody else as long as it is renewed, and a shared lock blocks who
     wants to drop the table. The lease of a job is checked like a change of the object that the job works on.
     """
     database = plain_database(component.dbname or "")

@@ -64,6 +64,8 @@ class PositionConnection:
         self._last_answer = b""
         self._session: dict[Any, Any] = {}
         statement = self._prepare(_packet(_PREPARE, question.encode()))
+        self.is_prepared = statement is not None
+        """Whether the question is a prepared statement."""
         self._request = (
             _packet(_TEXT, question.encode()) if statement is None else _packet(_EXECUTE, statement + _NO_CURSOR_ONCE)
         )

@@ -25,7 +25,7 @@ from hms_cache.store.contract.partitions import AllPartitions, ByFilter, ByNames
 from hms_cache.thrift_gen.hive_metastore.ttypes import Partition
 from hms_cache.wire import encode_struct
 from hms_cache.wire.partition_parts import decode_partition, encode_partition
-from hms_cache.wire.splicing import list_header, string
+from hms_cache.wire.splicing import list_header, text_header
 from tests.cache.blocks.partitions import KEYS, all_values, name_of, ordinary, page, partition, partitions
 from tests.cache.blocks.sharing import share
 
@@ -48,7 +48,9 @@ def check_selection(selected: SelectedPartitions, model: dict[str, Partition], n
     """The selected ones are those of these names, in every form that an answer has."""
     assert selected.names() == list(names)
     assert elements(selected) == expected_list([model[name] for name in names])
-    encoded = list_header(11, len(names), compact=False) + b"".join(string(n.encode(), compact=False) for n in names)
+    encoded = list_header(11, len(names), compact=False) + b"".join(
+        text_header(len(n.encode()), compact=False) + n.encode() for n in names
+    )
     assert b"".join(selected.encoded_names().binary_pieces()) == encoded
     assert [encode_struct(one) for one in selected.structs()] == [encode_struct(model[name]) for name in names]
     assert selected.values() == [model[name].values for name in names]
