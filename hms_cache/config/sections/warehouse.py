@@ -121,7 +121,7 @@ class WarehouseSettings(Section):
     moved, and that is not a table's default location, because other tables may use it. In a larger metastore, such
     directories are not touched."""
     shared_location_max_partitions: int = setting(
-        10_000, reason="Each drop compares them, which takes the database some fifty milliseconds.", ge=0
+        2_000, reason="Each drop compares them, which takes the database some ten milliseconds.", ge=0
     )
     """Maximum number of partitions of a table whose locations are compared when some of them are dropped, truncated or
     renamed, because others may lie in the same directory, whose files then stay. In a larger table, only partitions
