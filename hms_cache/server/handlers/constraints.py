@@ -25,7 +25,7 @@ handlers = HandlerTable()
 
 
 def _constraints(call: Call, request: TBase) -> SQLAllTableConstraints:
-    """A table that is not there has none (Hive 4.0.1, and what its client's tests expect)."""
+    """A missing table has no constraints (Hive 4.0.1, and the tests of its client expect this)."""
     try:
         return call.stores.reads.constraints.get_table_constraints(requested_table(request), version=version(request))
     except NoSuchObjectException:

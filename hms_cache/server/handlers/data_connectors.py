@@ -20,7 +20,7 @@ def create_dataconnector_req(call: Call, arguments: methods.create_dataconnector
 
 
 def _create(call: Call, connector: DataConnector) -> None:
-    """A connector without an owner is its creator's."""
+    """A connector without an owner belongs to its creator."""
     if connector.ownerName is None:
         connector.ownerName = call.session.user
     call.stores.auxiliary.data_connectors.create(connector)

@@ -112,14 +112,14 @@ def create_database_req(call: Call, arguments: methods.create_database_req_args)
 
 
 def _create(call: Call, database: Database) -> None:
-    # The store takes the names as they are sent, for its texts.
+    # The store gets the names as they were sent, for its error texts.
     database.catalogName, database.name = database_name(database.name, database.catalogName).as_sent
     note_creation(call, database)
     call.stores.writes.databases.create_database(database)
 
 
 def note_creation(call: Call, new: Database | Function) -> None:
-    """Owner and time of a new object, where the client gives none."""
+    """The owner and the time of creation of a new object, if the client gives none."""
     if new.ownerName is None:
         new.ownerName = call.session.user
     if not new.createTime:
@@ -137,7 +137,7 @@ def alter_database_req(call: Call, arguments: methods.alter_database_req_args) -
 
 
 def _alter(call: Call, text: str, database: Database) -> None:
-    # The name alone tells the catalog, as in Hive, whose own clients mark it there.
+    # The name alone determines the catalog, as in Hive, whose own clients put it there.
     name = database_name(text)
     if database.name is not None:
         database.name = database_name(database.name, name.catalog).database
@@ -153,7 +153,7 @@ def drop_database(call: Call, arguments: methods.drop_database_args) -> None:
 
 @handlers.write("drop_database_req", about=lambda a: a.req.name)
 def drop_database_req(call: Call, arguments: methods.drop_database_req_args) -> AsyncOperationResp:
-    """Hive's newest client needs an answer where 4.0's was void; the drop has happened when this returns."""
+    """Hive's newest client expects an answer where 4.0's method is void. The drop is complete when this returns."""
     request = arguments.req
     call.stores.writes.databases.drop_database(
         database_name(request.name, request.catalogName),

@@ -25,8 +25,8 @@ def get_function(call: Call, arguments: methods.get_function_args) -> Function:
     try:
         return call.stores.reads.functions.get_function(name)
     except NoSuchObjectException as error:
-        # Spark takes it for the answer that there is none by its text, which has the database as it was sent, with the
-        # catalog before it, as Hive's (`HMSHandler.get_function`, 4.0.1).
+        # Spark recognizes a missing function by the text, which contains the database as it was sent, after the
+        # catalog, as Hive's does (`HMSHandler.get_function`, 4.0.1).
         text = f"Function {arguments.dbName}.{arguments.funcName} does not exist"
         raise NoSuchObjectException(text) from error
 
@@ -61,7 +61,7 @@ def get_all_functions(call: Call, arguments: methods.get_all_functions_args) -> 
 def create_function(call: Call, arguments: methods.create_function_args) -> None:
     function: Function = arguments.func
     if function.dbName is not None:
-        # The store takes the names as they are sent, for its texts.
+        # The store gets the names as they were sent, for its error texts.
         function.catName, function.dbName = database_name(function.dbName, function.catName).as_sent
     note_creation(call, function)
     call.stores.writes.functions.create_function(function)

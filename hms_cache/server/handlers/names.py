@@ -1,7 +1,7 @@
-"""How requests name things, over all spellings and versions, and the one form that names have behind the edge.
+"""How requests name objects, in all spellings and versions, and the one form of names that is used after this.
 
-From Hive 3 on clients put `@catalog#db` into plain database arguments; request structs carry the catalog in a field
-of its own (`catName`, `catalogName`), some in both ways. Absent means the default catalog `hive`.
+From Hive 3 on, clients put `@catalog#db` into plain database arguments. Request structs carry the catalog in a field of
+its own (`catName`, `catalogName`), some in both ways. An absent catalog means the default catalog `hive`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from hms_cache.wire.versions import DEFAULT_CATALOG, parse_database_name
 
 
 def database_name(text: str | None, catalog: str | None = None) -> DatabaseName:
-    """The database that `text` names, `@catalog#` taken off. Raises MetaException when no database is named.
+    """The database that `text` names, without `@catalog#`. Raises MetaException if no database is named.
 
-    The empty name is a name, which nothing has: what comes of it is for the call to say, as in Hive.
+    The empty name is a name that no object has: the call decides what happens, as in Hive.
     """
     named_catalog, database = parse_database_name(text, catalog or DEFAULT_CATALOG)
     if database is None:
@@ -31,13 +31,13 @@ def database_name(text: str | None, catalog: str | None = None) -> DatabaseName:
 
 
 def optional_database_name(text: str | None, catalog: str | None = None) -> tuple[str, str | None]:
-    """The same where a call may leave the database open (None: every database)."""
+    """The same for calls that may leave the database open (None: every database)."""
     named_catalog, database = parse_database_name(text, catalog or DEFAULT_CATALOG)
     return named_catalog, database
 
 
 def table_name(database: str | None, table: str | None, catalog: str | None = None) -> TableName:
-    """The table that the two arguments name. Raises MetaException when one is missing; empty is not missing."""
+    """The table that the two arguments name. Raises MetaException if one is missing; an empty one is not missing."""
     named_catalog, named = parse_database_name(database, catalog or DEFAULT_CATALOG)
     if named is None:
         raise MetaException("Database name cannot be null or empty")
@@ -47,21 +47,21 @@ def table_name(database: str | None, table: str | None, catalog: str | None = No
 
 
 def requested_table(request: TBase) -> TableName:
-    """The table of a request struct, whatever its fields are called."""
+    """The table of a request struct, whatever the names of its fields are."""
     database = _any(request, "dbName", "dbname", "db_name", "databaseName")
     table = _any(request, "tblName", "tableName", "tbl_name", "tablename")
     return table_name(database, table, _any(request, "catName", "catalogName", "catname", "cat_name", "catalog"))
 
 
 def is_of_table(error: NoSuchObjectException) -> bool:
-    """Whether it tells that the table is not there, not a partition of it or something else."""
+    """Whether the error is about a missing table, and not about a missing partition or another object."""
     return (error.message or "").endswith(" table not found")
 
 
 @contextmanager
 def specified_table(name: TableName, *, keeps_blanks: bool = False) -> Iterator[None]:
-    """Behind most of its handlers Hive has another text for a table that is not there, which its tests look at: it
-    names the table as it would be stored, or, in some calls, in lower case with the blanks around it."""
+    """In most of its handlers, Hive's text for a missing table differs from the store's, and Hive's tests check it: it
+    contains the table as it would be stored or, in some calls, in lower case with the surrounding blanks."""
     try:
         yield
     except NoSuchObjectException as error:
@@ -81,12 +81,12 @@ def version(request: TBase) -> ReadVersion:
 
 
 def write_id(value: int | None) -> int | None:
-    """A write id as a client gives it: below 1 means "not given"."""
+    """A write id as a client gives it: values below 1 mean "not given"."""
     return value if value is not None and value > 0 else None
 
 
 def writer(request: TBase, options: EnvironmentOptions = NO_OPTIONS) -> Writer:
-    """The request's write id and write-id list, with what it asks for."""
+    """The request's write id and write-id list, and what it asks for."""
     return Writer(
         write_id(getattr(request, "writeId", None)), getattr(request, "validWriteIdList", None) or None, options
     )

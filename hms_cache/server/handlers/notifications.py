@@ -1,4 +1,4 @@
-"""The notification log as clients read it, and events that clients fire."""
+"""The notification log as clients read it, and events that clients write."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ def get_notification_events_count(
 
 @handlers.write("fire_listener_event")
 def fire_listener_event(call: Call, arguments: methods.fire_listener_event_args) -> FireEventResponse:
-    """INSERT events: one, or one for each of `insertDatas`, which name their partitions. RELOAD events: one, or one for
-    each partition of `batchPartitionValsForRefresh`. All are written, or none: a client that is refused asks again."""
+    """INSERT events: one, or one for each element of `insertDatas`, which name their partitions. RELOAD events: one, or
+    one for each partition in `batchPartitionValsForRefresh`. Either all or none are written: a client whose call is
+    refused sends it again."""
     request = arguments.rqst
     name = table_name(request.dbName or "default", request.tableName, request.catName)
     data = request.data
@@ -70,6 +71,9 @@ def fire_listener_event(call: Call, arguments: methods.fire_listener_event_args)
 
 @handlers.write("cm_recycle")
 def cm_recycle(call: Call, arguments: methods.cm_recycle_args) -> CmRecycleResponse:
-    """Keeps replaced files for replication. Without change management (`hive.repl.cm.enabled`, off by default and not
-    offered here) Hive's server recycles nothing and answers just this."""
+    """Keeps replaced files for replication.
+
+    Without change management (`hive.repl.cm.enabled`, off by default and not supported here), Hive's server recycles
+    nothing and returns the same answer.
+    """
     return CmRecycleResponse()

@@ -67,7 +67,8 @@ def _required_list(partitions: Any, what: str = "Partition list") -> list[Any]:
 
 
 def _prepare(name: TableName, partitions: list[Partition]) -> list[Partition]:
-    """Fills in what clients leave out: names without prefix, as they are sent, and the time of creation."""
+    """Fills in what clients leave out: names in the spelling of the request, without prefix, and the time of
+    creation."""
     now = stored_s(time.time())
     sent = name.as_sent
     for partition in partitions:
@@ -87,7 +88,7 @@ def _names_of(partition: Partition) -> tuple[str | None, str | None]:
 
 
 def _is_other_spelling(one: Partition, other: Partition) -> bool:
-    """Of the same table; that another is not this one is said later."""
+    """Whether it is of the same table. A partition of another table is refused later."""
     same = [table_name(*_names_of(each)) for each in (one, other)]
     return _names_of(one) != _names_of(other) and same[0] == same[1]
 
@@ -100,8 +101,8 @@ def _require_names(
     one_spelling: bool = False,
     if_missing: type[InvalidObjectException | InvalidOperationException] = InvalidObjectException,
 ) -> None:
-    """Raises MetaException for partitions that do not say to which table they belong, or, where Hive compares texts,
-    say it in several spellings. That there is no such table is said first, as Hive does, by an `if_missing`."""
+    """Raises MetaException for partitions that do not name their table, or that name it in several spellings where Hive
+    compares texts. A missing table is reported first, as in Hive, by an `if_missing`."""
     if any(None in _names_of(partition) for partition in partitions):
         text = "The database and table name must be set in the partition."
     elif one_spelling and any(_is_other_spelling(partition, partitions[0]) for partition in partitions):
@@ -125,14 +126,14 @@ def _add(
     )
     sent = prepared[0]
     for partition in added:
-        # Hive answers the names that it was sent: those of one request are of one spelling.
+        # Hive returns the names that it was sent: all names of one request have one spelling.
         partition.catName, partition.dbName, partition.tableName = sent.catName, sent.dbName, sent.tableName
     return added
 
 
 def _add_one(call: Call, partition: Partition, context: EnvironmentContext | None) -> Partition:
     sent = _table_of([partition])
-    # Here, and only here, Hive has the catalog by its own name for it.
+    # Here, and only here, Hive uses its own name for the catalog.
     partition.catName = sent.catalog
     return _add(call, table_name(sent.as_sent.database, sent.as_sent.table, sent.catalog), [partition], context)[0]
 
@@ -168,9 +169,9 @@ def add_partitions_pspec(call: Call, arguments: methods.add_partitions_pspec_arg
     specifications = _required_list(arguments.new_parts, "Partition spec list")
     if not specifications:
         return 0
-    # The first spec says which table it is (HMSHandler, 4.0.1); partitions of another are refused like in any list.
+    # The first spec determines the table (HMSHandler, 4.0.1); partitions of other tables are refused as in any list.
     sent = _table_of(specifications)
-    name = table_name(sent.database, sent.table, sent.as_sent.catalog)  # Hive keeps the spelling of the catalog alone
+    name = table_name(sent.database, sent.table, sent.as_sent.catalog)  # Hive keeps the spelling of the catalog only.
     partitions = expand_specs(specifications)
     _require_names(call, name, partitions)
     return len(_add(call, name, partitions)) if partitions else 0
@@ -208,7 +209,8 @@ def add_partitions_req(call: Call, arguments: methods.add_partitions_req_args) -
 
 
 def _columns_of_all(call: Call, name: TableName, request: AddPartitionsRequest) -> list[FieldSchema]:
-    """The columns of partitions that are sent without: once for all in the request, or else the table's (Hive 4.0)."""
+    """The columns of partitions that are sent without columns: given once in the request, or else the table's (Hive
+    4.0)."""
     if request.partitionColSchema:
         return list(request.partitionColSchema)
     try:
@@ -226,7 +228,7 @@ def _set_columns(partitions: list[Partition], columns: list[FieldSchema]) -> Non
 
 
 def _append(call: Call, name: TableName, values: list[str], context: EnvironmentContext | None = None) -> Partition:
-    """A partition with nothing but its values: its storage descriptor is the table's (Hive's append_partition)."""
+    """A partition with nothing but values: its storage descriptor is the table's (Hive's append_partition)."""
     if not values:
         raise MetaException("The partition values must not be null or empty.")
     try:
@@ -242,7 +244,7 @@ def _append(call: Call, name: TableName, values: list[str], context: Environment
     descriptor = copy.copy(table.sd)
     descriptor.location = None  # type: ignore[assignment]  # left out of the message
     partition = Partition(values=values, sd=descriptor, parameters={})
-    # What was read may be changed before the partition is added.
+    # The object that was read may change before the partition is added.
     return _add(call, name, [partition], context, from_table=FromTable.DESCRIPTOR)[0]
 
 
@@ -293,7 +295,7 @@ def _values_to_append(call: Call, name: TableName, partition_name: str | None) -
 
 
 def _alter_one(call: Call, name: TableName, partition: Partition, context: EnvironmentContext | None) -> None:
-    """Hive's texts are others where the call is about one partition."""
+    """Hive's texts differ if the call is about one partition."""
     try:
         _alter(call, name, [partition], Writer(options=environment_options(context)))
     except InvalidOperationException as error:
@@ -445,7 +447,8 @@ def drop_partition_req(call: Call, arguments: methods.drop_partition_req_args) -
 
 @handlers.write("drop_partitions_req", audit=lambda a: f"drop_partitions : db={a.req.dbName} tbl={a.req.tblName}")
 def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args) -> DropPartitionsResult:
-    """Drops by names or by expressions; each expression must select something unless `ifExists` (Hive's rule)."""
+    """Drops by names or by expressions. Each expression must select something unless `ifExists` is set (Hive's
+    rule)."""
     request = arguments.req
     name = requested_table(request)
     selection: PartitionSelection | ByAnyExpression
@@ -469,7 +472,8 @@ def drop_partitions_req(call: Call, arguments: methods.drop_partitions_req_args)
 
 @handlers.write("exchange_partition")
 def exchange_partition(call: Call, arguments: methods.exchange_partition_args) -> Partition:
-    """Exchanges and answers nothing: Hive's answer is an empty struct, and its client is tested for that."""
+    """Exchanges partitions and returns nothing: Hive returns an empty struct, and the tests of its client check
+    that."""
     _exchange(call, arguments)
     return Partition(createTime=0, lastAccessTime=0, writeId=None)
 
@@ -486,6 +490,6 @@ def _exchange(
     destination = table_name(arguments.dest_db, arguments.dest_table_name)
     moved = call.stores.writes.partitions.exchange_partitions(arguments.partitionSpecs or {}, source, destination)
     for partition in moved:
-        # Hive answers the database as it was sent, and the table as it is stored.
+        # Hive returns the database as it was sent, and the table as it is stored.
         partition.dbName = destination.as_sent.database
     return moved

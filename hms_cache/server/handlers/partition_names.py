@@ -33,7 +33,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 NO_CONDITION = b"\xff"
-"""What Hive 4 sends as the expression of `get_partition_names_req` for SHOW PARTITIONS without WHERE."""
+"""The expression that Hive 4 sends in `get_partition_names_req` for SHOW PARTITIONS without WHERE."""
 
 
 def _names(call: Call, query: PartitionQuery, order: str | None = None) -> list[str]:
@@ -41,7 +41,7 @@ def _names(call: Call, query: PartitionQuery, order: str | None = None) -> list[
 
 
 def _all_names(call: Call, query: PartitionQuery) -> list[str]:
-    """Names of all partitions; a table that is not there has none (Hive 4.0.1)."""
+    """Names of all partitions. A missing table has none (Hive 4.0.1)."""
     check_not_empty(query.table)
     try:
         return _names(call, query)
@@ -67,10 +67,11 @@ def get_partition_names_ps(call: Call, arguments: methods.get_partition_names_ps
 
 
 def _named_values(call: Call, name: TableName, values: list[str] | None) -> ByPartialValues:
-    """Names are asked for with at least one value, be it empty: Hive refuses less, and its client tests for that.
+    """Names are requested with at least one value, which may be empty: Hive refuses less, and the tests of its client
+    check that.
 
-    Raises NoSuchObjectException first where the table is not there, as Hive does: with the name as it would be stored,
-    here and where the names are read.
+    If the table does not exist, NoSuchObjectException is raised first, as in Hive, here and where the names are read,
+    with the name as it would be stored.
     """
     if not values:
         call.stores.reads.tables.get_table(name)
@@ -115,7 +116,7 @@ def get_partition_values(call: Call, arguments: methods.get_partition_values_arg
     if None in keys:
         raise MetaException("The values of a partition key without a name are asked for")
     if len(set(keys)) < len(keys):
-        # Each would be a further column of every row of the answer.
+        # Each would be one more column in every row of the answer.
         raise MetaException("The values of a partition key are asked for more than once")
     try:
         rows = call.stores.reads.partitions.get_partition_values(
@@ -125,7 +126,7 @@ def get_partition_values(call: Call, arguments: methods.get_partition_values_arg
             ascending=request.ascending is None or bool(request.ascending),
         )
     except NoSuchObjectException as error:
-        # The method declares both; Hive 4.0.1 throws this one, and its client tests for that.
+        # The method declares both. Hive 4.0.1 raises this one, and the tests of its client check that.
         raise MetaException(error.message) from error
     return PartitionValuesResponse(partitionValues=rows)
 

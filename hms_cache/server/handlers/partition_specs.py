@@ -24,15 +24,14 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 GROUPING_PARAMETER = "hive.hcatalog.partition.spec.grouping.enabled"
-"""The table parameter that asks for shared descriptors where a client could also get a plain list."""
+"""The table parameter that requests shared descriptors where a client could also get a plain list."""
 
 
 def listed_or_grouped(table: Table, partitions: list[Partition], sent: TableName | None = None) -> list[PartitionSpec]:
-    """One spec that lists the partitions, even of none; grouped ones if the table's parameters ask for them.
+    """One spec that lists the partitions, even if there are none; grouped ones if the table's parameters ask for them.
 
-    `sent`: the name under which the one spec has the table, where it is not the stored one.
-
-    Source: HMSHandler.get_partitions_pspec and get_part_specs_by_filter, 4.0.1.
+    `sent`: the name of the table in that one spec, if it is not the stored one. Source: HMSHandler.get_partitions_pspec
+    and get_part_specs_by_filter, 4.0.1.
     """
     if (table.parameters or {}).get(GROUPING_PARAMETER, "").lower() == "true":
         return group_partitions(table, partitions)
@@ -44,10 +43,10 @@ def listed_or_grouped(table: Table, partitions: list[Partition], sent: TableName
 
 
 def group_partitions(table: Table, partitions: Iterable[Partition]) -> list[PartitionSpec]:
-    """Partitions below the table's directory share a descriptor per kind, the others are listed whole.
+    """Partitions below the table's directory share one descriptor for each kind; the others are listed whole.
 
-    Source: Hive's grouping by storage descriptor (MetaStoreServerUtils, 3.1 and 4.0). Shared descriptors come first,
-    in the order of their first partition.
+    Source: Hive's grouping by storage descriptor (MetaStoreServerUtils, 3.1 and 4.0). Shared descriptors come first, in
+    the order of their first partition.
     """
     root = (table.sd.location if table.sd is not None else None) or ""
     if isinstance(partitions, EncodedPartitions) and partitions.is_encoded:
@@ -72,7 +71,7 @@ def group_partitions(table: Table, partitions: Iterable[Partition]) -> list[Part
 
 
 def _group_encoded(table: Table, root: str, selected: SelectedPartitions) -> list[PartitionSpec]:
-    """The same for partitions that are encoded: one of each kind is looked at."""
+    """The same for encoded partitions: one of each kind is examined."""
     kinds = kinds_below(selected, root)
     numbers, firsts = np.unique(kinds, return_index=True)
     grouped: dict[Any, list[int]] = {}
@@ -108,7 +107,7 @@ def _is_below(root: str, descriptor: StorageDescriptor) -> bool:
 def _shared_specification(
     table: Table, root: str, first: Partition, partitions: list[PartitionWithoutSD]
 ) -> PartitionSpec:
-    """Without a root where the descriptors have no location, or there are none: projections leave them out."""
+    """Without a root if the descriptors have no location, or if there are none, because projections leave them out."""
     common = StorageDescriptor() if first.sd is None else copy.copy(first.sd)
     root = root if common.location is not None else ""
     common.location = root or None  # type: ignore[assignment]  # left out of the message
@@ -153,27 +152,28 @@ def _descriptor_key(descriptor: StorageDescriptor | None) -> Any:
 
 
 _MAX_SHARED_CHARACTERS = 100 * 1024 * 1024
-"""What partitions share, their path and descriptor but for the columns, is written for each of them: as much in all as
-a request can hold in which they share nothing."""
+"""The path and the descriptor that partitions share, except the columns, are written for each partition: in all, as
+much as a request may contain in which they share nothing."""
 
 
 def _shared_characters(root: str, descriptor: StorageDescriptor, partitions: int) -> int:
-    """How much is written for these partitions of what they share, but for the columns."""
+    """Bytes that are written for these partitions for what they share, except the columns."""
     own = copy.copy(descriptor)
     own.cols, own.location = [], ""
     return (len(root) + len(write_struct(own))) * partitions if partitions > 1 else 0
 
 
 def expand_specs(specifications: Iterable[PartitionSpec]) -> list[Partition]:
-    """The partitions that specs describe, which share what they have in common.
+    """The partitions that specs describe, which refer to what they have in common.
 
-    Raises MetaException for a spec that holds neither form, or no descriptor, and for one that is too long for so many.
+    Raises MetaException for a spec without either form, or without a descriptor, and for one that would become too
+    large.
     """
     partitions: list[Partition] = []
     shared_characters = 0
     for specification in specifications:
         if specification.partitionList is not None:
-            # Of a spec that holds both forms Hive takes the list.
+            # If a spec has both forms, Hive uses the list.
             partitions.extend(specification.partitionList.partitions or ())
         elif specification.sharedSDPartitionSpec is not None:
             if specification.sharedSDPartitionSpec.sd is None:
@@ -188,7 +188,8 @@ def expand_specs(specifications: Iterable[PartitionSpec]) -> list[Partition]:
                 )
             for short in shorts or ():
                 descriptor = copy.copy(shared)
-                # An absent path is written out, as Java does: Hive's client tests look for a directory `null`.
+                # A missing path is written as the text `null`, as in Java: Hive's client tests look for such a
+                # directory.
                 path = "null" if short.relativePath is None else short.relativePath
                 descriptor.location = f"{root}{path}" if root or short.relativePath is not None else None
                 partitions.append(

@@ -1,4 +1,4 @@
-"""Reads of partitions: all spellings are one store call with another selection."""
+"""Reads of partitions: each spelling becomes one call of the store with another selection."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 EXPRESSION_PROXY = "metastore.expression.proxy"
-"""The variable by which MSCK's connections say that their expressions are plain filter texts (hive4-calls 5)."""
+"""The variable by which MSCK's connections announce that their expressions are plain filter texts."""
 
 
 class Positional(Protocol):
@@ -66,14 +66,14 @@ class Positional(Protocol):
 
 
 class Skipping(Protocol):
-    """A request that says whether its partitions are answered without columns."""
+    """A request with a field for leaving the columns out of its partitions."""
 
     @property
     def skipColumnSchemaForPartition(self) -> bool | None: ...
 
 
 class Shaping(Skipping, Protocol):
-    """A request that says what of its partitions to leave out."""
+    """A request with fields for leaving parts of its partitions out."""
 
     @property
     def includeParamKeyPattern(self) -> str | None: ...
@@ -88,7 +88,7 @@ def positional(arguments: Positional) -> TableName:
 
 
 def limit(value: int | None) -> int:
-    """`max_parts` as sent: absent or negative is no limit."""
+    """`max_parts` as sent: absent or negative means no limit."""
     return -1 if value is None or value < 0 else value
 
 
@@ -100,12 +100,12 @@ def asked_in(request: TBase, selection: PartitionSelection) -> PartitionQuery:
 
 
 def grantee(user: str | None, groups: list[str] | None) -> Grantee | None:
-    """For whom privileges are asked; nobody when no user is given. An empty name is one, without privileges."""
+    """The user whose privileges are requested; None if no user is given. An empty name is a user without privileges."""
     return Grantee(user, tuple(groups or ())) if user is not None else None
 
 
 def expression(call: Call, serialized: bytes | None, default_partition: str | None = None) -> ByExpression:
-    """The selection of an expression request; an MSCK connection's bytes are text."""
+    """The selection of an expression request. The bytes of an MSCK connection are text."""
     proxy = call.session.variables.get(EXPRESSION_PROXY, "")
     return ByExpression(
         serialized or b"", default_partition or None, plain_text=proxy.endswith("MsckPartitionExpressionProxy")
@@ -118,14 +118,15 @@ def selected_by(call: Call, request: PartitionsByExprRequest) -> PartitionSelect
 
 
 def partition_values(call: Call, table: TableName, name: str | None) -> list[str]:
-    """Values of a partition name in the order of the table's keys.
+    """The values in a partition name, in the order of the table's keys.
 
-    Raises NoSuchObjectException (there is no such table, or a key is missing in the name), MetaException (no name).
+    Raises NoSuchObjectException (the table does not exist, or a key is missing in the name), MetaException (not a
+    partition name).
     """
     try:
         keys = [key.name for key in call.stores.reads.tables.get_table(table).partitionKeys or ()]
     except NoSuchObjectException as error:
-        # Hive leaves the catalog out, where it looks for values in a name.
+        # Hive omits the catalog when it looks for values in a name.
         sent = table.as_sent
         raise NoSuchObjectException(f"{sent.database}.{sent.table} table not found") from error
     if not name:
@@ -141,7 +142,7 @@ def partition_values(call: Call, table: TableName, name: str | None) -> list[str
 
 @contextmanager
 def partition_of(table: TableName) -> Iterator[None]:
-    """Where one partition is looked for, Hive has a text of its own for a table that is not there."""
+    """For reads of one partition, Hive has a separate text for a missing table."""
     try:
         yield
     except NoSuchObjectException as error:
@@ -217,9 +218,9 @@ def get_partitions_req(call: Call, arguments: methods.get_partitions_req_args) -
 def _all_partitions(
     call: Call, query: PartitionQuery, projection: PartitionProjection | None = None
 ) -> list[Partition]:
-    """All partitions; a table that is not there has none (Hive 4.0.1, in the calls that ask for no privileges).
+    """All partitions. A missing table has none (Hive 4.0.1, in the calls that request no privileges).
 
-    Where `metastore.limit.partition.request` is set Hive counts them first, and so says what is not there.
+    If `metastore.limit.partition.request` is set, Hive counts the partitions first, and so reports what is missing.
     """
     check_not_empty(query.table)
     try:
@@ -235,14 +236,15 @@ def _limits_requests(call: Call) -> bool:
 
 
 def _partial_values(call: Call, values: list[str] | None) -> ByPartialValues:
-    """The selection by leading values. None at all select everything, but Hive cannot count them for its limit."""
+    """The selection by leading values. Without values, everything is selected, which Hive cannot count for its
+    limit."""
     if not values and _limits_requests(call):
         raise MetaException("Invalid partition key & values; keys [], values []")
     return ByPartialValues(tuple(values or ()))
 
 
 def check_not_empty(name: TableName) -> None:
-    """Raises NoSuchObjectException where the database or the table has no name."""
+    """Raises NoSuchObjectException if the database or the table is not named."""
     for part, text in (("dbName", name.database), ("tblName", name.table)):
         if not text:
             raise NoSuchObjectException(f"{part} is not valid")
@@ -277,7 +279,7 @@ def get_partitions_ps_with_auth_req(
     request = arguments.req
     query = asked_in(request, AllPartitions())
     if request.partNames is not None:
-        # Hive asks for these names then, for none where the list is empty, and forgets the limit.
+        # Hive then returns these names only, none if the list is empty, and ignores the limit.
         query = replace(query, selection=_given_names(request.partNames), max_parts=-1)
     elif request.partVals is not None:
         query = replace(query, selection=_partial_values(call, request.partVals))
@@ -328,7 +330,7 @@ def get_partitions_by_names_req(
         query = PartitionQuery(name, selection, version=snapshot)
         found = _partitions(call, query, projection=_projection(request))
     except NoSuchObjectException as error:
-        # Only the positional call's clients may be too old for this type (Hive 4.0.1 answers it in both).
+        # Only clients of the positional call may be too old for this type (Hive 4.0.1 uses it in both).
         raise InvalidObjectException(error.message) from error
     found = without_columns(request, found)
     if request.get_col_stats:
@@ -340,7 +342,7 @@ def get_partitions_by_names_req(
 
 
 def without_columns(request: Skipping, partitions: list[Partition]) -> list[Partition]:
-    """Without the columns of the descriptors when the request says so: they are the table's in most cases."""
+    """Without the columns of the descriptors if the request says so: in most cases they are the table's."""
     if not request.skipColumnSchemaForPartition:
         return partitions
     shorter = [copy.copy(partition) for partition in partitions]
@@ -354,7 +356,7 @@ def without_columns(request: Skipping, partitions: list[Partition]) -> list[Part
 def _with_statistics(
     call: Call, name: TableName, partitions: list[Partition], names: tuple[str, ...], engine: str, snapshot: ReadVersion
 ) -> list[Partition]:
-    """Copies of the partitions with the column statistics of those that have any that are up to date."""
+    """Copies of the partitions with their column statistics, if these are up to date."""
     table = call.stores.reads.tables.get_table(name, version=snapshot)
     query = StatisticsQuery(name, column_names(table), engine, snapshot)
     statistics = call.stores.reads.statistics.get_partition_column_statistics(query, names)
@@ -405,9 +407,9 @@ def _projection(request: Shaping) -> PartitionProjection | None:
 @one_moment
 def get_partitions_pspec(call: Call, arguments: methods.get_partitions_pspec_args) -> list[PartitionSpec]:
     if arguments.tbl_name is None:
-        # Java fails with a null pointer here, and Hive's client tests for the fault.
+        # Java fails with a null pointer here, and Hive's client tests expect the fault.
         raise TApplicationException(TApplicationException.INTERNAL_ERROR, "get_partitions_pspec needs a table name")
-    # In lower case, unlike in the calls beside it.
+    # In lower case, unlike in similar calls.
     name = table_name(arguments.db_name, arguments.tbl_name.lower())
     found = _partitions(call, PartitionQuery(name, AllPartitions(), limit(arguments.max_parts)))
     return listed_or_grouped(call.stores.reads.tables.get_table(name), found)
@@ -426,8 +428,9 @@ def get_part_specs_by_filter(call: Call, arguments: methods.get_part_specs_by_fi
 def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with_specs_args) -> GetPartitionsResponse:
     """Projected partitions by names, values or expressions (GetPartitionsFilterSpec; several filters are ANDed).
 
-    The partitions are of one moment (P1). Of the table, read before them, only the name and the directory are used,
-    which the relative locations are given below: joined they are the partitions' own, wherever the table is by now.
+    The partitions are of one position (P1). Of the table, which is read before them, only the name and the directory
+    are used: relative locations refer to the directory, and joined with it they are the partitions' own, wherever the
+    table is by then.
     """
     request = arguments.request
     projection = None
@@ -449,11 +452,8 @@ def get_partitions_with_specs(call: Call, arguments: methods.get_partitions_with
 
 
 def _spec_selection(specification: Any, *, is_projected: bool) -> PartitionSelection:
-    """All partitions if it says nothing.
-
-    Raises MetaException for a mode without filters: who names no partitions does not want all of them. Hive 4.0.1 looks
-    at that only where single fields are asked for.
-    """
+    """All partitions if the request has no filter. Raises MetaException for a mode without filters: an empty list of
+    names must not select everything. Hive 4.0.1 checks this only if single fields are requested."""
     filters = tuple((specification.filters if specification is not None else None) or ())
     mode = specification.filterMode if specification is not None else None
     if not filters:

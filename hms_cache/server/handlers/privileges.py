@@ -1,7 +1,7 @@
 """Privileges and roles of SQL-standard authorization.
 
-The methods that change them declare no exception but MetaException: the others reach the client in its text, as
-Hive 4.0.1 words it.
+The methods that change them declare no exception except MetaException: its text contains the others, with the wording
+of Hive 4.0.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Answers with only the fields that were asked (GetProjectionsSpec)."""
+"""Answers with only the requested fields (GetProjectionsSpec)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def field_tree(fields: list[str]) -> FieldTree:
 
 
 def keep(struct: Any, tree: FieldTree) -> Any:
-    """A copy of a generated struct (or of each of a list) with only the fields of the tree set."""
+    """A copy of a generated struct (or of each one in a list) with only the fields of the tree."""
     if isinstance(struct, list):
         return [keep(element, tree) for element in struct]
     if not hasattr(struct, "thrift_spec") or not tree:
@@ -71,7 +71,7 @@ _SINGLE_VALUED = frozenset(
         "sd.serdeInfo.serdeType",
     ]
 )
-"""Fields of a table that can be asked for one by one (Hive's `TableFields`)."""
+"""Fields of a table that can be requested one by one (Hive's `TableFields`)."""
 
 _MULTI_VALUED = frozenset(
     [
@@ -93,16 +93,14 @@ _MULTI_VALUED = frozenset(
         "sd.skewedInfo.skewedColValueLocationMaps",
     ]
 )
-"""Fields that may be asked for as well; who asks for one gets whole tables."""
+"""Fields that may be requested as well, but for which whole tables are returned."""
 
 
 def project_tables(tables: list[Table], specification: Any) -> list[Table]:
-    """Tables by GetTablesRequest.projectionSpec; none asked means all fields.
+    """Tables by GetTablesRequest.projectionSpec; without fields, all fields are returned.
 
-    Patterns of parameters are for partitions only: beside a list of fields Hive passes over them, without one it
-    refuses them.
-
-    Raises MetaException for a field that is none, InvalidOperationException for such patterns.
+    Patterns of parameters are for partitions only: next to a list of fields Hive ignores them, without one it refuses
+    them. Raises MetaException for an unknown field, InvalidOperationException for such patterns.
     """
     if specification is None:
         return tables
@@ -120,7 +118,8 @@ def project_tables(tables: list[Table], specification: Any) -> list[Table]:
 
 
 def _with_times(table: Table) -> Table:
-    """Numbers of a Java table are set, be it to 0, whether asked for or not: Hive's client tests look at that."""
+    """Numbers in a Java table are always set, at least to 0, whether requested or not: Hive's client tests check
+    that."""
     for field in ("createTime", "lastAccessTime", "retention"):
         if getattr(table, field) is None:
             setattr(table, field, 0)

@@ -1,5 +1,5 @@
-"""What queries report (runtime statistics, replication metrics, changed rows), named types, the database's UUID,
-file metadata, which no database but HBase ever kept, and indexes, which are no more."""
+"""Reports of queries (runtime statistics, replication metrics, changed rows), named types, the database's UUID, file
+metadata, which only HBase ever stored, and indexes, which no longer exist."""
 
 from __future__ import annotations
 
@@ -86,9 +86,11 @@ def get_type_all(call: Call, arguments: methods.get_type_all_args) -> None:
 
 @handlers.local("get_indexes")
 def get_indexes(call: Call, arguments: methods.get_indexes_args) -> list[Index]:
-    """None: Hive has no indexes since 3.0. Hive 2 asks for those of each table of a query of MapReduce while
-    `hive.optimize.index.filter` is on, without which it pushes no filter down to ORC, and fails if it is not answered.
-    It makes no difference to Hive 2's own metastore whether there is such a table.
+    """None: Hive has had no indexes since 3.0.
+
+    Hive 2 asks for the indexes of each table in a MapReduce query if `hive.optimize.index.filter` is on, which is
+    required for pushing filters down to ORC, and fails without an answer. For Hive 2's own metastore, it makes no
+    difference whether the table exists.
     """
     return []
 
@@ -106,7 +108,7 @@ def get_index_by_name(call: Call, arguments: methods.get_index_by_name_args) -> 
 
 @handlers.local("get_file_metadata")
 def get_file_metadata(call: Call, arguments: methods.get_file_metadata_args) -> GetFileMetadataResult:
-    """Says that it is not supported, as Hive does over every relational database."""
+    """Returns that it is not supported, as Hive does with every relational database."""
     return GetFileMetadataResult(metadata={}, isSupported=False)
 
 
@@ -124,11 +126,11 @@ def cache_file_metadata(call: Call, arguments: methods.cache_file_metadata_args)
 
 @handlers.local("put_file_metadata")
 def put_file_metadata(call: Call, arguments: methods.put_file_metadata_args) -> PutFileMetadataResult:
-    """Nothing is kept, which the reads say with `isSupported`: the struct has no field for it."""
+    """Nothing is stored, which the reads report by `isSupported`: this struct has no field for it."""
     return PutFileMetadataResult()
 
 
 @handlers.local("clear_file_metadata")
 def clear_file_metadata(call: Call, arguments: methods.clear_file_metadata_args) -> ClearFileMetadataResult:
-    """There never is any."""
+    """There never are any."""
     return ClearFileMetadataResult()

@@ -64,7 +64,7 @@ def get_all_resource_plans(call: Call, arguments: methods.get_all_resource_plans
 
 @handlers.write("alter_resource_plan", about=_plan)
 def alter_resource_plan(call: Call, arguments: methods.alter_resource_plan_args) -> WMAlterResourcePlanResponse:
-    """Answers the whole plan where it became active, so that the client gets it as of that moment."""
+    """Returns the whole plan if it became active, so that the client gets it as of that time."""
     request = arguments.request
     flags = (request.isEnableAndActivate, request.isReplace, request.isForceDeactivate)
     if sum(map(bool, flags)) > 1:

@@ -1,4 +1,5 @@
-"""The conversation itself: fb303, user and groups, configuration, the cache flush that flushes nothing."""
+"""The conversation itself: fb303, user and groups, configuration, and the call to flush the cache, which does
+nothing."""
 
 from __future__ import annotations
 
@@ -17,10 +18,10 @@ handlers = HandlerTable()
 _started_s = int(time.time())
 
 READABLE_PREFIXES = ("hive", "hdfs", "mapred", "metastore")
-"""Keys a client may ask for (Hive's HMSHandler; 4.x added `metastore`): others could hold secrets."""
+"""Keys that a client may request (Hive's HMSHandler; 4.x added `metastore`): others could contain secrets."""
 
 HIVE_VERSION = "4.0.1"
-"""The release whose answers calls have."""
+"""The release of Hive whose answers this server gives."""
 
 SESSION_VARIABLES = {
     "metastore.partition.name.whitelist.pattern": "",
@@ -44,14 +45,14 @@ _is_time = re.compile(
 """Source: `MetastoreConf.convertTimeStr`."""
 
 ORDER = "metastore.partition.order.expr"
-"""An expression of SQL by which Hive 4 sorts partitions of which it answers some. Here they are in order of names."""
+"""An SQL expression by which Hive 4 sorts partitions if it returns some of them. Here they are sorted by name."""
 
 SERVER_WIDE = {
     "metastore.partition.name.whitelist.pattern": "catalog.partition_name_whitelist_pattern",
     "metastore.client.capability.check": "catalog.client_capability_check",
     "metastore.disallow.incompatible.col.type.changes": "catalog.disallow_incompatible_column_type_changes",
 }
-"""Those of them that one connection cannot set: they change what is stored, or what is answered from memory."""
+"""Those of them that a connection cannot set: they change what is stored, or what is answered from memory."""
 
 
 def canonical_key(key: str) -> str:
@@ -61,13 +62,14 @@ def canonical_key(key: str) -> str:
 
 @handlers.local("getName")
 def get_name(call: Call, arguments: FacebookService.getName_args) -> str:
-    """What Hive's server calls itself, from 2.3 on."""
+    """The name of Hive's server, since 2.3."""
     return "new db based metaserver"
 
 
 @handlers.local("getVersion")
 def get_version(call: Call, arguments: FacebookService.getVersion_args) -> str:
-    """As the Hive whose answers ours are. Hive 3.1 says "3.0", whatever its release; from 4 on clients ask for it."""
+    """The version of Hive whose answers this server gives. Hive 3.1 returns "3.0" in every release; since 4, clients
+    ask for it."""
     return HIVE_VERSION
 
 
@@ -80,7 +82,7 @@ def get_status(call: Call, arguments: FacebookService.getStatus_args) -> int:
 def get_status_details(
     call: Call, arguments: FacebookService.getStatusDetails_args | FacebookService.getCpuProfile_args
 ) -> str:
-    """Hive's server answers this text to both: it never had a profiler behind the second one."""
+    """Hive's server returns this text for both: it never had a profiler behind the second one."""
     return ""
 
 
@@ -117,15 +119,16 @@ def alive_since(call: Call, arguments: FacebookService.aliveSince_args) -> int:
 
 @handlers.local("shutdown")
 def shutdown(call: Call, arguments: FacebookService.shutdown_args) -> None:
-    """One-way: the client is done. It never stops the server (Spark's client sends it when it reconnects)."""
+    """One-way: the client has finished. The server is never stopped (Spark's client sends this when it reconnects)."""
     call.session.close_after_reply()
 
 
 @handlers.local("set_ugi")
 def set_ugi(call: Call, arguments: methods.set_ugi_args) -> list[str]:
-    """Remembers user and groups for this connection; answers the groups, on an authenticated one the user as well.
+    """Stores user and groups for this connection. Returns the groups, and on an authenticated connection the user as
+    well.
 
-    Hive's handler adds the user, and its processor for connections without SASL (`TUGIBasedProcessor`) takes it off.
+    Hive's handler adds the user, and its processor for connections without SASL (`TUGIBasedProcessor`) removes it.
     """
     if not arguments.user_name:
         raise MetaException("User name cannot be null or empty")
@@ -136,8 +139,8 @@ def set_ugi(call: Call, arguments: methods.set_ugi_args) -> list[str]:
 
 @handlers.local("flushCache", "reinitialize")
 def flush_cache(call: Call, arguments: methods.flushCache_args | FacebookService.reinitialize_args) -> None:
-    """The first opens every Hive statement, so it flushes nothing: what we serve is current without it. Nor is there
-    anything to read again for the sake of a client that sends the second, which has no answer."""
+    """The first call begins every statement of Hive, so it flushes nothing: answers are current without it. Nor is
+    anything read again because a client sends the second call, which has no answer."""
 
 
 @handlers.local("get_config_value")
@@ -152,7 +155,7 @@ def get_config_value(call: Call, arguments: methods.get_config_value_args) -> st
 
 
 def _session_variable(text: str | None) -> str:
-    """The variable's canonical key. Raises MetaException if there is none, for the missing name as well."""
+    """The variable's canonical key. Raises MetaException if it does not exist, or if the name is missing."""
     key = canonical_key(text or "")
     if key not in SESSION_VARIABLES:
         raise MetaException(f"Invalid configuration key {'null' if text is None else text}")

@@ -41,7 +41,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 DEFAULT_ENGINE = "hive"
-"""Who wrote statistics when a client does not say: clients before 4.0 have no such field, and it is never null."""
+"""The engine of statistics if a client names none: clients before 4.0 have no such field, and it is never null."""
 
 
 def _described(statistics: ColumnStatistics) -> TableName:
@@ -56,15 +56,15 @@ def _described(statistics: ColumnStatistics) -> TableName:
 
 
 def _usable(found: ColumnStatistics) -> list[ColumnStatisticsObj]:
-    """What a reader may answer a query from; none of a writer outside its list of valid write ids."""
+    """What a reader may use to answer a query: nothing from a writer that is not in its list of valid write ids."""
     return [] if found.isStatsCompliant is False else found.statsObj or []
 
 
 def _for_reader(found: Sequence[ColumnStatisticsObj] | None, engine: str | None) -> list[ColumnStatisticsObj]:
-    """As the client knows them.
+    """Statistics in the form that the client knows.
 
-    Clients before Hive 4 name no `engine`, and know statistics of timestamps as those of whole numbers. Trino 476 fails
-    at others: it reads none of such a table's, and neither analyzes it nor inserts into it.
+    Clients before Hive 4 name no `engine`, and know statistics of timestamps as those of integers. Trino 476 fails on
+    others: it reads no statistics of such a table, cannot analyze it, and cannot insert into it.
     """
     if engine is not None:
         return list(found or ())
@@ -92,7 +92,7 @@ def _required(value: str | None, what: str) -> str:
 
 
 def _existing(work: Callable[[], None], name: str) -> bool:
-    """Runs a change of partitions' statistics. For a table that is not there Hive has a type of its own."""
+    """Runs a change of partitions' statistics. For a missing table, Hive has a separate exception type."""
     try:
         work()
     except NoSuchObjectException as error:
@@ -144,7 +144,7 @@ def get_partition_column_statistics(
 
 @handlers.read("get_table_statistics_req")
 def get_table_statistics_req(call: Call, arguments: methods.get_table_statistics_req_args) -> TableStatsResult:
-    """Statistics that the reader may not use are left out, which is all that Hive's handler tells of them."""
+    """Statistics that the reader may not use are left out; Hive's handler says nothing else about them."""
     request = arguments.request
     query = _asked_in(request)
     with specified_table(query.table):
@@ -158,7 +158,7 @@ def get_partitions_statistics_req(
 ) -> PartitionsStatsResult:
     """Partitions whose statistics the reader may not use are left out, as in `get_table_statistics_req`.
 
-    Who names no partitions is told nothing about the table, not even that it is not there.
+    A request without partition names says nothing about the table, not even whether it exists.
     """
     request = arguments.request
     if not request.partNames:
@@ -208,9 +208,9 @@ def _update_partition(call: Call, statistics: ColumnStatistics, of: Writer) -> b
 
 @handlers.write("set_aggr_stats_for", audit=lambda a: "set_aggr_stats_for")
 def set_aggr_stats_for(call: Call, arguments: methods.set_aggr_stats_for_args) -> bool:
-    """One table's statistics, or those of partitions of one table; merged into the stored ones when asked.
+    """The statistics of one table, or of partitions of one table; merged into the stored ones if requested.
 
-    They are stored for the engine that they name themselves, whatever the request's own field says
+    They are stored for the engine that they name themselves, whatever the field of the request says
     (`ObjectStore.updateTableColumnStatistics`).
     """
     request = arguments.request
@@ -237,7 +237,7 @@ def set_aggr_stats_for(call: Call, arguments: methods.set_aggr_stats_for_args) -
 
 
 def _only(request: SetPartitionsStatsRequest) -> ColumnStatistics:
-    """The one element, which replaces what is stored; only `set_aggr_stats_for` merges (`HMSHandler`, Hive 4.0)."""
+    """The single element, which replaces what is stored; only `set_aggr_stats_for` merges (`HMSHandler`, Hive 4.0)."""
     if len(request.colStats or ()) != 1:
         raise InvalidInputException("Only one stats object expected")
     if request.needMerge:
@@ -292,7 +292,7 @@ def delete_partition_column_statistics(call: Call, arguments: methods.delete_par
 
 @handlers.write("delete_column_statistics_req")
 def delete_column_statistics_req(call: Call, arguments: methods.delete_column_statistics_req_args) -> bool:
-    """What there is of them: who names no partitions means all (`DeleteColumnStatisticsHandler`, Hive 4.2)."""
+    """The existing ones: a request without partition names means all (`DeleteColumnStatisticsHandler`, Hive 4.2)."""
     request = arguments.req
     name = requested_table(request)
     work = partial(

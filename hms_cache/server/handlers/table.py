@@ -27,9 +27,8 @@ from hms_cache.server.handlers import (
 )
 
 METHODS_NOT_SERVED = frozenset({"add_index", "alter_index", "drop_index_by_name"})
-"""Methods of the protocol that are answered with UNKNOWN_METHOD, as every Hive since 3.0 does: indexes were taken out
-of Hive (HIVE-18448), with their tables. Whoever asks for indexes is told that there are none.
-"""
+"""Methods of the protocol that are answered with UNKNOWN_METHOD, as in every Hive since 3.0: indexes were removed from
+Hive (HIVE-18448), together with their tables. Clients that ask for indexes get the answer that there are none."""
 
 _MODULES: tuple[HandlerTable, ...] = (
     service.handlers,

@@ -54,12 +54,13 @@ TABLE_TYPES = ("MANAGED_TABLE", "EXTERNAL_TABLE", "VIRTUAL_VIEW", "MATERIALIZED_
 """What `get_tables_by_type` may ask for (Hive's TableType)."""
 
 INSERT_ONLY_TABLES = 2
-"""ClientCapability a caller must have to see a table of transactional_properties=insert_only (Hive 3 and later)."""
+"""ClientCapability that a caller must have to see a table with transactional_properties=insert_only (Hive 3 and
+later)."""
 
 
 @handlers.read("get_table", audit=lambda a: f"get_table : db={a.dbname} tbl={a.tbl_name}")
 def get_table(call: Call, arguments: methods.get_table_args) -> Table:
-    """Clients that send this cannot say what they support, so that they are not shown insert-only tables."""
+    """Clients that send this cannot declare what they support, so insert-only tables are not shown to them."""
     table = call.stores.reads.tables.get_table(table_name(arguments.dbname, arguments.tbl_name))
     _check_capabilities(call, table, None)
     return table
@@ -126,15 +127,15 @@ def get_table_objects_by_name_req(call: Call, arguments: methods.get_table_objec
     if not tables and names is None and _is_pattern(name.database):
         raise UnknownDBException(f"Could not find database {name.catalog}.{name.database}")
     tables = project_tables(tables, request.projectionSpec)
-    # Hive looks at what it answers: who asks for no parameters needs no capability.
+    # Hive checks its answer: if no parameters are requested, no capability is needed.
     _check_capabilities_of_all(call, tables, request.capabilities)
     return GetTablesResult(tables=tables)
 
 
 def _matching_tables(call: Call, catalog: str, database: str, pattern: str) -> list[Table]:
-    """The database's tables; where its name has a `*`, those of all databases that match.
+    """The database's tables; if its name contains a `*`, those of all databases that match.
 
-    Of all methods only this one takes a pattern there: by it the client of Hive 4 asks for names of tables.
+    Only this method takes a pattern there: Hive 4's client uses it to request names of tables.
     """
     if not _is_pattern(database):
         return call.stores.reads.tables.get_tables(
@@ -222,7 +223,7 @@ def get_tables_ext(call: Call, arguments: methods.get_tables_ext_args) -> list[E
 
 
 def _extended(table: Table, mask: int) -> ExtendedTableInfo:
-    """What a client may do with the table, and what the table asks for; each if its bit is set in the mask."""
+    """What a client may do with the table, and what the table requires; each only if its bit is set in the mask."""
     answer = ExtendedTableInfo(tblName=table.tableName)
     if mask & GetTablesExtRequestFields.ACCESS_TYPE:
         answer.accessType = table.accessType
@@ -311,7 +312,7 @@ def _create(
     constraints: SQLAllTableConstraints | None = None,
     capabilities: list[str] | None = None,
 ) -> None:
-    # The store takes the names as they are sent, for its texts.
+    # The store gets the names as they were sent, for its error texts.
     table.catName, table.dbName = database_name(table.dbName, table.catName).as_sent
     table = call.stores.auxiliary.translation.table_to_create(
         table, capabilities, call.stores.reads.databases.get_database
@@ -328,7 +329,7 @@ def _create(
 
 
 def _note_time(metadata: CreationMetadata) -> None:
-    """A view's data are as of now, unless the client says as of when they are."""
+    """A view's data are as of now, unless the client gives another time."""
     if not metadata.materializationTime:
         metadata.materializationTime = int(time.time() * 1000)
 
@@ -368,7 +369,7 @@ def create_table_req(call: Call, arguments: methods.create_table_req_args) -> No
 
 @handlers.read("translate_table_dryrun", about=lambda a: a.request.table)
 def translate_table_dryrun(call: Call, arguments: methods.translate_table_dryrun_args) -> Table:
-    """The table that `create_table_req` would create; nothing is created. Without translation it is the same table."""
+    """The table that `create_table_req` would create; nothing is created. Without translation, it is the same table."""
     request = arguments.request
     table: Table = request.table
     table.catName, table.dbName = database_name(table.dbName, table.catName)
@@ -389,9 +390,9 @@ def _alter(
     expected_value: str | None = None,
     valid_write_ids: str | None = None,
 ) -> None:
-    """The writer's id stands in the table: Hive's server never looks at the one of a request (`alter_table_core`).
+    """The writer's id is in the table: Hive's server ignores the one in a request (`alter_table_core`).
 
-    Key and value of an expected parameter may each stand in the request, which goes first, or in the environment.
+    Key and value of an expected parameter may each be in the request, which has precedence, or in the environment.
     """
     old = table_name(database, name, catalog)
     table.catName, table.dbName = database_name(table.dbName, table.catName or old.as_sent.catalog).as_sent
@@ -411,7 +412,7 @@ def _alter(
 
 
 def _renaming(arguments: Any) -> str:
-    """What an audit line says of a table that may get another name."""
+    """The text of an audit line for a table that may get another name."""
     return f"db={arguments.dbname} tbl={arguments.tbl_name} newtbl={arguments.new_tbl.tableName}"
 
 

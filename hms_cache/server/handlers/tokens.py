@@ -15,9 +15,8 @@ handlers = HandlerTable()
 
 
 def _tokens(call: Call) -> Tokens:
-    """Raises MetaException while they are off, which is the default: whoever reaches the port could forge tokens of
-    every Kerberized server on the database. Hive's server leaves the port to authenticated clients.
-    """
+    """Raises MetaException while these calls are off, which is the default: anyone who can connect could forge tokens
+    for every Kerberized server on the database. Hive's server leaves this port to authenticated clients."""
     tokens = call.stores.auxiliary.tokens
     if not tokens.enabled:
         raise MetaException(
@@ -69,7 +68,7 @@ def get_master_keys(call: Call, arguments: methods.get_master_keys_args) -> list
 
 @contextmanager
 def _manager(call: Call) -> Iterator[tuple[TokenManager, Caller]]:
-    """Raises MetaException where nobody can have shown who it is, and for what the manager refuses."""
+    """Raises MetaException if clients cannot authenticate, and for what the manager refuses."""
     if call.stores.delegation is None:
         raise MetaException("Delegation Token can be issued only with kerberos authentication")
     session = call.session

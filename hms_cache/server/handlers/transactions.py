@@ -1,4 +1,4 @@
-"""Transactions, write ids, locks and compactions: each call goes to the transaction store as it came."""
+"""Transactions, write ids, locks and compactions: each call is passed to the transaction store unchanged."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 handlers = HandlerTable()
 
 PARTITIONS_AT_A_TIME = 1_000
-"""Partitions read at once for the log of what was written."""
+"""Partitions that are read at a time for the log of written files."""
 
 
 def _forward(method: str, argument: str, store_method: str | None = None) -> Callable[[Call, Any], Any]:
-    """A handler that hands the one request struct on."""
+    """A handler that passes on the only request struct."""
 
     def forward(call: Call, arguments: Any) -> Any:
         return getattr(call.stores.transactions, store_method or method)(getattr(arguments, argument))
@@ -85,7 +85,7 @@ WRITES = {
     "update_compaction_metrics_data": "data",
     "remove_compaction_metrics_data": "request",
 }
-"""Methods whose one argument is what the store takes: method to the name of the argument."""
+"""Methods with one argument, which the store takes: method to the name of the argument."""
 
 for _method, _argument in READS.items():
     handlers.read(_method, audit=_named(_method), request=_argument)(_forward(_method, _argument))
@@ -100,7 +100,7 @@ handlers.write("abort_Compactions", audit=lambda a: "abort_Compactions")(
 
 @handlers.write("abort_txns", about=lambda a: a.rqst.txn_ids)
 def abort_txns(call: Call, arguments: methods.abort_txns_args) -> None:
-    """Aborts what can be aborted; the store's list of those it did has no place in the reply."""
+    """Aborts what can be aborted. The reply has no place for the store's list of aborted transactions."""
     call.stores.transactions.abort_txns(arguments.rqst)
 
 
@@ -169,7 +169,7 @@ def get_materialization_invalidation_info(
 
 @handlers.write("compact")
 def compact(call: Call, arguments: methods.compact_args) -> None:
-    """The older spelling, which cannot tell the client what became of its request."""
+    """The older spelling, which cannot tell the client what happened to its request."""
     request: CompactionRequest = arguments.rqst
     call.stores.transactions.compact2(request)
 
@@ -200,7 +200,7 @@ def set_hadoop_jobid(call: Call, arguments: methods.set_hadoop_jobid_args) -> No
 def _table_writes(
     call: Call, requests: Sequence[WriteNotificationLogRequest], catalog: str | None = None
 ) -> list[TableWrite]:
-    """The writes with what they are to, as the catalog has it: a table is read once, its partitions together."""
+    """The writes with their tables and partitions from the catalog: a table is read once, its partitions together."""
     by_table: dict[TableName, list[WriteNotificationLogRequest]] = {}
     for request in requests:
         require("a write notification", request, "txnId", "writeId", "db", "table", "fileInfo")
@@ -210,7 +210,7 @@ def _table_writes(
     for name, of_table in by_table.items():
         table = call.stores.reads.tables.get_table(name)
         keys = [key.name for key in table.partitionKeys or ()]
-        # Hive asks for no partition of a table without keys, whatever the values.
+        # For a table without keys, Hive asks for no partition, whatever the values are.
         names = {
             tuple(request.partitionVals): make_partition_name(keys, request.partitionVals)
             for request in of_table
@@ -233,11 +233,11 @@ def _table_writes(
 
 
 def _partitions(call: Call, table: TableName, names: Mapping[tuple[str, ...], str]) -> dict[tuple[str, ...], Partition]:
-    """The partitions of these values, whose names are given. Raises NoSuchObjectException where one is missing."""
+    """The partitions with these values, whose names are given. Raises NoSuchObjectException if one is missing."""
     reads, limit = call.stores.reads.partitions, call.stores.auxiliary.settings.partition_request_limit
     found: dict[tuple[str, ...], Partition] = {}
     if len(names) > 1:
-        # Not more at a time than a request may ask for: that limit is not meant here.
+        # In portions of what a request may ask for: that limit is not meant for this.
         asked, size = tuple(names.values()), limit if limit > 0 else PARTITIONS_AT_A_TIME
         for some in batches(asked, size):
             answer = reads.get_partitions(PartitionQuery(table, ByNames(some)))
