@@ -108,7 +108,7 @@ def run_checks(settings: Settings, peers: tuple[str, ...] = ()) -> Findings:
     if peers and settings.cache.peers == "none":
         findings.error(
             "cache.peers is none although other metastores write to the database",
-            "Set cache.peers to hive4 or hive3: what those do not log must not be cached.",
+            "Set cache.peers to hive4 or hive3: objects whose changes they do not log must not be cached.",
         )
     return findings
 
@@ -223,13 +223,13 @@ def _check_log(findings: Findings, settings: Settings, database: Database) -> No
         oldest_s = connection.execute(select(func.min(log.EVENT_TIME))).scalar()
     if sequence_rows > 1:
         findings.error(
-            f"NOTIFICATION_SEQUENCE has {sequence_rows} rows: writers that lock different ones give an event id twice",
+            f"NOTIFICATION_SEQUENCE has {sequence_rows} rows: writers that lock different rows use an event id twice",
             "Stop all metastores and delete all but the row with the highest NEXT_EVENT_ID.",
         )
     if last is not None and (next_event_id or 1) != last + 1:
         findings.error(
             f"the log ends with event {last}, but the next one would be {next_event_id}",
-            "Somebody changed rows by hand. Set NEXT_EVENT_ID of NOTIFICATION_SEQUENCE to the last event plus one.",
+            "Rows were changed by hand. Set NEXT_EVENT_ID of NOTIFICATION_SEQUENCE to the last event plus one.",
         )
     if last is not None and last - first + 1 != count:
         findings.error(
@@ -242,7 +242,7 @@ def _check_log(findings: Findings, settings: Settings, database: Database) -> No
     ):
         findings.warning(
             "events are kept for more than twice events.retention_s",
-            "Does a server run that deletes them? Java's does with its EventCleanerTask, ours always.",
+            "Is a server running that deletes them? Java's does so with its EventCleanerTask, hms-cache always.",
         )
 
 
@@ -391,7 +391,7 @@ def _check_peer(findings: Findings, settings: Settings, address: str) -> None:
         findings.warning(
             f"events are kept for {peer.retention_s:g} s at the peer {address}, and this server would delete them after"
             f" {settings.events.retention_s:g} s",
-            f"Set events.retention_s to {peer.retention_s:g}: whoever reads the log later than that has to begin anew.",
+            f"Set events.retention_s to {peer.retention_s:g}: a reader that is further behind has to start again.",
         )
     translates = settings.catalog.metadata_translation != "off"
     if peer.translates != translates:

@@ -68,9 +68,9 @@ class Housekeeping:
         try:
             self._give_up_timed_out()
         except DatabaseUnavailable as error:
-            _log.warning("nothing times out while the database is away: %s", error)
+            _log.warning("nothing times out while the database is unavailable: %s", error)
         except Exception:
-            _log.exception("what has timed out could not be given up")
+            _log.exception("what has timed out could not be aborted")
         return self._settings.transactions.housekeeping_interval_s
 
     def _keep_transactions(self) -> float:
@@ -82,7 +82,7 @@ class Housekeeping:
             try:
                 step()
             except DatabaseUnavailable as error:
-                _log.warning("no housekeeping while the database is away: %s", error)
+                _log.warning("no housekeeping while the database is unavailable: %s", error)
                 break
             except Exception:
                 # One row that nobody can read must not keep everything else from being cleaned.
@@ -94,7 +94,7 @@ class Housekeeping:
         given_up = self._stores.transactions.give_up_timed_out(longest_pause_s=_PAUSES * interval_s)
         if given_up.txns or given_up.locks or given_up.rebuild_locks:
             _log.info(
-                "gave up %d transactions, %d locks and %d rebuild locks without a heartbeat",
+                "aborted %d transactions, and released %d locks and %d rebuild locks, without a heartbeat",
                 *(given_up.txns, given_up.locks, given_up.rebuild_locks),
             )
 
@@ -111,16 +111,18 @@ class Housekeeping:
                 if deleted:
                     _log.info("deleted %d markers on partitions older than %g s", deleted, events.marker_retention_s)
         except DatabaseUnavailable as error:
-            _log.warning("no events are deleted while the database is away: %s", error)
+            _log.warning("no events are deleted while the database is unavailable: %s", error)
         return events.clean_interval_s
 
     def _clean_scheduled_queries(self) -> float:
         try:
             cleaned = self._stores.auxiliary.scheduled_queries.clean()
             if cleaned.timed_out or cleaned.deleted:
-                _log.info("gave up %d executions of scheduled queries, deleted %d", cleaned.timed_out, cleaned.deleted)
+                _log.info(
+                    "timed out %d executions of scheduled queries, deleted %d", cleaned.timed_out, cleaned.deleted
+                )
         except DatabaseUnavailable as error:
-            _log.warning("scheduled queries are not looked through while the database is away: %s", error)
+            _log.warning("scheduled queries are not maintained while the database is unavailable: %s", error)
         return self._settings.workload.scheduled_query_maintenance_interval_s
 
     def _clean_reports(self) -> float:
@@ -128,11 +130,11 @@ class Housekeeping:
             cleaned = self._stores.auxiliary.runtime_statistics.clean()
             if cleaned.statistics or cleaned.metrics:
                 _log.info(
-                    "deleted %d runtime statistics and %d replication metrics whose time is over",
+                    "deleted %d runtime statistics and %d replication metrics that have expired",
                     *(cleaned.statistics, cleaned.metrics),
                 )
         except DatabaseUnavailable as error:
-            _log.warning("no runtime statistics are deleted while the database is away: %s", error)
+            _log.warning("no runtime statistics are deleted while the database is unavailable: %s", error)
         return _REPORTS_INTERVAL_S
 
     def _clean_tokens(self) -> float:
@@ -140,9 +142,9 @@ class Housekeeping:
         try:
             cleaned = self._tokens.clean()
             if cleaned.tokens or cleaned.keys:
-                _log.info("deleted %d delegation tokens and %d keys whose time is over", cleaned.tokens, cleaned.keys)
+                _log.info("deleted %d delegation tokens and %d keys that have expired", cleaned.tokens, cleaned.keys)
         except DatabaseUnavailable as error:
-            _log.warning("no delegation tokens are deleted while the database is away: %s", error)
+            _log.warning("no delegation tokens are deleted while the database is unavailable: %s", error)
         return self._settings.authentication.token_clean_interval_s
 
 

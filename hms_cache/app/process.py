@@ -157,7 +157,7 @@ def _reload(
     except Exception:
         tell(False)
         close_audit_output(audit_output or [])
-        _log.exception("not reloaded, or in part")
+        _log.exception("not reloaded, or only in part")
         return
     use_audit_output(audit_output)
     tell(True)

@@ -460,4 +460,4 @@ def _stop(server: MetastoreServer, loop: EventLoopThread, timeout_s: float) -> N
     try:
         loop.run(server.stop(), timeout_s)
     except TimeoutError:
-        _log.warning("the server has not stopped within %g s: calls are cut off", timeout_s)
+        _log.warning("the server has not stopped within %g s: running calls are aborted", timeout_s)

@@ -40,7 +40,7 @@ _FIRST_POSITION_TIMEOUT_S = 30.0
 #: and their p99 be 10 ms.
 _REST_SHARE = 100.0
 
-#: Between looks, once all is loaded, whether the cache was reset, so that the warming up begins anew.
+#: Between looks, once all is loaded, whether the cache was reset, so that the the prewarm starts again.
 _RESET_PAUSE_S = 1.0
 
 #: Between looks whether the names are loaded that tables are chosen from.
@@ -122,7 +122,7 @@ class Warming:
             if reason:
                 self.prewarm.abandon(reason)
                 self.prewarm = self._new_prewarm(most_used(self._cache.shared), reads)
-                _log.info("warming up begins anew: %s", reason)
+                _log.info("the prewarm starts again: %s", reason)
             tasks = self.prewarm.tasks
             return tasks[number] if number < len(tasks) else None
 

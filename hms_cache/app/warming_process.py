@@ -120,7 +120,7 @@ class WarmingReads:
             try:
                 return self._process.read(wanted, self._memory)
             except WarmingProcessLost as error:
-                _log.warning("warming up goes on in the server itself: %s", error)
+                _log.warning("the prewarm continues in the server itself: %s", error)
                 self.leave()
         return self._here(wanted)
 
@@ -145,7 +145,7 @@ def warming_processes(settings: Settings) -> Iterator[list[WarmingProcess]]:
             child, (ours,) = _forked(settings, 1, sends_files=False)
             processes.append(WarmingProcess(ours, child))
     except OSError as error:
-        _log.warning("fewer processes for warming up: %s", error)
+        _log.warning("fewer processes for the prewarm: %s", error)
     try:
         yield processes
     finally:
@@ -170,7 +170,7 @@ class SharedWarming:
                 self._processes.append(child)
                 self._ends.append(list(ours))
         except OSError as error:
-            _log.warning("fewer processes for warming up: %s", error)
+            _log.warning("fewer processes for the prewarm: %s", error)
 
     def take(self, worker: int) -> list[WarmingProcess]:
         """In a worker: those that read for it; the ends of others are closed. None are left for a later worker in its

@@ -64,7 +64,7 @@ def serve_reads(connections: Sequence[Connection], settings: Settings, parent: i
             Answering(connections, SnapshotReads(store, settings.cache.budget_bytes).read, sends_files).run()
         status = 0
     except Exception:
-        _log.exception("the process for warming up failed")
+        _log.exception("the process for the prewarm failed")
     finally:
         os._exit(status)
 

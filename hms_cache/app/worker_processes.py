@@ -179,7 +179,8 @@ class _Workers:
             if process not in self._ending:
                 index, _ = self._running[process]
                 _log.error(
-                    "worker %d (process %d) has done nothing for %g s (setting server.worker_timeout_s); it is ended",
+                    "worker %d (process %d) has made no progress for %g s (setting server.worker_timeout_s);"
+                    " it is killed",
                     index,
                     process,
                     self._in_force.settings.server.worker_timeout_s,
@@ -358,7 +359,7 @@ class _Workers:
     def _has_ended(self, index: int, process: int, code: int) -> None:
         how = ending(code)
         if not self._is_stopping:
-            _log.error("worker %d (process %d) %s; another one takes its place", index, process, how)
+            _log.error("worker %d (process %d) %s; it is replaced", index, process, how)
             self._lost[index] += 1
             self._due.append((time.monotonic() + _RESTART_PAUSE_S, index))
         elif code not in _IN_ORDER:

@@ -132,7 +132,7 @@ class Directory:
         with self._bound(server, options.account, options.account_password) as account:
             if account is None:
                 self._log.error(
-                    "the directory refuses authentication.ldap_bind_dn: nobody is let in, and no groups are known"
+                    "the directory refuses authentication.ldap_bind_dn: clients are refused, and no groups are known"
                 )
                 raise AuthenticationError("the directory of users refuses this server", "unavailable")
             yield account

@@ -108,4 +108,4 @@ class KnownGroups:
                 self.outcomes["kept"] += 1
                 return found
             self.outcomes["failed"] += 1
-        raise UndecidedError("nobody tells the groups of the user; retry")
+        raise UndecidedError("the groups of the user cannot be determined; retry")

@@ -86,7 +86,7 @@ class PolicyFile:
             try:
                 self._read()
             except PolicyError as error:
-                _log.error("the policy stays as it was: %s", error)
+                _log.error("the earlier policy stays in force: %s", error)
 
     def _look(self) -> _Signature:
         status = self._path.stat()

@@ -18,9 +18,9 @@ from hms_cache.cli.terminal import shown_lines
 )
 @configuration_options
 def check(*, peers: tuple[str, ...], **options: Any) -> None:
-    """Tell whether a server could run here and its cache be trusted: all findings at once, each with its remedy.
+    """Check whether a server can run here, and whether its cache can be trusted.
 
-    Exit status 1 when one of them is an error.
+    All findings are shown at once, each with its remedy. Exit status 1 if one of them is an error.
     """
     from hms_cache.app.checks import check_honoured, run_checks
     from hms_cache.config.secrets import redacted

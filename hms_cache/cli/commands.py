@@ -150,31 +150,31 @@ def _memory_command(name: str, help_text: str) -> click.Command:
 
 flush = _memory_command(
     "flush",
-    "Drop what the server remembers: everything, a database, a table, or a partition (KEY=VALUE/KEY=VALUE) of it. The"
-    " next read loads it from the database.",
+    "Drop cached objects: everything, a database, a table, or a partition (KEY=VALUE/KEY=VALUE) of"
+    " it. The next read loads them from the database.",
 )
 refresh = _memory_command(
     "refresh",
-    "Drop it and read it from the database again: what was held of everything or of a database; a table or a partition"
-    " whether it was held or not.",
+    "Drop cached objects and read them from the database again. For everything, or for a database:"
+    " what was cached. A table or a partition is read even if it was not cached.",
 )
 warm = _memory_command(
-    "warm", "Load what is not remembered yet, tables with their partitions, until the memory budget is nearly full."
+    "warm", "Load what is not cached yet, tables with their partitions, until the memory budget is nearly full."
 )
 
 
 @click.command()
 @_subject_argument
 @click.option("--wait", type=duration, default="30s", show_default=True, help="How long to wait: 30s, 500ms, 2m.")
-@click.option("--event", "event_id", type=click.IntRange(min=0), help="This event instead of the last one there is.")
+@click.option("--event", "event_id", type=click.IntRange(min=0), help="Wait for this event instead of the last one.")
 @acting_options
 def sync(
     *, subject: str | None, wait: float, event_id: int | None, as_json: bool, management: str, token_file: Path
 ) -> None:
-    """Wait until the server has applied every event that there is now, or up to a given one.
+    """Wait until the server has applied all present events, or those up to a given one.
 
-    Afterwards everything that was committed before the command is seen in what it remembers, at any
-    cache.max_staleness_ms. Exit status 1 when that takes longer than --wait.
+    Afterwards the cache shows everything that was committed before the command, whatever cache.max_staleness_ms is.
+    Exit status 1 if that takes longer than --wait.
     """
     query = named(subject, None) | {"wait_s": wait, "event_id": event_id}
     _carry_out("sync", query, management, token_file, as_json)
@@ -182,15 +182,15 @@ def sync(
 
 @click.command()
 @_subject_argument
-@click.option("--sample", type=click.IntRange(min=1), help="Compare so many tables and databases, picked by chance.")
-@click.option("--seed", type=click.IntRange(min=0), help="Of the chance, to pick the same again.")
+@click.option("--sample", type=click.IntRange(min=1), help="Compare a random sample of this many tables and databases.")
+@click.option("--seed", type=click.IntRange(min=0), help="Seed of the random selection, to select the same again.")
 @acting_options
 def verify(
     *, subject: str | None, sample: int | None, seed: int | None, as_json: bool, management: str, token_file: Path
 ) -> None:
-    """Compare all that the server remembers with the database, down to statistics and encoded replies. Changes nothing.
+    """Compare everything in the cache with the database, including statistics and encoded replies.
 
-    Exit status 1 when something differs.
+    Changes nothing. Exit status 1 if there is a difference.
     """
     _carry_out("verify", named(subject, None) | {"sample": sample, "seed": seed}, management, token_file, as_json)
 

@@ -21,7 +21,7 @@ def config() -> None:
 @click.option("--changed", is_flag=True, help="Only settings that are not at their default.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead of a table.")
 def print_configuration(*, changed: bool, as_json: bool, **options: Any) -> None:
-    """Show every setting with its value and where that came from. Secrets are masked."""
+    """Show every setting with its value and the source of the value. Secrets are masked."""
     rows = [row for row in load_configuration(**options).rows() if not changed or row[2] != "default"]
     if as_json:
         click.echo(json.dumps({name: {"value": value, "origin": origin} for name, value, origin in rows}, indent=2))
@@ -34,9 +34,10 @@ def print_configuration(*, changed: bool, as_json: bool, **options: Any) -> None
 @config.command("check")
 @configuration_options
 def check_configuration(**options: Any) -> None:
-    """Read all sources and tell every problem. Exit status 2 when there is one.
+    """Read all sources and report every problem.
 
-    Of site files every key of a metastore's is accounted for: what is not honoured is listed with the reason.
+    Exit status 2 if there is one. In site files, every key of a metastore is checked: keys that are not honoured are
+    listed with the reason.
     """
     from hms_cache.config.secrets import redacted
 

@@ -40,21 +40,21 @@ class _Jobs(click.Group):
 
 @click.command("run")
 @click.option("--plan", "plan_file", required=True, type=click.Path(path_type=Path), help="The plan, a TOML file.")
-@click.option("--only", multiple=True, metavar="STEP", help="Only this step; several times for more.")
+@click.option("--only", multiple=True, metavar="STEP", help="Only this step; may be given several times.")
 @click.option("--summary", type=click.Path(path_type=Path), help="File for the summary as JSON.")
 @click.option("--metrics", type=click.Path(path_type=Path), help="File for Prometheus' textfile collector, NAME.prom.")
-@click.option("--dry-run", is_flag=True, help="Each job reads and counts as always, and changes nothing.")
+@click.option("--dry-run", is_flag=True, help="Each job reads and counts, but changes nothing.")
 @click.option("--json", "as_json", is_flag=True, help="The summary as JSON on standard output.")
 def _run_plan(
     *, plan_file: Path, only: tuple[str, ...], summary: Path | None, metrics: Path | None, dry_run: bool, as_json: bool
 ) -> None:
     """Run the jobs of a plan in order, unattended.
 
-    Each job has a process, a time limit and a lease on its tables: where another run works on one of them, it waits
-    for it as long as its lease_wait says, and is left out then. A job that fails stops those that need it.
+    Each job has a process, a time limit and a lease on its tables. If another run is working on one of them, the job
+    waits for the time in its lease_wait, and is then skipped. Jobs that need a failed job are not run.
 
-    Exit status: 0 all done; 1 a job failed or took too long; 2 the plan cannot be used; 3 a job found what somebody
-    must look at, or did not run.
+    Exit status: 0 all done; 1 a job failed or took too long; 2 the plan cannot be used; 3 a job reported something that
+    needs attention, or was not run.
     """
     from hms_cache.errors import ConfigurationError
     from hms_cache.jobs.schedule.execution import run_plan
@@ -104,9 +104,9 @@ def _step(order: Path) -> None:
 
 @click.command(cls=_Jobs)
 def jobs() -> None:
-    """Run work over the catalog on Spark: JOB --help for each.
+    """Run jobs over the catalog, most of them on Spark. JOB --help describes each.
 
-    Exit status: 0 done; 1 the job failed; 2 its options cannot be used; 3 it found what somebody must look at.
+    Exit status: 0 done; 1 the job failed; 2 its options cannot be used; 3 it found something that needs attention.
     """
 
 
@@ -118,7 +118,7 @@ def _command(job: Job) -> click.Command:
             click.Option(["--conf"], metavar="KEY=VALUE", multiple=True, help="Any setting of Spark; may be repeated."),
         ]
     parameters += [
-        click.Option(["--dry-run"], is_flag=True, help="Read and count as always; change nothing, tell what would be."),
+        click.Option(["--dry-run"], is_flag=True, help="Only show what would be changed."),
         click.Option(["--json", "as_json"], is_flag=True, help="The report as JSON, without progress."),
     ]
 

@@ -14,11 +14,11 @@ from hms_cache.cli.terminal import shown
 
 @click.group()
 def locks() -> None:
-    """Show who holds which lock, and release those of owners that are gone."""
+    """Show the owners of locks, and release locks whose owner is gone."""
 
 
 @locks.command("list")
-@click.option("--dead", "only_dead", is_flag=True, help="Only those whose owner sent no heartbeat in time.")
+@click.option("--dead", "only_dead", is_flag=True, help="Only locks whose owner has sent no heartbeat in time.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @management_option
 @reading_token_option
@@ -57,7 +57,7 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
 def release(*, lock_id: int, force: bool, as_json: bool, management: str, token_file: Path) -> None:
     """Release a lock whose owner is gone. Needs the server's admin token.
 
-    Exit status 1 for a lock that is not there, whose owner lives, or that belongs to a transaction.
+    Exit status 1 if there is no such lock, if its owner is alive, or if it belongs to a transaction.
     """
     query = f"lock_id={lock_id}" + ("&force=true" if force else "")
     answer = ask(f"{management}/locks/release?{query}", "released", token=token_of(token_file), post=True)

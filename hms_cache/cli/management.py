@@ -16,10 +16,10 @@ from hms_cache.errors import HmsCacheError
 @click.command()
 @management_option
 @reading_token_option
-@click.option("--worker", type=click.IntRange(min=0), help="Of a server with several workers.  [default: 0]")
+@click.option("--worker", type=click.IntRange(min=0), help="Worker of a server with several.  [default: 0]")
 @click.option("--json", "as_json", is_flag=True, help="The whole status as JSON.")
 def status(*, management: str, token_file: Path | None, worker: int | None, as_json: bool) -> None:
-    """Show what a running server does: cache, events, leases, calls."""
+    """Show the state of a running server: cache, events, leases, calls."""
     url = f"{management}/status" + ("" if worker is None else f"?worker={worker}")
     answer = ask(url, "cache", token=token_of(token_file))
     if as_json:
@@ -64,7 +64,7 @@ def status(*, management: str, token_file: Path | None, worker: int | None, as_j
 
 @click.group()
 def events() -> None:
-    """Command how a running server follows the notification log. Needs the server's admin token."""
+    """Control how a running server follows the notification log. Needs the server's admin token."""
 
 
 def _command(name: str, management: str, token_file: Path, as_json: bool, query: str = "") -> None:
@@ -97,8 +97,8 @@ def _with_event(name: str, help_text: str) -> None:
         _command(name, management, token_file, as_json, f"?event_id={event_id}")
 
 
-_plain("pause", "Stop reading the log; what newer events concern is answered from the database.")
-_plain("resume", "Go on where pause stopped.")
-_plain("resync", "Drop everything and go on at the end of the log.")
-_with_event("seek", "Drop everything and go on after this event.")
-_with_event("skip", "Do not decode this event when its turn comes; what it may concern is dropped.")
+_plain("pause", "Stop reading the log. Reads that newer events concern are answered from the database.")
+_plain("resume", "Continue where pause stopped.")
+_plain("resync", "Drop everything and continue at the end of the log.")
+_with_event("seek", "Drop everything and continue after this event.")
+_with_event("skip", "Do not decode this event when its turn comes. Everything that it may concern is dropped.")

@@ -49,11 +49,11 @@ management_option = click.option(
     default="http://127.0.0.1:9085",
     show_default=True,
     callback=_base_url,
-    help="The server's management port. For https:// the environment's SSL_CERT_FILE names authorities of your own.",
+    help="The server's management port. For https://, SSL_CERT_FILE in the environment can name your own authorities.",
 )
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="The outcome as JSON, without progress.")
+json_option = click.option("--json", "as_json", is_flag=True, help="The result as JSON, without progress.")
 
 
 def token_option(command: Command) -> Command:
@@ -73,7 +73,7 @@ def reading_token_option(command: Command) -> Command:
         "--token-file",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         envvar="HMS_CACHE_TOKEN_FILE",
-        help="File whose first line is the token, where reading needs one.",
+        help="File whose first line is the token, if reading needs one.",
     )(command)
 
 

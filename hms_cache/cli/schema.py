@@ -17,19 +17,21 @@ def schema() -> None:
 @schema.command("init")
 @configuration_options
 def init(**options: Any) -> None:
-    """Create the schema. One that is there already is left as it is."""
+    """Create the schema. An existing one is not changed."""
     from hms_cache.app.database import create_schema
 
     click.echo(create_schema(load_configuration(**options).settings))
 
 
 @schema.command("index")
-@click.option("--transactions", is_flag=True, help="Also those of locks and changed rows, which Hive does not have.")
+@click.option(
+    "--transactions", is_flag=True, help="Also create those on locks and changed rows, which Hive does not have."
+)
 @configuration_options
 def index(transactions: bool, **options: Any) -> None:
-    """Create the indexes of foreign keys that are missing.
+    """Create missing indexes of foreign keys.
 
-    Hive's script for PostgreSQL leaves some out. Servers can go on writing meanwhile.
+    Hive's script for PostgreSQL omits some. Servers can continue to write meanwhile.
     """
     from hms_cache.app.database import index_schema
 
@@ -43,10 +45,10 @@ def index(transactions: bool, **options: Any) -> None:
 @schema.command("check")
 @configuration_options
 def check(**options: Any) -> None:
-    """Tell the schema's version and how it differs from Hive 4.0's.
+    """Show the schema's version, and how it differs from Hive 4.0's.
 
-    Exit status 0: as Hive 4.0 makes it, or an older or newer version with what those lack or add. Status 1: no schema,
-    one that cannot be served, or one that calls itself 4.0 and is not.
+    Exit status 0: it is Hive 4.0's, or an older or newer version with the differences that these have. Status 1: there
+    is no schema, it cannot be served, or it claims to be 4.0 and is not.
     """
     from hms_cache.app.database import report_schema
     from hms_cache.errors import SchemaError

@@ -36,15 +36,15 @@ _SHOWN_DIFFERENCES = 50
     help="Where clients connect to; port 0 picks a free one.",
 )
 @click.option(
-    "--record", type=click.Path(dir_okay=False, path_type=Path), help="Append what clients read to this file."
+    "--record", type=click.Path(dir_okay=False, path_type=Path), help="Append the reads of clients to this file."
 )
 @click.option(
     "--replay",
     "recording",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Ask both what this file holds, in place of listening.",
+    help="Send the reads in this file to both, instead of listening.",
 )
-@click.option("--walk", is_flag=True, help="Read the whole catalog through both, in place of listening.")
+@click.option("--walk", is_flag=True, help="Read the whole catalog through both, instead of listening.")
 @click.option(
     "--table",
     "tables",
@@ -52,7 +52,7 @@ _SHOWN_DIFFERENCES = 50
     multiple=True,
     help="With --walk: only these, as database.table with * and ?; may be given several times.",
 )
-@click.option("--duration", "duration_s", type=Number(min=0, max=1e9), help="Listen for so many seconds.")
+@click.option("--duration", "duration_s", type=Number(min=0, max=1e9), help="Listen for this number of seconds.")
 @click.option("--times", is_flag=True, help="Compare times of creation and change, too.")
 @click.option("--ids", is_flag=True, help="Compare ids of objects, too: the two share a database.")
 @click.option("--json", "as_json", is_flag=True, help="The report as one JSON object.")

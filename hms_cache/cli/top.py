@@ -100,8 +100,10 @@ def rates(before: Mapping[str, float], now: Mapping[str, float], seconds: float)
 
 
 @click.command()
-@click.option("--interval", type=Number(min=0.2, max=86_400), default=1.0, show_default=True, help="Seconds.")
-@click.option("--once", is_flag=True, help="Two readings, one picture, no live view.")
+@click.option(
+    "--interval", type=Number(min=0.2, max=86_400), default=1.0, show_default=True, help="Seconds between readings."
+)
+@click.option("--once", is_flag=True, help="Show the difference of two readings once, without a live view.")
 @management_option
 @reading_token_option
 def top(*, interval: float, once: bool, management: str, token_file: Path | None) -> None:

@@ -165,7 +165,7 @@ class Membership:
             case ["abandoned", int(key)]:
                 self.state.abandoned((sender, key))
             case _:
-                _log.warning("member %s says what this version does not know: %s", sender, message[0])
+                _log.warning("member %s sent a message that this version does not know: %s", sender, message[0])
         return None
 
     def _introduction(self) -> Message:
@@ -178,7 +178,7 @@ class Membership:
             case ["ack", int(key), int() | None as epoch]:
                 self.writes.acknowledged(sender, key, epoch)
             case _:
-                _log.warning("member %s answers what this version does not know: %s", sender, message[0])
+                _log.warning("member %s sent an answer that this version does not know: %s", sender, message[0])
 
     # ---- the thread ----
 
@@ -247,7 +247,7 @@ class Membership:
         self.rows = found.rows
         own = next((row for row in found.rows if row.member == self.member), None)
         if own is None or own.epoch != epoch or own.is_fenced or found.history is None:
-            _log.warning("this member's row is fenced or gone: it joins again")
+            _log.warning("this member's row is fenced or missing: it joins again")
             self._note("the end of a write was not heard, or the row is gone: it joins again")
             self._lose(epoch)
             return
@@ -279,7 +279,9 @@ class Membership:
                 min(max(2 * self._backoff_s, self.length_s), LONGEST_BACKOFF_S) if is_again else self.length_s
             )
             self._lease_from_s = now_s + self._backoff_s
-            _log.warning("other members did not hear from this one: it asks for no lease for %g s", self._backoff_s)
+            _log.warning(
+                "other members did not hear from this one: it will not ask for a lease for %g s", self._backoff_s
+            )
             self._note(f"a write did not hear from this member in time: it asks for no lease for {self._backoff_s:g} s")
         if now_s >= self._lease_from_s:
             self._lose(epoch)
@@ -312,7 +314,7 @@ class Membership:
                 continue  # a message arrived while the previous one was waited for
             row = next((row for row in self.rows if row.member == intent[0]), None)
             if row is not None:
-                _log.warning("member %s does not say how its write ended: its writes are fenced", row.member)
+                _log.warning("member %s did not report the end of its write: its writes are fenced", row.member)
                 members.fence(self._database, row.member, row.epoch)
             self.state.tended(intent, self._read_position())
 

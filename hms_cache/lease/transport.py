@@ -200,7 +200,7 @@ class Transport:
                 _log.debug("no connection to member %s at %s: %s", member, peer.address, error)
             except Exception:
                 # Without a connection, each write would cost a lease: one attempt too many is better than giving up.
-                _log.exception("the connection to member %s at %s is opened anew", member, peer.address)
+                _log.exception("the connection to member %s at %s is replaced", member, peer.address)
             await asyncio.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_RECONNECT_S)
 

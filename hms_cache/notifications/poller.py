@@ -342,7 +342,7 @@ class Poller:
             if now_s < self._next_renewal_s:
                 return
             self._next_renewal_s = now_s + RENEWAL_INTERVAL_S
-        _LOGGER.warning("the connections to the database are opened anew: some may lead to another server")
+        _LOGGER.warning("the connections to the database are replaced: some may lead to another server")
         self._log.renew()
 
     def _answer(self, position: int, begun_before: int) -> bool | None:
@@ -399,7 +399,7 @@ class Poller:
                 self._move(PollerStatus.NEEDS_RESYNC, str(hole))
                 self._seek_to = None
                 self._condition.notify_all()
-            _LOGGER.warning("everything held is dropped: %s", hole)
+            _LOGGER.warning("the whole cache is dropped: %s", hole)
             self._log.keep_connections(wanted=False)
             self.renew()  # those of calls may still lead to the server that was the primary
             return self._begin_anew(requests), 0
@@ -549,7 +549,7 @@ class Poller:
         try:
             self._sink.reset(reason, event_id)
         except Exception:
-            _LOGGER.exception("what is held could not be dropped; it will be tried again")
+            _LOGGER.exception("the cache could not be dropped; trying again")
             return StepOutcome.SINK_FAILED
         with self._condition:
             self._head_event_id = max(head.last_event_id, event_id)

@@ -11,7 +11,8 @@ RENEWAL_INTERVAL_S = 1.0
 """Between two times that all connections are opened anew: a proxy in front of two servers shall not make it a storm."""
 
 _FIRST_BACKOFF_S, _LONGEST_BACKOFF_S = 0.1, 30.0
-"""Waits double from the first to the longest while the database is away: quick after a blip, bearable in an outage."""
+"""Waits double from the first to the longest while the database is unavailable: short after a brief failure, and not
+too frequent in an outage."""
 
 _JITTER = 0.1
 """Servers that were started together shall not poll together."""

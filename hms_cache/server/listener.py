@@ -176,7 +176,7 @@ class Listener:
         try:
             await asyncio.wait_for(self._empty.wait(), self.settings.drain_timeout_s)
         except TimeoutError:
-            _log.warning("%d connections were still busy after the drain time; cut off", self.connections)
+            _log.warning("%d connections were still busy after the drain time, and are closed", self.connections)
             for connection in self._open_connections():
                 connection.abort()
 

@@ -211,5 +211,5 @@ def test_the_claim_opens_nothing_where_it_is_not_set(tmp_path: Path, issuer: Iss
 def test_what_cannot_work_does_not_start(tmp_path: Path, issuer: Issuer) -> None:
     with pytest.raises(ConfigurationError, match=r"jwt_rights_claim needs authentication\.jwt_jwks_url"):
         load(command_line={"admin.jwt_rights_claim": "roles"}, environment={})
-    with pytest.raises(StartupError, match=r"tokens are sent as they are, and admin\.tls_enabled is false"):
+    with pytest.raises(StartupError, match=r"tokens are sent unencrypted, and admin\.tls_enabled is false"):
         Running(tmp_path, **settings_of(issuer, security__accept_insecure=False))

@@ -67,7 +67,7 @@ def test_a_row_that_one_step_cannot_read_stops_no_other(
         assert housekeeping._keep_transactions() == interval_s
         assert left(database) == (1, "i"), "the newest transaction stays"
     assert [one.getMessage() for one in caplog.records if one.levelname == "ERROR"] == [
-        "what has timed out could not be given up",
+        "what has timed out could not be aborted",
         "a step of the housekeeping failed; the others go on",
     ]
 
@@ -132,6 +132,6 @@ def test_an_outage_is_one_line(
         Housekeeping(settings, stores)._time_out()
         Housekeeping(settings, stores)._keep_transactions()
     assert [one.getMessage() for one in caplog.records] == [
-        "nothing times out while the database is away: away",
-        "no housekeeping while the database is away: away",
+        "nothing times out while the database is unavailable: away",
+        "no housekeeping while the database is unavailable: away",
     ]

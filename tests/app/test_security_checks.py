@@ -102,7 +102,7 @@ def test_who_is_trusted_is_on_this_machine_or_speaks_tls() -> None:
     )
     assert [severity for severity, _ in found] == ["warning"] * 3
     for (_, problem), host in zip(found, ("two.example.com", "i.example.com", "10.0.0.9"), strict=True):
-        assert f"to {host} as they are" in problem and "hush" not in problem and "one.example" not in problem
+        assert f"to {host} without TLS" in problem and "hush" not in problem and "one.example" not in problem
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +162,7 @@ def test_an_issuer() -> None:
         _, (severity, problem) = told(checked(**settings | {"authentication.jwt_algorithms": "ES256"}))
         assert severity == "error" and "no key there is for ES256" in problem
         _, (severity, problem) = told(checked(**settings | {"server.transport_mode": "binary"}))
-        assert (severity, problem) == ("error", "server: bearer tokens come with HTTP")
+        assert (severity, problem) == ("error", "server: bearer tokens need HTTP")
         refused = settings | {"security.accept_insecure": False}
         assert told(checked(**refused)) == [("error", "server: tokens reach this server in the clear")]
     _, (severity, problem) = told(checked(**settings))

@@ -275,7 +275,7 @@ def test_a_reload_that_is_asked_for_while_it_starts_is_done_later(tmp_path: Path
     while "reloaded: " not in (line := process.stderr.readline()):
         assert line, "it ended"
     status, errors = end(process)
-    assert status == 0 and "takes its place" not in errors
+    assert status == 0 and "it is replaced" not in errors
 
 
 def test_a_reload_takes_what_it_can_and_tells_what_needs_a_restart(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_a_killed_worker_is_replaced(tmp_path: Path) -> None:
         victim = min(children(process.pid))
         os.kill(victim, signal.SIGKILL)
         assert process.stderr is not None
-        told = log_until(process, f"(process {victim}) was ended by SIGKILL; another one takes its place")
+        told = log_until(process, f"(process {victim}) was ended by SIGKILL; it is replaced")
         assert " ERROR hms_cache.app.worker_processes: " in told.splitlines()[-1]
         log_until(process, "listening on")
         assert len(children(process.pid)) == 2 and victim not in children(process.pid)
@@ -212,8 +212,8 @@ def test_a_worker_that_hangs_is_ended_and_replaced(tmp_path: Path) -> None:
         stopped = max(children(process.pid))
         stop(stopped, tmp_path)
         os.kill(victim, signal.SIGUSR2)
-        told = log_until(process, f"(process {victim}) was ended by SIGABRT; another one takes its place")
-        assert "has done nothing for 20 s (setting server.worker_timeout_s); it is ended" in told
+        told = log_until(process, f"(process {victim}) was ended by SIGABRT; it is replaced")
+        assert "has made no progress for 20 s (setting server.worker_timeout_s); it is killed" in told
         assert "Fatal Python error: Aborted" in told and "most recent call first" in told, "the stacks of its threads"
         log_until(process, "listening on")
         assert stopped in children(process.pid) and len(children(process.pid)) == 2, "it was stopped on purpose"
@@ -344,7 +344,7 @@ def test_ends_of_workers_are_heard_of_whoever_started_the_server(tmp_path: Path)
     given = ("--port", "0", "--workers", "2", "--set", "admin.port=0")
     with serving(*given, cwd=tmp_path, before=ignoring) as (process, _):
         os.kill(min(children(process.pid)), signal.SIGKILL)
-        log_until(process, "another one takes its place")
+        log_until(process, "it is replaced")
         log_until(process, "listening on")
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 0
@@ -415,7 +415,7 @@ def test_a_stop_in_the_pause_before_a_new_worker_is_heard(tmp_path: Path) -> Non
     with serving("--port", "0", "--workers", "2", "--set", "admin.port=0", cwd=tmp_path) as (process, _):
         os.kill(min(children(process.pid)), signal.SIGKILL)
         assert process.stderr is not None
-        while "another one takes its place" not in (line := process.stderr.readline()):
+        while "it is replaced" not in (line := process.stderr.readline()):
             assert line, "the parent ended"
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 0

@@ -32,7 +32,7 @@ def mechanisms(settings: Settings, tokens: TokenManager | None = None) -> dict[s
     if settings.authentication.plain == "ldap":
         if not (settings.server.tls_enabled or settings.security.accept_insecure):
             raise StartupError(
-                "authentication.plain sends passwords as they are, and server.tls_enabled is false",
+                "authentication.plain sends passwords unencrypted, and server.tls_enabled is false",
                 remedy="Set server.tls_enabled, or accept it: --set security.accept_insecure=true.",
             )
         found["PLAIN"] = partial(
@@ -49,7 +49,7 @@ def kerberos_options(settings: AuthenticationSettings) -> KerberosOptions:
         import gssapi
     except (ImportError, OSError) as error:
         raise StartupError(
-            f"authentication.kerberos_enabled: the package gssapi is not there: {error}",
+            f"authentication.kerberos_enabled: the package gssapi is not installed: {error}",
             remedy="Install hms-cache[kerberos]; it is compiled against libkrb5-dev.",
         ) from error
     principal = server_principal(settings)
@@ -75,7 +75,7 @@ def directory_options(settings: AuthenticationSettings) -> DirectoryOptions:
         from ldap3.operation.search import parse_filter
     except ImportError as error:
         raise StartupError(
-            "authentication.plain = ldap: the package ldap3 is not there", remedy="Install hms-cache[ldap]."
+            "authentication.plain = ldap: the package ldap3 is not installed", remedy="Install hms-cache[ldap]."
         ) from error
     for name in ("ldap_custom_query", "ldap_user_search_filter", "ldap_group_search_filter"):
         text = getattr(settings, name)

@@ -110,9 +110,11 @@ def _check_ports(findings: Findings, ports: Sequence[tuple[str, Settings]]) -> N
                 " it to all others.",
             )
         if one.server.transport_mode == "http" and (section.kerberos_enabled or section.plain != "off"):
-            findings.error(f"{where}: SASL does not go over HTTP", "Give it a port of its own: [[server.listeners]].")
+            findings.error(
+                f"{where}: SASL is not possible over HTTP", "Give it a port of its own: [[server.listeners]]."
+            )
         if one.server.transport_mode != "http" and section.jwt_jwks_url:
-            findings.error(f"{where}: bearer tokens come with HTTP", "Give them a port: [[server.listeners]].")
+            findings.error(f"{where}: bearer tokens need HTTP", "Give them a port: [[server.listeners]].")
 
 
 def _check_who_is_trusted(findings: Findings, settings: Settings) -> None:
@@ -136,8 +138,8 @@ def _check_who_is_trusted(findings: Findings, settings: Settings) -> None:
         for parts in map(urlsplit, addresses.split()):
             if parts.scheme == scheme and not _is_loopback(parts.hostname or ""):
                 findings.warning(
-                    f"{name}: {what} go over the network to {parts.hostname} as they are",
-                    f"Whoever is on the way can change them: give an address of {better}:.",
+                    f"{name}: {what} are sent to {parts.hostname} without TLS",
+                    f"Anyone on the network path can change them: give an address of {better}:.",
                 )
 
 
@@ -240,7 +242,7 @@ def _check_directory(findings: Findings, settings: Settings) -> None:
                 )
         else:
             findings.error(
-                f"the directory {url} lets in whoever binds with any password",
+                f"the directory {url} accepts any password",
                 "Does authentication.ldap_user_dn_pattern name users, and does the directory refuse unknown ones?",
             )
 
@@ -262,7 +264,7 @@ def _check_issuer(findings: Findings, settings: Settings) -> None:
         )
     if not section.jwt_issuer and not section.jwt_audience:
         findings.warning(
-            "whatever the issuer signs is let in, tokens for other services too",
+            "all tokens of the issuer are accepted, including those for other services",
             "Set authentication.jwt_audience, and jwt_issuer.",
         )
 

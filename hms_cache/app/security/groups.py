@@ -32,7 +32,7 @@ def directory_groups(settings: Settings) -> KnownGroups | None:
         )
     if not (options.name_patterns or options.base) or not any(options.filters.group_bases):
         raise StartupError(
-            f"{wanted_by}: where users and groups lie is not said",
+            f"{wanted_by}: the location of users and groups is not configured",
             remedy="Set authentication.ldap_base_dn, or ldap_user_dn_pattern and ldap_group_dn_pattern.",
         )
     directory = Directory(options)
@@ -66,6 +66,6 @@ def _ask_system(system: SystemGroups) -> GroupsOf:
         try:
             return system.of(user)
         except OSError as error:  # a TimeoutError is one
-            raise UndecidedError(f"the operating system does not tell groups: {error}") from error
+            raise UndecidedError(f"the operating system does not return groups: {error}") from error
 
     return ask

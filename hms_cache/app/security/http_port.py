@@ -21,18 +21,18 @@ def http_port(settings: Settings, tokens: BearerTokens | None, buffers: BufferBu
     if server.transport_mode != "http":
         if authentication.jwt_jwks_url:
             raise StartupError(
-                "authentication.jwt_jwks_url: bearer tokens come with HTTP, and server.transport_mode is binary",
+                "authentication.jwt_jwks_url: bearer tokens need HTTP, and server.transport_mode is binary",
                 remedy="Set server.transport_mode = http, or give them a port of their own: [[server.listeners]].",
             )
         return None
     if authentication.kerberos_enabled or authentication.plain != "off":
         raise StartupError(
-            "server.transport_mode is http, and SASL does not go over it",
+            "server.transport_mode is http, and SASL is not possible with it",
             remedy="Give clients with Kerberos or passwords a port of their own: [[server.listeners]].",
         )
     if authentication.jwt_jwks_url and not (server.tls_enabled or settings.security.accept_insecure):
         raise StartupError(
-            "authentication.jwt_jwks_url: clients send tokens as they are, and server.tls_enabled is false",
+            "authentication.jwt_jwks_url: clients send tokens unencrypted, and server.tls_enabled is false",
             remedy="Set server.tls_enabled, or accept it, as behind a proxy that does TLS:"
             " --set security.accept_insecure=true.",
         )
@@ -61,7 +61,7 @@ def bearer_tokens(settings: Settings) -> BearerTokens | None:
     admin = settings.admin
     if admin.enabled and admin.jwt_rights_claim and not (admin.tls_enabled or settings.security.accept_insecure):
         raise StartupError(
-            "admin.jwt_rights_claim: tokens are sent as they are, and admin.tls_enabled is false",
+            "admin.jwt_rights_claim: tokens are sent unencrypted, and admin.tls_enabled is false",
             remedy="Set admin.tls_enabled, or accept it, as behind a proxy that does TLS:"
             " --set security.accept_insecure=true.",
         )
@@ -88,11 +88,11 @@ def key_set(section: AuthenticationSettings) -> KeySet:
         from jwt.algorithms import has_crypto
     except ImportError as error:
         raise StartupError(
-            "authentication.jwt_jwks_url: the package PyJWT is not there", remedy="Install hms-cache[jwt]."
+            "authentication.jwt_jwks_url: the package PyJWT is not installed", remedy="Install hms-cache[jwt]."
         ) from error
     if not has_crypto:
         raise StartupError(
-            "authentication.jwt_jwks_url: the package cryptography is not there", remedy="Install hms-cache[jwt]."
+            "authentication.jwt_jwks_url: the package cryptography is not installed", remedy="Install hms-cache[jwt]."
         )
     return KeySet(
         KeySetOptions(

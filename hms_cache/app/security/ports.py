@@ -73,8 +73,8 @@ def _chosen(name: str, server: ServerSettings, ready: frozenset[str], *, is_alon
     possible = ready & MECHANISMS[server.transport_mode]
     if ready and not possible:
         raise StartupError(
-            f"{name}: nothing of what is set up in [authentication] goes over transport_mode = {server.transport_mode},"
-            " so its clients would not authenticate",
+            f"{name}: nothing of what is set up in [authentication] is possible with transport_mode ="
+            f" {server.transport_mode}, so its clients would not authenticate",
             remedy='Say that this is meant: mechanisms = ["none"].',
         )
     return possible

@@ -187,7 +187,7 @@ class TokenManager:
         return decoded, found[1].password
 
     def clean(self) -> Cleaned:
-        """Deletes the tokens and keys whose time is over. A text that is none of ours, or of Java's, stays."""
+        """Deletes the tokens and keys that have expired. A text that is none of ours, or of Java's, stays."""
         now_ms = self._now_ms()
         over = []
         for name in self._store.get_all_token_identifiers():

@@ -101,7 +101,7 @@ class DumpWriter:
     def take_name(self) -> None:
         """Puts the finished file in the place of the one before. Raises OSError."""
         if not self._is_there():
-            raise OSError("another server writes it, too: each needs a file of its own")
+            raise OSError("another server writes to it: each needs a file of its own")
         os.replace(self._new, self._path)
         directory = os.open(self._path.parent, os.O_RDONLY)
         try:
@@ -213,7 +213,7 @@ def _size_of_own_file(file: BinaryIO, max_bytes: int) -> int:
     if not stat.S_ISREG(found.st_mode):
         raise NotADump("it is no ordinary file")
     if found.st_size > max_bytes:
-        raise BadDump(f"it has {found.st_size} bytes, more than {max_bytes}: nothing of ours")
+        raise BadDump(f"it has {found.st_size} bytes, more than {max_bytes}: it is not a dump of this program")
     if hasattr(os, "geteuid"):
         if found.st_uid not in (os.geteuid(), 0):
             raise BadDump("it belongs to another user")

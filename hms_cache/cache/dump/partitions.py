@@ -101,7 +101,7 @@ def _decode_segment(tree: Any, keys: tuple[tuple[str, str], ...], blobs: list[by
             raise BadDump("an array of another length than its block")
     kinds = arrays["kinds"]
     if (kinds is None and len(templates) != 1) or (kinds is not None and rows and int(kinds.max()) >= len(templates)):
-        raise BadDump("partitions of kinds that there are not")
+        raise BadDump("partitions of unknown kinds")
     access_time = tree["access_time"]
     if len(times) != rows * (4 if access_time is not None else 11):
         raise BadDump("times of another number of partitions")
@@ -143,7 +143,7 @@ def _column(tree: Any, blobs: list[bytes], rows: int) -> KeyColumn:
         raise BadDump("a column of another length than its block")
     _check_offsets(offsets, len(offsets) - 1, len(texts))
     if rows and int(codes.max()) >= len(offsets) - 1:
-        raise BadDump("codes of texts that there are not")
+        raise BadDump("codes of unknown texts")
     return KeyColumn(codes, TextDictionary(texts, offsets))
 
 

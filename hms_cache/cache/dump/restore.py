@@ -200,7 +200,7 @@ class Restore:
 
     def _install_table(self, load: Load, tree: Any, table: Any, encoded: bytes, weight: int) -> None:
         if not isinstance(table, Table):
-            raise BadDump("a table that is none")
+            raise BadDump("an invalid table")
         tag = ValidWriteIdList.parse(tree["tag"]) if tree["tag"] is not None else None
         if is_transactional(table) is not tree["is_transactional"] or table.id != tree["table_id"]:
             raise BadDump("a table beside the facts of another")
@@ -244,7 +244,7 @@ class Restore:
 
 def _key(names: Any) -> Key:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise BadDump("names that are none")
+        raise BadDump("invalid names")
     match names:
         case [catalog]:
             return str(catalog)
@@ -252,4 +252,4 @@ def _key(names: Any) -> Key:
             return DatabaseName(catalog, database)
         case [catalog, database, table]:
             return TableName(catalog, database, table)
-    raise BadDump("names that are none")
+    raise BadDump("invalid names")

@@ -22,7 +22,7 @@ SESSION_TIMEOUT_S = 900.0
 @click.option("--database", metavar="URL", help="Work on this database instead of a temporary SQLite one.")
 @click.pass_context
 def demo(context: click.Context, *, database: str | None) -> None:
-    """Start a metastore, let a PySpark session work through it, and show what it was asked."""
+    """Start a metastore, let a PySpark session use it, and show the calls that it received."""
     if context.invoked_subcommand is None:
         with _scratch() as directory:
             _run(directory, database)
@@ -31,7 +31,7 @@ def demo(context: click.Context, *, database: str | None) -> None:
 @demo.command()
 @click.pass_context
 def ha(context: click.Context) -> None:
-    """Two servers on one database, killed in turn while a PySpark session that knows both goes on working."""
+    """Kill two servers of one database in turn, while a PySpark session that knows both keeps working."""
     from rich.console import Console
 
     from hms_cache.cli.demo.ha import run_ha
@@ -44,7 +44,7 @@ def ha(context: click.Context) -> None:
 @demo.command()
 @click.pass_context
 def secure(context: click.Context) -> None:
-    """A KDC, a server with Kerberos and a policy, and PySpark with a keytab: what it may, and what it may not."""
+    """Start a KDC and a server with Kerberos and a policy, and show what PySpark with a keytab is allowed to do."""
     from rich.console import Console
 
     from hms_cache.cli.demo.secure import run_secure

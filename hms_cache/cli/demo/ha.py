@@ -75,7 +75,7 @@ class _Rounds:
             wanted = self._count + ROUNDS_SEEN
             self._changed.wait_for(lambda: self._has_ended or self._count >= wanted, ROUND_LIMIT_S * ROUNDS_SEEN)
             if self._count < wanted:
-                raise HmsCacheError(f"Spark does not get on:\n{log_tail(self._scratch)}")
+                raise HmsCacheError(f"Spark makes no progress:\n{log_tail(self._scratch)}")
 
     def end(self) -> Mapping[str, int]:
         """Have Spark finish; what it found in the end."""

@@ -26,7 +26,7 @@ def _from_memory_limit(text: str) -> str | None:
 
 
 class CacheSettings(Section):
-    """What is answered from memory, and how sure that has to be."""
+    """What is answered from memory, and under which conditions."""
 
     enabled: bool = setting(True, site_keys=metastore_keys("rawstore.impl"), from_site=_from_store_class)
     """false: the database answers all calls."""
@@ -40,11 +40,12 @@ class CacheSettings(Section):
     milliseconds. inf: memory answers from the events applied so far, without a position check."""
     exactness: Literal["check", "lease"] = setting(
         "check",
-        reason="A check is right beside any writer that logs its events; a lease beside those that announce them.",
+        reason="A check is correct with any writers that log their events; a lease only with writers that announce"
+        " them.",
     )
-    """How an exact answer (P1) is proven. check: one shared statement asks where the log ends. lease: no statement
-    while this server holds a lease and no member of its set has a write under way; every server of the set should have
-    the same, and no metastore that knows nothing of leases may write to the database. See the section lease."""
+    """How an exact answer (P1) is proven. check: one shared statement reads the end of the log. lease: no statement is
+    needed while this server holds a lease and no member of its set is writing; every server of the set should use the
+    same value, and metastores that do not take part in leases must not write to the database. See the section lease."""
     budget_bytes: SizeBytes = setting(
         1024**3,
         reason="Hive's default for its cache; room for a few million partitions.",
@@ -89,16 +90,17 @@ class CacheSettings(Section):
         " the database to the others.",
         ge=0,
     )
-    """Loads into the cache that reads of one user wait for at once; a read that needs one more is answered with a
-    MetaException. What writes read is counted, and not refused. 0: no limit."""
+    """Maximum number of concurrent loads into the cache for reads of one user. A read that needs another one gets a
+    MetaException. Loads for writes are counted, but not refused. 0: no limit."""
     max_loads_per_address: int = setting(
         0, unit="loads", reason="Off: behind a proxy all clients have one address.", ge=0
     )
     """The same for reads from one client address. 0: no limit."""
     warm: Literal["full", "names", "off"] = setting(
         "names",
-        reason="Names make absence cheap to answer and cost two statements a database; whole catalogs cost minutes of"
-        " database time at every restart, which an operator should choose.",
+        reason="With the names, memory can answer that an object does not exist; they cost two statements a"
+        " database. Whole catalogs cost minutes of database time at every restart, which an operator should"
+        " choose.",
     )
     """What is loaded at start, while calls are already answered: whole tables with their partitions, the names of
     everything, or nothing."""

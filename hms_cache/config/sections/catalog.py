@@ -11,7 +11,7 @@ from hms_cache.config.setting import Section, hive_setting, metastore_keys, sett
 
 
 class CatalogSettings(Section):
-    """Rules that change answers: the settings of Hive's with the same meaning."""
+    """Rules that affect answers, with the same meaning as Hive's settings."""
 
     partition_request_limit: int = hive_setting(-1, "limit.partition.request", unit="partitions", ge=-1)
     """A request that would return more partitions than this is refused; -1: no limit."""

@@ -59,8 +59,8 @@ class DatabaseSettings(Section):
     """Maximum time for opening a connection for position checks and polling."""
     check_timeout_s: Seconds = setting(
         5.0,
-        reason="A check takes a millisecond; one that takes seconds will not come. Then reads fail, retriable, or are"
-        " answered within max_staleness_ms.",
+        reason="A check takes a millisecond; one that takes seconds will not be answered. Then reads fail with a"
+        " retriable error, or are answered within max_staleness_ms.",
         gt=0,
     )
     """Maximum time for a position check, and for one statement of the event poller. The connection is closed one second

@@ -78,7 +78,7 @@ class EventSettings(Section):
         from_site=_from_expiry_duration,
         gt=0,
     )
-    """Markers on partitions (markPartitionForEvent) that are older than this count no more, and are deleted; inf:
+    """Markers on partitions (markPartitionForEvent) that are older than this are ignored, and deleted; inf:
     never."""
     clean_interval_s: Seconds = hive_setting(7200.0, "event.db.listener.clean.interval", gt=0)
     """Time between two runs that delete old events and markers."""

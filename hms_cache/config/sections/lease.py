@@ -41,7 +41,7 @@ def _is_any(host: str) -> bool:
 
 
 class LeaseSettings(Section):
-    """Members of a set that answers exact reads by lease. Nothing here counts under `cache.exactness = check`."""
+    """Members of a set that answers exact reads by lease. Without effect with `cache.exactness = check`."""
 
     length_s: Seconds = setting(
         2.0,

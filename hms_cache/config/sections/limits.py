@@ -7,7 +7,7 @@ from hms_cache.config.setting import Section, setting
 
 
 class LimitsSettings(Section):
-    """Pieces of a request that cost more than their bytes; what is refused: hms_cache_inputs_refused_total."""
+    """Limits on parts of requests that cost more than their size; refusals: hms_cache_inputs_refused_total."""
 
     name_pattern_alternatives: int = setting(
         100,
@@ -21,7 +21,7 @@ class LimitsSettings(Section):
     name_pattern_characters: int = setting(
         4096,
         unit="characters",
-        reason="Names end at 256 characters. A megabyte takes a second before the first name is looked at.",
+        reason="Names have at most 256 characters. A pattern of a megabyte takes a second to prepare.",
         ge=256,
         le=1_048_576,
     )
@@ -48,11 +48,11 @@ class LimitsSettings(Section):
         ge=1024,
         le=64 * 1024 * 1024,
     )
-    """Maximum size of a serialized partition expression, also with a text that it uses several times written out each
-    time. For a larger one, the server returns all partitions, and the client evaluates it itself."""
+    """Maximum size of a serialized partition expression, in which a text that is used several times counts each time.
+    For a larger one, the server returns all partitions, and the client evaluates it itself."""
     expression_memory_bytes: SizeBytes = setting(
         64 * 1024 * 1024,
-        reason="An IN of 10,000 dates takes 12 MB. Bytes of the data can be hundreds in memory: 24 KiB filled 274 MB.",
+        reason="An IN of 10,000 dates takes 12 MB. A byte of the data can become hundreds: 24 KiB filled 274 MB.",
         ge=1024 * 1024,
     )
     """Maximum memory for the objects of one serialized expression. Above it, the server behaves as for
@@ -185,7 +185,7 @@ class LimitsSettings(Section):
         ge=10**9,
         le=4 * 10**18,
     )
-    """Largest transaction id and write id from which clients can make the ids continue (seed_txn_id, seed_write_id, and
+    """Largest transaction id and write id to which clients can raise the sequences (seed_txn_id, seed_write_id, and
     replication)."""
     avro_type_characters: int = setting(
         4_000_000,

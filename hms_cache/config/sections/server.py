@@ -73,18 +73,18 @@ class ServerSettings(Section):
     workers_share_memory: bool = setting(
         True, reason="Partitions are most of what is held of a large catalog, and the workers hold the same ones."
     )
-    """Whether workers keep partitions in memory that they share, where the system has sealed files in memory (Linux).
-    The budget of each counts them in full."""
+    """Whether equal partitions of several workers are held in memory once, on systems with sealed files in memory
+    (Linux). They still count fully towards the budget of each worker."""
     worker_timeout_s: Seconds = setting(
         60.0,
-        reason="The kernel goes on giving connections to a process that hangs, and their clients wait until they give"
-        " up. On a busy machine a loop waits for milliseconds, and time that the parent does not get either is not"
-        " counted.",
+        reason="The kernel keeps assigning connections to a process that hangs, and their clients wait until they"
+        " give up. On a busy machine a loop waits for milliseconds; time in which the parent process does"
+        " not run either is not counted.",
         ge=10,
     )
-    """With several workers: one whose event loop has done nothing for so long is ended (SIGABRT, with the stacks of its
-    threads on standard error), and another one takes its place. One that is stopped by a signal or in a debugger is
-    left alone, as is one that starts or stops. inf: never."""
+    """With several workers: a worker whose event loop has made no progress for this time is killed (SIGABRT, with the
+    stacks of its threads on standard error) and replaced. A worker that is stopped by a signal or in a debugger, or
+    that is starting or stopping, is not killed. inf: never."""
     threads: int = setting(
         16,
         reason="Calls wait for the database, not for the processor: more threads than database connections only queue"
@@ -95,18 +95,18 @@ class ServerSettings(Section):
     """Number of threads for reads that need the database."""
     large_reply_threads: int = setting(
         4,
-        reason="A reply of 40 MB takes its thread for a second and several times its size in memory. Threads compute"
-        " one at a time, so more of them give no more replies.",
+        reason="A reply of 40 MB occupies its thread for a second, and takes several times its size in memory."
+        " Threads compute one at a time, so more of them would not be faster.",
         ge=1,
         le=1024,
     )
-    """Number of those threads that carry out calls with large replies at a time. More such calls wait, and let other
-    reads pass."""
+    """Maximum number of those threads that run calls with large replies at the same time. Further such calls wait, and
+    other reads pass them."""
     large_reply_bytes: SizeBytes = setting(
         4 << 20, reason="Some thousand partitions; it takes some 100 ms of processor time.", ge=0
     )
-    """Size from which a reply is large. Calls of the same method, table and size of the request are taken to have large
-    replies, too, until eight in a row had none. 0: none is large."""
+    """Replies of this size or more are large. Calls with the same method, table and request size are then expected to
+    have large replies, too, until eight in a row did not. 0: no reply is large."""
     transaction_threads: int = setting(
         16, reason="Such a call takes milliseconds; as many as wait at once can be made one transaction.", ge=1, le=256
     )
@@ -149,15 +149,16 @@ class ServerSettings(Section):
     client_ipv6_prefix_length: int = setting(
         128,
         unit="bits",
-        reason="In a network of your own, all machines of a segment have the same 64 bits, so that 64 would limit them"
-        " together. Set 64 where clients come from other networks: there one machine has all addresses of its own.",
+        reason="In an internal network, all machines of a segment have the same 64 bits, so that 64 would limit"
+        " them together. Set 64 if clients come from other networks: there, one machine can use all"
+        " addresses of its network.",
         ge=32,
         le=128,
     )
-    """Bits of an IPv6 address that limits by client address compare: server.max_connections_per_address,
-    max_calls_per_address, cache.max_loads_per_address and those of the management port. With 64, all addresses of a
-    network of that size count as one client, as do its turns. 128: each address is a client. IPv4 addresses always
-    are."""
+    """Number of leading bits of IPv6 addresses that are compared by limits for client addresses:
+    server.max_connections_per_address, max_calls_per_address, cache.max_loads_per_address and those of the management
+    port. With 64, all addresses of such a network count as one client, also when clients take turns. 128: each address
+    is a client of its own, as IPv4 addresses always are."""
     max_in_flight: int = setting(
         1024,
         unit="calls",
@@ -200,11 +201,11 @@ class ServerSettings(Section):
     message_timeout_s: Seconds = setting(
         120.0, reason="100 MiB at 1 MiB/s take 100 s; a client that stalls longer is gone.", gt=0
     )
-    """A connection is closed if a message has not arrived completely within this time. What the server needs to decode
-    it does not count."""
+    """A connection is closed if a message has not arrived completely within this time. Time that the server spends on
+    decoding it is not counted."""
     write_timeout_s: Seconds = setting(
         60.0,
-        reason="A client that works takes megabytes in that time; one that does not holds its reply in memory.",
+        reason="A working client takes megabytes in that time; one that takes less only keeps its reply in memory.",
         gt=0,
     )
     """A client that reads less than 64 KiB of its reply within this time is disconnected. inf: never. While the server
@@ -239,14 +240,14 @@ class ServerSettings(Section):
     tls_key_password_command: str = setting("", reloadable=True)
     """Command whose first line of output is that password."""
     tls_client_certificates: Literal["none", "optional", "required"] = setting("none", reloadable=True)
-    """Whether clients show a certificate of an authority of tls_client_ca_file. optional: one that is shown must be
-    good."""
+    """Whether clients must present a certificate that is signed by an authority in tls_client_ca_file. optional: a
+    client need not present one, but one that is presented must be valid."""
     tls_client_ca_file: OptionalPath = setting(None, reloadable=True)
     """PEM file with the authorities that sign the certificates of clients."""
     tls_client_crl_file: OptionalPath = setting(None, reloadable=True)
-    """PEM file with revocation lists (CRLs): of each authority between a client's certificate and its root, the root
-    included. Clients whose certificate is in one are refused, and so are all clients once a list has ended. Needs
-    hms-cache[tls]."""
+    """PEM file with revocation lists (CRLs), one for each authority between a client's certificate and its root,
+    including the root. Clients with a revoked certificate are refused, and so are all clients once a list has expired.
+    Needs hms-cache[tls]."""
     tls_minimum_version: Literal["1.2", "1.3"] = setting(
         "1.2",
         reason="Browsers and Java's own defaults gave 1.1 up years ago (RFC 8996).",
@@ -254,17 +255,17 @@ class ServerSettings(Section):
         from_site=_oldest_not_blacklisted,
         reloadable=True,
     )
-    """Oldest version of TLS that is spoken. Hive's blacklist of protocols makes it 1.3 if it names TLSv1.2."""
+    """Oldest version of TLS that is accepted. If Hive's blacklist of protocols contains TLSv1.2, it is 1.3."""
     tls_ciphers: str = setting("", reloadable=True)
-    """Cipher suites of TLS 1.2, in OpenSSL's words; those of 1.3 are all good. Empty: OpenSSL's default, less those
-    without forward secrecy."""
+    """Cipher suites of TLS 1.2, in OpenSSL's syntax; all suites of 1.3 are allowed. Empty: OpenSSL's default, without
+    suites that lack forward secrecy."""
     tls_handshake_timeout_s: Seconds = setting(10.0, reason="A handshake is two round trips.", gt=0, le=3600)
     """A client that has not finished its handshake by then is disconnected."""
     audit: Literal["all", "writes", "off"] = setting("writes", reason="Reads are most of the calls and change nothing.")
     """Which calls get an audit line, in the shape of Hive's HiveMetaStore.audit log."""
     audit_format: Literal["hive", "json"] = setting("hive")
-    """hive: ugi=…, ip=…, cmd=… with tabs between, what clients said escaped with backslashes; json: an object with the
-    same names, and method, outcome, allowed, principal, mechanism and objects."""
+    """hive: ugi=…, ip=…, cmd=… separated by tabs, with texts from clients escaped by backslashes; json: an object with
+    the same names, and method, outcome, allowed, principal, mechanism and objects."""
     audit_queue_bytes: SizeBytes = setting(
         8 * 1024 * 1024, reason="Some 20,000 ordinary lines: seconds of writes at full speed.", ge=64 * 1024
     )

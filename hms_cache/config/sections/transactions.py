@@ -76,7 +76,7 @@ class TransactionSettings(Section):
 
 
 class CompactionSettings(Section):
-    """The queue of compactions. The workers are Hive's or somebody else's: this server keeps the queue."""
+    """The queue of compactions. This server keeps the queue; the workers are those of Hive or of other programs."""
 
     initiator: bool = setting(
         False,

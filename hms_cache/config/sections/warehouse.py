@@ -95,8 +95,8 @@ class WarehouseSettings(Section):
         0.5, reason="On SQLite other writers wait meanwhile. Local disks and near object stores answer sooner.", gt=0
     )
     """Maximum time for a file system operation while a write holds database locks. After that, the write is rolled
-    back, waits without locks, and runs again. A rename on a local file system can take four times as long, a move on a
-    remote one that is no object store file_move_timeout_s."""
+    back, waits without locks, and runs again. A rename on a local file system can take four times as long; a move on a
+    remote file system that is not an object store can take file_move_timeout_s."""
     file_move_timeout_s: Seconds = setting(
         600.0, reason="Object stores move and delete file by file, some thousand a minute.", gt=0
     )

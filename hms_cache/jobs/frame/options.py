@@ -6,17 +6,17 @@ from hms_cache.jobs.frame.job import Option
 
 METASTORE = Option(
     "metastore",
-    "Metastore to ask, thrift://host:port; several, separated by commas, are tried in turn.",
+    "Metastore, thrift://host:port; several, separated by commas, are tried in turn.",
     metavar="URI",
 )
 DATABASE = Option("database", "Metastore database to read directly; SQLAlchemy or JDBC form.", metavar="URL")
 TABLES = Option(
     "tables",
-    "Tables to work on, as [catalog.]database.table; * stands for any text. Several times for more; default all.",
+    "Tables to work on, as [catalog.]database.table; * stands for any text. May be given several times; default: all.",
     multiple=True,
     metavar="PATTERN",
 )
 WAREHOUSE = Option("warehouse", "Directory of managed tables: a path or a URI.", metavar="DIR")
 REQUESTS_PER_S = Option(
-    "requests_per_s", "Most requests a second to one store (a bucket); 0 for no limit.", kind=int, default=0, minimum=0
+    "requests_per_s", "Maximum requests a second to one store (a bucket); 0: no limit.", kind=int, default=0, minimum=0
 )

@@ -8,8 +8,8 @@ JOB = Job(
     name="history",
     summary="Keep the notification log as a table by day: who changed what when.",
     description=(
-        "Goes on after the last event of the run before; each event is kept exactly once, whatever happens in between. "
-        "The files of days that are over are merged. Give one of --metastore and --database."
+        "Continues after the last event of the previous run. Each event is kept exactly once, even if runs are "
+        "interrupted. The files of past days are merged. Give either --metastore or --database."
     ),
     main="hms_cache.jobs.history.main:main",
     options=(
@@ -17,19 +17,19 @@ JOB = Job(
         DATABASE,
         Option(
             "output",
-            "Directory of the history, a path or a URI that Spark can write; of Iceberg the table.",
+            "Directory of the history, a path or a URI that Spark can write; for Iceberg the table.",
             required=True,
             metavar="DIR",
         ),
         Option("format", "Format of the history.", default="parquet", choices=("parquet", "iceberg")),
         Option(
             "checkpoint",
-            "Directory that keeps how far an Iceberg table is; of Parquet it is in the output.",
+            "Directory that keeps the progress of an Iceberg table; for Parquet, it is in the output.",
             metavar="DIR",
         ),
         Option(
             "start",
-            "Where the first run begins: earliest, latest, or the id of the event to begin after.",
+            "Where the first run begins: earliest, latest, or after the event with this id.",
             default="earliest",
         ),
         Option(
@@ -40,17 +40,17 @@ JOB = Job(
             metavar="PATH",
         ),
         # What a task holds while it writes: messages are of a few KiB, 100,000 of them some hundred MiB in all.
-        Option("batch_events", "Events of one commit.", kind=int, default=100_000, minimum=1),
-        Option("keep_messages", "Keep the messages of the events, too: larger, and nothing is lost.", kind=bool),
+        Option("batch_events", "Number of events in one commit.", kind=int, default=100_000, minimum=1),
+        Option("keep_messages", "Also keep the messages of events: larger, but complete.", kind=bool),
         # What Spark, Trino and Hive take for a file of good size: one task reads it.
         Option(
             "target_mib",
-            "Size up to which files of a day are merged; 0: they are not.",
+            "Size up to which files of a day are merged; 0: they are not merged.",
             kind=int,
             default=128,
             minimum=0,
         ),
-        Option("keep_days", "Days to keep, counted from the newest; 0: all.", kind=int, default=0, minimum=0),
-        Option("churn_rows", "Tables with the most changes to show.", kind=int, default=20, minimum=0),
+        Option("keep_days", "Number of days to keep, counted from the newest; 0: all.", kind=int, default=0, minimum=0),
+        Option("churn_rows", "Number of tables with the most changes to show.", kind=int, default=20, minimum=0),
     ),
 )

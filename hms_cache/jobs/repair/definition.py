@@ -8,16 +8,16 @@ JOB = Job(
     name="repair",
     summary="Add partitions for directories that have none, drop those whose directories are gone: MSCK REPAIR.",
     description=(
-        "Compares the names of a table's partitions with one listing of each directory above the last level; no "
-        "partition's own directory is listed. A partition that lies elsewhere is dropped only if its own directory is "
-        "gone, and none is if the table's is. No file is deleted but by --retention. Needs no Spark.\n\n"
+        "Compares the names of a table's partitions with one listing of each directory above the last level; the "
+        "directories of partitions are not listed. A partition in another place is dropped only if its own directory "
+        "is missing, and no partition is dropped if the table's directory is missing. Files are deleted by "
+        "--retention only. Needs no Spark.\n\n"
         "--discover works on tables with discover.partitions = true, as Hive's metastore does every six hours. "
         "--retention also drops partitions older than their table's partition.retention.period, with their files if "
-        "dropping a partition of that table deletes them. --database makes it fast for tables of many partitions: else "
-        "where all partitions lie is read through the metastore if there is one to add. Iceberg, Delta and "
-        "transactional tables are left alone, and told.\n\n"
-        "With --state, a run that was killed goes on where it was. Exit status 3 if something is left that was to be "
-        "changed."
+        "dropping a partition of that table deletes them. --database makes the job fast for tables with many "
+        "partitions: otherwise, if there is a partition to add, the locations of all partitions are read through the "
+        "metastore. Iceberg, Delta and transactional tables are skipped and reported.\n\n"
+        "With --state, a run that was killed is continued. Exit status 3 if something remains to be changed."
     ),
     main="hms_cache.jobs.repair.main:main",
     needs_spark=False,
@@ -27,14 +27,18 @@ JOB = Job(
         TABLES,
         Option("mode", "What to change; sync is both.", default="sync", choices=("add", "drop", "sync")),
         Option("discover", "Only tables with discover.partitions = true.", kind=bool),
-        Option("retention", "Drop partitions past partition.retention.period, too.", kind=bool),
+        Option("retention", "Also drop partitions past partition.retention.period.", kind=bool),
         Option(
-            "drop_limit", "Most partitions to drop of one table; if more, none is.", kind=int, default=10_000, minimum=0
+            "drop_limit",
+            "Maximum number of partitions to drop of one table; if there are more, none is dropped.",
+            kind=int,
+            default=10_000,
+            minimum=0,
         ),
-        Option("batch_partitions", "Partitions of one call.", kind=int, default=500, minimum=1),
-        Option("threads", "Listings at the same time.", kind=int, default=16, minimum=1),
+        Option("batch_partitions", "Number of partitions in one call.", kind=int, default=500, minimum=1),
+        Option("threads", "Number of listings at the same time.", kind=int, default=16, minimum=1),
         REQUESTS_PER_S,
         Option("state", "File that keeps the plan while it is carried out.", metavar="FILE"),
-        Option("shown", "Partitions, and notes, to show.", kind=int, default=50, minimum=0),
+        Option("shown", "Number of partitions, and of notes, to show.", kind=int, default=50, minimum=0),
     ),
 )

@@ -18,7 +18,7 @@ from hms_cache.jobs.schedule.step import StepProcess
 from hms_cache.jobs.schedule.targets import metastore_of, targets_of
 
 ATTENTION = 3
-"""Exit status of a job that found what somebody must look at."""
+"""Exit status of a job that found something that needs attention."""
 
 
 class State(StrEnum):

@@ -8,31 +8,30 @@ JOB = Job(
     name="verify",
     summary="Compare what servers answer with what the metastore database holds, for all tables.",
     description=(
-        "Runs under live writes: what differs is read again, from both, at later events before it counts, and is "
-        "reported with the event that neither side was older than. Databases, "
-        "tables, partitions, column statistics and all names are compared; nothing is changed. "
-        "Exit status 3 if a difference remains."
+        "Can run during writes: a difference counts only if it is still there when both are read again at later "
+        "events, and is reported with the event that neither side was older than. Databases, tables, partitions, "
+        "column statistics and all names are compared; nothing is changed. Exit status 3 if a difference remains."
     ),
     main="hms_cache.jobs.verify.main:main",
     options=(
         Option(
             "server",
-            "A server to compare, thrift://host:port; several times for several.",
+            "A server to compare, thrift://host:port; may be given several times.",
             multiple=True,
             metavar="URI",
         ),
         DATABASE,
         TABLES,
-        Option("rechecks", "How often a difference is looked at again.", kind=int, default=3, minimum=1),
+        Option("rechecks", "How often a difference is checked again.", kind=int, default=3, minimum=1),
         # Longer than the servers' own cache.max_staleness_ms, or an answer that is allowed to be old counts.
-        Option("recheck_wait_s", "Time from one look to the next, in seconds.", kind=float, default=2.0),
+        Option("recheck_wait_s", "Seconds between two such checks.", kind=float, default=2.0),
         Option("sample", "Part of tables, and of large ones' partitions, to compare.", kind=float, default=1.0),
         Option(
             "turn",
             "Which part: another one for each number, all of them in 1/sample turns. [default: the day]",
             kind=int,
         ),
-        Option("output", "Directory that keeps each difference as a row of Parquet, by run.", metavar="DIR"),
-        Option("shown", "Differences to show.", kind=int, default=50, minimum=0),
+        Option("output", "Directory that keeps each difference as a row in Parquet, by run.", metavar="DIR"),
+        Option("shown", "Number of differences to show.", kind=int, default=50, minimum=0),
     ),
 )

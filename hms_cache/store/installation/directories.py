@@ -180,8 +180,9 @@ def _tell_orphans(findings: Findings, warehouse: Warehouse, known: _Known) -> bo
     if orphans:
         findings.warning(
             f"no row names {_counted(orphans, 'director')}: {_named(_described(warehouse, one) for one in orphans)}",
-            "What a drop or a move left that was cut short, or what another program put there. Look at it, then delete"
-            " or register it; the page on operations says what deaths leave. Nothing was changed.",
+            "They were left by an interrupted drop or move, or put there by another program. Inspect them, then"
+            " delete or register them; the page on operations describes what killed servers leave."
+            " Nothing was changed.",
         )
     return is_whole
 
