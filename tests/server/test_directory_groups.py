@@ -487,7 +487,7 @@ def test_while_no_directory_answers_calls_are_refused(serve: Serve, provider: st
         link.call("set_ugi", user_name="root", group_names=[])
         for _ in range(3):
             told = outcome(link, "create_database", database=database("open"))
-            assert "Permission denied: nobody tells the groups" in told[1]
+            assert "Permission denied: the groups of the user cannot be determined" in told[1]
         assert server.service.metrics.server.directory_groups.values()[("failed",)] >= 3
         assert agent.asked == []
 
@@ -568,7 +568,7 @@ def test_grants_to_groups_count_for_those_that_a_token_names(serve: Serve) -> No
                 "authentication.ldap_url": "ldap://x",
                 "authentication.ldap_bind_dn": "cn=a",
             },
-            "where users and groups lie",
+            "the location of users and groups",
         ),
         ({"authorization.directory_groups": True, "authorization.provider": "off"}, "are for a provider"),
         ({"authorization.directory_groups": True, "authorization.provider": "sql"}, "needs a directory and an account"),
