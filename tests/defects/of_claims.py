@@ -74,8 +74,8 @@ FIXES = (
         "functions_are_always_asked_for",
         "`get_all_functions` never comes from memory.",
         "hms_cache/cache/reads/cached_functions.py",
-        '        return self._reading.answer_made("functions", look, ask, facet=Facet.FUNCTIONS)\n',
-        '        del look\n        return self._reading.pass_through("functions", ask)\n',
+        '        return self._reading.answer_made("functions", from_memory, from_store, facet=Facet.FUNCTIONS)\n',
+        '        del from_memory\n        return self._reading.pass_through("functions", from_store)\n',
         ("tests/cache/test_equality.py::test_each_kind_of_read_comes_from_memory_where_nothing_changes",),
     ),
     Fix(
@@ -83,8 +83,8 @@ FIXES = (
         "table_meta_is_always_asked_for",
         "`get_table_meta` never comes from memory.",
         "hms_cache/cache/reads/cached_tables.py",
-        '        return self._reading.answer_made("table_meta", look, ask, facet=Facet.TABLE_NAMES)\n',
-        '        del look\n        return self._reading.pass_through("table_meta", ask)\n',
+        '        return self._reading.answer_made("table_meta", from_memory, from_store, facet=Facet.TABLE_NAMES)\n',
+        '        del from_memory\n        return self._reading.pass_through("table_meta", from_store)\n',
         ("tests/cache/test_equality.py::test_each_kind_of_read_comes_from_memory_where_nothing_changes",),
     ),
     Fix(
