@@ -70,7 +70,7 @@ class FollowingEntries(BudgetedEntries):
         everything is dropped: earlier decisions are no longer valid. Must not wait."""
         self._skipped_to = -1
         """The last event that was skipped because its table has no entry; may be above the position."""
-        self._transactions = TransactionTracker()
+        self._transactions = TransactionTracker(has_peers=has_peers)
         self._resolve_commits = resolve_commits
 
     def apply(self, events: Sequence[ev.Event], new_position: int) -> None:

@@ -40,7 +40,9 @@ class TagChange:
 class TransactionTracker:
     """Remembers open transactions and their write ids. Guarded by the lock of the owning cache."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_peers: bool = False) -> None:
+        """`has_peers`: other kinds of metastores open transactions, too."""
+        self._has_peers = has_peers
         self._open: OrderedDict[int, list[tuple[TableName, int]]] = OrderedDict()
         self._writers: dict[DatabaseName, dict[TableName, set[int]]] = {}
         """Open transactions that have write ids of a table."""
@@ -85,7 +87,7 @@ class TransactionTracker:
         unknown: list[int] = []
         for event in events:
             if isinstance(event, ev.TransactionsOpened):
-                opened.update(event.transaction_ids or ())
+                opened.update(self._opened_by(event))
             elif (
                 isinstance(event, ev.TransactionCommitted)
                 and event.transaction_id not in opened
@@ -98,10 +100,8 @@ class TransactionTracker:
         """Processes one transaction event, in the order of the log."""
         match event:
             case ev.TransactionsOpened():
-                for transaction in event.transaction_ids or ():
-                    # For several transactions opened by one call, Hive logs the first and the last. Ids in between may
-                    # belong to other calls, on databases that assign ids without waiting (MySQL), and their writes are
-                    # known already.
+                for transaction in self._opened_by(event):
+                    # Its writes may be known already: the event of another call has named it, too.
                     self._open.setdefault(transaction, [])
                 while len(self._open) > REMEMBERED_TRANSACTIONS:
                     self._take(next(iter(self._open)))
@@ -115,6 +115,18 @@ class TransactionTracker:
             case ev.TransactionCommitted():
                 return self._committed(event.transaction_id, resolved)
         return TagChange()
+
+    def _opened_by(self, event: ev.TransactionsOpened) -> Collection[int]:
+        """Those that began with this event for certain.
+
+        Of several that a call opened Hive logs the first and the last. Ids between the two may be of others, on
+        databases that give them out without waiting, and these may have begun, and got write ids, before the first
+        event that was seen. Servers of this project log what they have opened in runs without others.
+        """
+        found = event.transaction_ids or ()
+        if self._has_peers and isinstance(found, range) and len(found) > 2:
+            return found[0], found[-1]
+        return found
 
     def _allocated(self, event: ev.WriteIdsAllocated) -> TagChange:
         table = event.own_table

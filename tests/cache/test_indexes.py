@@ -137,7 +137,7 @@ class ScanningCache(SharedCache):
         super().__init__(*arguments, **options)
         self.indexes = ScannedIndexes(self)
         self.segmented = ScannedSegments()
-        self._transactions = ScannedTransactions()
+        self._transactions = ScannedTransactions(has_peers=self._has_peers)
 
     def _drop_catalog(self, event_id: int, catalog: str) -> None:
         self._drop(event_id, catalog, Facet.DATABASE_NAMES)

@@ -521,6 +521,33 @@ def test_the_tracker_remembers_a_bounded_number_of_transactions() -> None:
     assert not tracker.databases
 
 
+@pytest.mark.parametrize("has_peers", [False, True])
+def test_ids_between_the_first_and_the_last_of_a_call_may_be_of_others(has_peers: bool) -> None:
+    """Hive logs the first and the last. One between them that another call has opened may have got write ids before the
+    first event that was seen: what it commits is asked for."""
+    tracker = TransactionTracker(has_peers=has_peers)
+    opened = ev.TransactionsOpened(_header(1), range(6, 9))
+    commits = [ev.TransactionCommitted(_header(3), txn_id) for txn_id in (6, 7, 8)]
+    asked = [7] if has_peers else []
+    assert tracker.unresolved_commits([opened, *commits]) == asked
+    tracker.apply(opened, {})
+    assert tracker.unresolved_commits(commits) == asked
+    of_another = {7: [(TableName(CATALOG, "d", "t"), 4)]}
+    changes = [tracker.apply(commit, of_another if has_peers else {}) for commit in commits]
+    assert [sorted(change.unknown) for change in changes] == [
+        [],
+        [TableName(CATALOG, "d", "t")] if has_peers else [],
+        [],
+    ]
+    assert not any(change.void_all for change in changes)
+
+
+def test_two_that_a_call_has_opened_are_known() -> None:
+    tracker = TransactionTracker(has_peers=True)
+    tracker.apply(ev.TransactionsOpened(_header(1), range(6, 8)), {})
+    assert tracker.unresolved_commits([ev.TransactionCommitted(_header(3), txn_id) for txn_id in (6, 7)]) == []
+
+
 def test_a_transaction_with_several_write_ids_raises_all_of_them() -> None:
     tracker = TransactionTracker()
     tracker.apply(ev.TransactionsOpened(_header(1), [1]), {})
