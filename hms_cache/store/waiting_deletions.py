@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 from sqlalchemy import Connection, func, select
 
@@ -32,7 +34,6 @@ from hms_cache.store.transactions.queued_drops import (
 )
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, Table
-from hms_cache.values import frozen
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,15 +48,19 @@ _QUEUED = DirectQuery(
 _ENTRIES_IN_A_STATEMENT = 1000
 
 
-@frozen
-class WaitingDeletion:
-    """An entry of the queue that names a directory."""
+class WaitingDeletion(NamedTuple):
+    """An entry of the queue that names a directory, as it is stored."""
 
     entry_id: int
-    of: tuple[str, str, str | None]
-    """Database, table and partition, as the queue holds them."""
+    database: str
+    table: str
+    partition: str | None
+    properties: str
 
-    location: str
+
+_FEW_NAMES = 50
+"""Directories, with those around them, up to which entries are looked at before they are read: reading one takes tens
+of microseconds, and where nobody cleans there may be thousands."""
 
 
 def waiting_deletions_plan(connection: Connection) -> Plan[list[WaitingDeletion]]:
@@ -63,15 +68,8 @@ def waiting_deletions_plan(connection: Connection) -> Plan[list[WaitingDeletion]
     have been looked up."""
     if not has_table_drops(features_of(connection)):
         return []
-    found = []
-    for entry_id, database, table, partition, properties in (yield from ask(Question(_QUEUED, {}))):
-        try:
-            location = from_counted_map(properties).get(LOCATION)
-        except ValueError:
-            continue
-        if location:
-            found.append(WaitingDeletion(entry_id, (database, table, partition), location))
-    return found
+    rows = yield from ask(Question(_QUEUED, {}))
+    return [WaitingDeletion(*row) for row in rows]
 
 
 def release_place(
@@ -96,19 +94,18 @@ def release_places(
     """
     if not waiting:
         return
+    put = [(name, place, place.spellings[0]) for name, place in places]
     by_place: dict[Location, list[WaitingDeletion]] = {}
-    for entry in waiting:
-        try:
-            by_place.setdefault(context.warehouse.location(entry.location).spellings[0], []).append(entry)
-        except MetaException:
-            continue
-    concerned: dict[int, tuple[WaitingDeletion, Location]] = {}
+    for entry in _worth_reading(waiting, [first for _, _, first in put]):
+        with suppress(ValueError, MetaException):
+            text = from_counted_map(entry.properties).get(LOCATION, "")
+            by_place.setdefault(context.warehouse.location(text).spellings[0], []).append(entry)
+    concerned: dict[int, tuple[WaitingDeletion, Location, Location]] = {}
     stays: set[int] = set()
-    for name, place in places:
-        first = place.spellings[0]
+    for name, place, first in put:
         for around in (first, *first.ancestors):
             for entry in by_place.get(around, ()):
-                concerned[entry.entry_id] = (entry, place)
+                concerned[entry.entry_id] = (entry, around, place)
                 if around == first and _is_made_anew(table, name, entry):
                     stays.add(entry.entry_id)
     if not concerned:
@@ -118,24 +115,43 @@ def release_places(
     there: set[int] = set()
     for some in batches(sorted(concerned), _ENTRIES_IN_A_STATEMENT):
         for row in connection.execute(select(Q.CQ_ID, started).where(Q.CQ_ID.in_(some)).with_for_update()):
-            entry, place = concerned[row.CQ_ID]
+            entry, around, place = concerned[row.CQ_ID]
             if row.STARTED > 0:
                 raise MetaException(
-                    f"A cleaner has begun to delete {entry.location}, where {'.'.join(entry.of[:2])} was dropped, and "
-                    f"all that is put there ({place}); try again when it is done"
+                    f"A cleaner has begun to delete {around}, where {entry.database}.{entry.table} was dropped, and all"
+                    f" that is put there ({place}); try again when it is done"
                 )
             there.add(row.CQ_ID)
     going = sorted(there - stays)
     forget_entries(connection, going)
     name = qualified(table.catName, table.dbName, table.tableName)
-    for entry, place in (concerned[entry_id] for entry_id in going):
+    for entry, around, place in (concerned[entry_id] for entry_id in going):
+        of = ".".join(filter(None, (entry.database, entry.table, entry.partition)))
         _LOG.warning(
-            "%s, which was to be deleted since %s was dropped, stays: %s is put at %s",
-            entry.location,
-            ".".join(part for part in entry.of if part),
-            name,
-            place,
+            "%s, which was to be deleted since %s was dropped, stays: %s is put at %s", around, of, name, place
         )
+
+
+def _worth_reading(waiting: Sequence[WaitingDeletion], places: Sequence[Location]) -> Iterable[WaitingDeletion]:
+    """Those that may name one of the directories, or one around them: its last name stands at the end of what an entry
+    names, before the length of what follows."""
+    names = {one.name or one.authority for place in places for one in (place, *place.ancestors)}
+    if len(names) > _FEW_NAMES:
+        return waiting
+    ends = ["/", *(f"/{name.lower()}" for name in sorted(names) if name)]
+    return (entry for entry in waiting if _has_end(entry.properties, ends))
+
+
+def _has_end(properties: str, ends: Sequence[str]) -> bool:
+    text = properties.lower()
+    for end in ends:
+        at = text.find(end)
+        while at >= 0:
+            following = text[at + len(end) :].lstrip("/")[:1]
+            if not following or following.isdigit():
+                return True
+            at = text.find(end, at + 1)
+    return "/." in text or "@" in text  # in no normal form, or with the keys of an account
 
 
 def _is_made_anew(table: Table, partition: str | None, entry: WaitingDeletion) -> bool:
@@ -144,5 +160,6 @@ def _is_made_anew(table: Table, partition: str | None, entry: WaitingDeletion) -
     return (
         partition is not None
         and table.catName == DEFAULT_CATALOG
-        and entry.of == (plain_database(table.dbName), plain_table(table.tableName), plain_partition(partition))
+        and (entry.database, entry.table, entry.partition)
+        == (plain_database(table.dbName), plain_table(table.tableName), plain_partition(partition))
     )

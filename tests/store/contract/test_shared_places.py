@@ -17,7 +17,8 @@ from hms_cache.store.contract.environment import environment_options
 from hms_cache.store.contract.partitions import AllPartitions, ByNames, ByValues
 from hms_cache.store.schema import COMPACTION_QUEUE, DBS, SDS
 from hms_cache.store.shared_places import own_places, places_in_use
-from hms_cache.store.transactions.queued_drops import from_counted_map
+from hms_cache.store.transactions.queued_drops import from_counted_map, to_counted_map
+from hms_cache.store.waiting_deletions import WaitingDeletion, _worth_reading
 from hms_cache.store.warehouse import Location
 from hms_cache.thrift_gen.hive_metastore import ttypes
 from tests.store.contract.harness import CATALOG, DATABASE, StoreUnderTest, table
@@ -599,3 +600,38 @@ def test_what_is_put_where_a_cleaner_will_delete_takes_the_entry_out_of_the_queu
     with t.database.writing() as connection:
         connection.execute(COMPACTION_QUEUE.delete())
         connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("waiting", "place"),
+    [
+        ("file:/w/d.db/t", "file:/w/d.db/t"),
+        ("file:///w/d.db/t//", "file:/w/d.db/t/p=1"),
+        ("file:/", "file:/w"),
+        ("file:/w/./d.db/x/../t", "file:/w/d.db/t/p=1"),
+        ("hdfs://nn/w/t", "hdfs://NN:8020/w/t/2024"),
+        ("s3a://bucket", "s3://bucket/t"),
+        ("s3n://key:secret@bucket/", "s3a://bucket/t"),
+        ("s3a://Bucket/T", "s3a://bucket/T/p=1"),
+        ("file:/w/\U0001f600", "file:/w/\U0001f600/p=1"),
+    ],
+)
+@pytest.mark.parametrize("more", [{}, {"ifPurge": "true"}, {"a": "8:location1:x"}])
+def test_no_entry_is_passed_over_that_names_a_directory_around(waiting: str, place: str, more: dict[str, str]) -> None:
+    entry = WaitingDeletion(1, "d", "t", None, to_counted_map({**more, "location": waiting}))
+    before = WaitingDeletion(1, "d", "t", None, to_counted_map({"location": waiting, **more}))
+    assert Location.parse(waiting).spellings[0] in {
+        Location.parse(place).spellings[0],
+        *Location.parse(place).spellings[0].ancestors,
+    }
+    assert list(_worth_reading([entry, before], [Location.parse(place).spellings[0]])) == [entry, before]
+
+
+def test_entries_of_other_directories_are_not_read() -> None:
+    entries = [
+        WaitingDeletion(number, "d", "t", f"p={number}", to_counted_map({"location": f"file:/w/d.db/t/p={number}"}))
+        for number in range(100)
+    ]
+    place = Location.parse("file:/w/d.db/t/p=7")
+    read = list(_worth_reading(entries, [place]))
+    assert entries[7] in read and len(read) == 11, "what follows may be the next length, or the rest of a name"
