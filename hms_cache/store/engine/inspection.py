@@ -194,24 +194,48 @@ def _inspect_postgresql(connection: Connection) -> dict[str, TableShape]:
 
 
 def _inspect_sqlite(connection: Connection) -> dict[str, TableShape]:
+    """SQLAlchemy knows the names of constraints, which are in the text of a table's definition only. It takes a
+    millisecond for each table: it is asked for those that have such."""
     inspector = inspect(connection)
-    tables: dict[str, TableShape] = {}
-    for name in inspector.get_table_names():
-        shape = tables[name] = TableShape(name)
-        for _, column, column_type, required, default, _ in _rows(connection, f'PRAGMA table_info("{name}")'):
-            shape.columns[column] = ColumnShape(column, column_type, not required, default)
-        shape.primary_key = tuple(inspector.get_pk_constraint(name)["constrained_columns"])
-        for index in inspector.get_indexes(name):
-            key = str(index["name"])
-            columns = tuple(column for column in index["column_names"] if column is not None)
-            shape.indexes[key] = IndexShape(key, columns, bool(index["unique"]))
-        for constraint in inspector.get_unique_constraints(name):
-            key = str(constraint["name"])
-            shape.indexes[key] = IndexShape(key, tuple(constraint["column_names"]), True)
-        for position, foreign in enumerate(inspector.get_foreign_keys(name)):
-            key = foreign["name"] or f"{name}#{position}"
-            shape.foreign_keys[key] = ForeignKeyShape(
-                key,
+    tables = {name: TableShape(name) for name in inspector.get_table_names()}
+    keys: dict[str, list[tuple[int, str]]] = {}
+    for table, name, column_type, required, default, position in _rows(
+        connection,
+        'SELECT t.name, c.name, c.type, c."notnull", c.dflt_value, c.pk'
+        " FROM sqlite_master t JOIN pragma_table_info(t.name) c WHERE t.type = 'table' ORDER BY t.name, c.cid",
+    ):
+        if table in tables:
+            tables[table].columns[name] = ColumnShape(name, column_type, not required, default)
+            if position:
+                keys.setdefault(table, []).append((position, name))
+    for table, key in keys.items():
+        tables[table].primary_key = tuple(name for _, name in sorted(key))
+    indexes: dict[tuple[str, str, bool], list[str | None]] = {}
+    with_constraints: set[str] = set()
+    for table, name, unique, origin, column in _rows(
+        connection,
+        'SELECT t.name, i.name, i."unique", i.origin, c.name FROM sqlite_master t JOIN pragma_index_list(t.name) i'
+        " JOIN pragma_index_info(i.name) c WHERE t.type = 'table' ORDER BY t.name, i.name, c.seqno",
+    ):
+        if origin == "c":
+            indexes.setdefault((table, name, bool(unique)), []).append(column)
+        elif origin == "u":
+            with_constraints.add(table)
+    for (table, name, unique), columns in indexes.items():
+        if None not in columns:  # none of expressions
+            tables[table].indexes[name] = IndexShape(name, tuple(filter(None, columns)), unique)
+    for table in sorted(with_constraints):
+        for constraint in inspector.get_unique_constraints(table):
+            name = str(constraint["name"])
+            tables[table].indexes[name] = IndexShape(name, tuple(constraint["column_names"]), True)
+    of_foreign_keys = (
+        "SELECT DISTINCT t.name FROM sqlite_master t JOIN pragma_foreign_key_list(t.name) WHERE t.type = 'table'"
+    )
+    for (table,) in _rows(connection, of_foreign_keys):
+        for number, foreign in enumerate(inspector.get_foreign_keys(table)):
+            name = foreign["name"] or f"{table}#{number}"
+            tables[table].foreign_keys[name] = ForeignKeyShape(
+                name,
                 tuple(foreign["constrained_columns"]),
                 foreign["referred_table"],
                 tuple(foreign["referred_columns"]),
