@@ -123,7 +123,7 @@ def told(name: str, waits: Waits) -> str:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("duration_s", [15, pytest.param(60, marks=pytest.mark.long)])
+@pytest.mark.parametrize("duration_s", [9, pytest.param(60, marks=pytest.mark.long)])
 def test_a_crowd_of_hostile_clients(duration_s: int, tmp_path: Path) -> None:
     with on(OF_THE_CROWD):
         attack_and_judge(duration_s, tmp_path)
