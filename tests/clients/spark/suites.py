@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
 from tests.clients import junit
 from tests.clients.junit import Outcome, dependency
 from tests.clients.spark.releases import pyspark
-from tests.downloads import dependencies, kept
+from tests.downloads import cache_folder, dependencies, kept
 
 VERSION = "4.1.1"
 """The newest release whose test suites are on Maven Central; Spark itself is PySpark's of the same release."""
@@ -90,6 +90,46 @@ def names_of_suites() -> set[str]:
 def run(names: Sequence[str], directory: Path, uri: str) -> Outcome:
     """Runs these suites in one JVM; each test is called after its suite. Raises AssertionError when ScalaTest did not
     come to its end, or a suite has no result."""
+    return _outcome(names, directory, _run(names, directory, uri))
+
+
+def run_with_client(name: str, version: str, directory: Path, uri: str, other_uri: str) -> Outcome:
+    """Runs a suite that Spark has for each Hive's client (`client.HiveClient` for its `HiveClientSuites`) with that of
+    this version, which Ivy brings at the first use.
+
+    Such a suite makes its clients itself, each with a metastore of its own: the one that is not to use direct SQL gets
+    the other address. Raises as `run`.
+    """
+    output = _run(
+        (f"{name}Suites",),
+        directory,
+        uri,
+        of_hadoop={
+            "hive.metastore.try.direct.sql": "true",
+            "uri.true": uri,
+            "uri.false": other_uri,
+            "hive.metastore.uris": "${uri.${hive.metastore.try.direct.sql}}",
+            **_directories(directory),
+        },
+        environment={
+            "SPARK_TEST_HIVE_CLIENT_VERSIONS": version,
+            "SPARK_VERSIONS_SUITE_IVY_PATH": str(cache_folder() / f"spark-hive-client-{version}"),
+        },
+        # Hive's engine asserts that a view has a text; Spark's suites make some that have none.
+        options=("-da:org.apache.hadoop.hive.ql.metadata...",),
+    )
+    return _outcome((f"{name}Suite",), directory, output)
+
+
+def _run(
+    names: Sequence[str],
+    directory: Path,
+    uri: str,
+    of_hadoop: Mapping[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
+    options: Sequence[str] = (),
+) -> str:
+    """What ScalaTest printed; `of_hadoop` are settings of every configuration of Hadoop."""
     classes, jars = fetch()
     site = directory / "site"
     reports = directory / "reports"
@@ -99,7 +139,11 @@ def run(names: Sequence[str], directory: Path, uri: str) -> Outcome:
     resources = directory / "home" / "sql" / "hive" / "src" / "test" / "resources"
     resources.parent.mkdir(parents=True)
     resources.symlink_to(classes)
-    _write_site(site, directory, uri)
+    _write_settings(
+        site / "hive-site.xml", {"hive.in.test": "true", "hive.metastore.uris": uri, **_directories(directory)}
+    )
+    _write_settings(site / "core-site.xml", of_hadoop or {})
+    (site / "log4j2.properties").write_text("rootLogger.level = off\n")
     properties = {
         "spark.testing": "true",
         "spark.test.home": directory / "home",
@@ -114,7 +158,7 @@ def run(names: Sequence[str], directory: Path, uri: str) -> Outcome:
     finished = subprocess.run(
         [
             "java",
-            *["-Xmx2g", "-Xss4m", "-XX:+UseSerialGC", "-ea", "--add-modules=jdk.incubator.vector"],
+            *["-Xmx2g", "-Xss4m", "-XX:+UseSerialGC", "-ea", "--add-modules=jdk.incubator.vector", *options],
             *[f"--add-opens=java.base/{package}=ALL-UNNAMED" for package in _OPENS],
             *[f"-D{key}={value}" for key, value in properties.items()],
             "-cp",
@@ -124,7 +168,13 @@ def run(names: Sequence[str], directory: Path, uri: str) -> Outcome:
             *[option for name in names for option in ("-s", f"{PACKAGE}.{name}")],
         ],
         cwd=directory,
-        env={**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_TESTING": "1", "SPARK_HOME": str(directory / "home")},
+        env={
+            **os.environ,
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_TESTING": "1",
+            "SPARK_HOME": str(directory / "home"),
+            **(environment or {}),
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -133,10 +183,11 @@ def run(names: Sequence[str], directory: Path, uri: str) -> Outcome:
         timeout=_TIMEOUT_S,
         check=False,
     )
-    return _outcome(names, reports, finished.stdout)
+    return finished.stdout
 
 
-def _outcome(names: Sequence[str], reports: Path, output: str) -> Outcome:
+def _outcome(names: Sequence[str], directory: Path, output: str) -> Outcome:
+    reports = directory / "reports"
     cases: dict[str, ElementTree.Element] = {}
     for name in names:
         report = reports / f"TEST-{PACKAGE}.{name}.xml"
@@ -150,14 +201,15 @@ def _outcome(names: Sequence[str], reports: Path, output: str) -> Outcome:
     return Outcome(frozenset(cases) - failed - unfit, frozenset(failed), frozenset(unfit), output)
 
 
-def _write_site(site: Path, directory: Path, uri: str) -> None:
-    """Suites that make a client of their own read this one's settings, and Hive's engine within it its directories."""
-    settings = {
-        "hive.in.test": "true",
-        "hive.metastore.uris": uri,
+def _directories(directory: Path) -> dict[str, str]:
+    """Of Hive's engine within a client."""
+    return {
         "hive.exec.scratchdir": f"file:{directory}/scratch",
         "hive.exec.local.scratchdir": f"{directory}/local-scratch",
     }
+
+
+def _write_settings(path: Path, settings: Mapping[str, str]) -> None:
+    """Suites that make a client of their own read them."""
     lines = [f"<property><name>{name}</name><value>{value}</value></property>" for name, value in settings.items()]
-    (site / "hive-site.xml").write_text("\n".join(["<configuration>", *lines, "</configuration>"]))
-    (site / "log4j2.properties").write_text("rootLogger.level = off\n")
+    path.write_text("\n".join(["<configuration>", *lines, "</configuration>"]))
