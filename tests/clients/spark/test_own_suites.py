@@ -156,6 +156,7 @@ GROUPS: dict[str, tuple[int, tuple[str, ...]]] = {
             "execution.WindowQuerySuite",
         ),
     ),
+    "aggregates": (36, ("execution.HashAggregationQuerySuite", "execution.HashUDAQuerySuite")),
     "ORC": (82, ("orc.HiveOrcPartitionDiscoverySuite", "orc.HiveOrcQuerySuite", "orc.HiveOrcSourceSuite")),
 }
 """How many tests of these suites pass. Those of a group share a JVM and a server."""
