@@ -1,4 +1,4 @@
-"""Columns of an Avro schema, as Hive's AvroSerDe has them.
+"""Derives table columns from an Avro schema, as Hive's AvroSerDe does.
 
 Facts: `SchemaToTypeInfo`, `AvroObjectInspectorGenerator`, `AvroSerdeUtils` (Hive 3.1.3); the Avro specification 1.8 for
 names, namespaces and unions.
@@ -29,15 +29,15 @@ _NAMED = ("record", "error", "enum", "fixed")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAX_PRECISION = 38
 _MAX_DEPTH = 100
-"""Schemas inside schemas: far more than any table has, far less than what the interpreter's stack takes."""
+"""Limit on nested schemas: far deeper than any table needs, and far below the interpreter's recursion limit."""
 
 
 class AvroSchemaError(HmsCacheError):
-    """The text is no Avro schema, or one that Hive makes no table of."""
+    """The text is not an Avro schema, or Hive cannot create a table from it."""
 
 
 def columns_of_schema(text: str) -> list[FieldSchema]:
-    """The columns of a table whose Avro schema is this JSON text: names in lower case, comments from `doc`.
+    """Returns the columns of a table with this Avro schema (JSON text): names in lower case, comments from `doc`.
 
     Raises AvroSchemaError.
     """
@@ -52,11 +52,11 @@ def columns_of_schema(text: str) -> list[FieldSchema]:
 
 
 class _Schema:
-    """One parse: the types that were named so far, by full name."""
+    """State of one parse: the types named so far, by full name."""
 
     def __init__(self) -> None:
         self._types: dict[str, str | None] = {}
-        """None for a record whose fields are not known yet."""
+        """The value is None for a record whose fields are still being parsed."""
         self._characters = 0
         self._max_characters = input_limits().avro_type_characters
 
@@ -85,8 +85,8 @@ class _Schema:
         return found
 
     def _type(self, schema: Any, namespace: str, depth: int) -> str:
-        """A type in Hive's words. Each use of it counts, before it becomes part of another: a schema that names its
-        types, each twice inside the next, would double them with every line."""
+        """Returns the Hive type of a schema. The length of each type is added to the limit every time it is used: in a
+        schema in which each named type uses the previous one twice, the text doubles with every level."""
         if depth > _MAX_DEPTH:
             raise AvroSchemaError(f"the schema is nested more than {_MAX_DEPTH} levels deep")
         kind = self._any_type(schema, namespace, depth)
@@ -112,7 +112,7 @@ class _Schema:
             return f"array<{self._type(schema.get('items'), namespace, depth + 1)}>"
         if kind == "map":
             return f"map<string,{self._type(schema.get('values'), namespace, depth + 1)}>"
-        # A name may stand in an object of its own.
+        # A type name may be wrapped in an object.
         return self._named(kind, namespace)
 
     def _named(self, name: str, namespace: str) -> str:
@@ -137,7 +137,7 @@ class _Schema:
             size = schema.get("size")
             if not isinstance(size, int) or isinstance(size, bool):
                 raise AvroSchemaError(f"Invalid or no size: {name}")
-            # Also where it is a decimal: Hive knows that of bytes only.
+            # A fixed type is binary even if its logical type is decimal: Hive supports decimals only on bytes.
             self._types[name] = "binary"
         else:
             self._types[name] = None
@@ -148,7 +148,7 @@ class _Schema:
         return found
 
     def _union(self, members: Sequence[Any], namespace: str, depth: int) -> str:
-        """A union with null is its other type: every column of Hive's can be null."""
+        """The Hive type of a union. A union with null is the other type, since every Hive column is nullable."""
         kinds = [self._type(member, namespace, depth + 1) for member in members]
         others = [kind for member, kind in zip(members, kinds, strict=True) if not _is_null(member)]
         if len(kinds) - len(others) > 1:
@@ -163,7 +163,7 @@ def _is_null(schema: Any) -> bool:
 
 
 def _logical_type(schema: Mapping[str, Any]) -> str | None:
-    """The type of Hive's that a primitive with a logical type stands for; None where Hive knows none."""
+    """The Hive type of a primitive with a logical type; None if Hive does not support the logical type."""
     kind, logical = schema["type"], schema.get("logicalType")
     if not isinstance(logical, str):
         return None
@@ -190,7 +190,7 @@ def _whole(value: Any) -> int:
 
 
 def _full_name(schema: Mapping[str, Any], namespace: str) -> tuple[str, str]:
-    """The full name of a named type, and the namespace of what is inside."""
+    """The full name of a named type, and the namespace for types inside it."""
     name = schema.get("name")
     if not isinstance(name, str):
         raise AvroSchemaError("No name in schema")

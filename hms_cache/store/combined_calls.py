@@ -1,15 +1,15 @@
-"""Calls about transactions and locks that wait at the same moment become one transaction (group commit).
+"""Group commit: calls about transactions and locks that wait at the same time share one database transaction.
 
-What waits is known where calls wait for a thread (`server.workers`): this module says which calls can share a
-transaction, and carries some out together. Their statements run in one database transaction, their events are written
-together, and one COMMIT ends it: the more clients wait, the fewer statements and round trips there are for each.
+The server's thread pools know which calls wait (`server.thread_pool`). This module defines which of them can share a
+transaction, and carries them out: all statements in one database transaction, one insert for all events, one COMMIT.
+The more clients wait, the fewer statements and round trips each call costs.
 
-Calls stay as independent as they were. What Hive answers with an exception (a transaction that is not open, no such
-lock) is the outcome of that call alone. If the transaction fails in any other way, it was rolled back, and each of its
-calls is to be run by itself: the error of one is nobody else's. The exception is a COMMIT whose outcome is unknown:
-that is what each is told.
+Calls stay independent of each other. An exception of Hive's (a transaction that is not open, a lock that does not
+exist) is the outcome of that call only. If the transaction fails for any other reason, it is rolled back and each call
+is run again by itself, so that no call fails because of another. The exception is a COMMIT whose outcome is unknown:
+then every call gets this error.
 
-Those that ask which transactions are open share one read: it begins when all of them have come.
+Calls that ask which transactions are open share one read, which begins after the last of them has arrived.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ from hms_cache.values import frozen
 _log = logging.getLogger(__name__)
 
 Outcomes = Sequence[Any]
-"""Of each call, in their order, what it is answered: a value, or an exception to be raised to its client."""
+"""One outcome per call, in the order of the calls: a result, or an exception to raise to the client."""
 
 
 @frozen
 class CombinedCalls:
-    """Calls of one kind."""
+    """How calls of one kind are combined."""
 
     name: str
     most: int
-    """As many share a transaction."""
+    """Maximum number of calls in one transaction."""
     admits: Callable[[Any], bool]
-    """Whether the request of such a call may share a transaction. Cheap, whatever the request."""
+    """Whether a call with this request may share a transaction. Must be fast for any request."""
     carry_out: Callable[[Sequence[Any]], Outcomes | None]
-    """Takes requests; None: nothing was done, and each is to be run by itself."""
+    """Carries out these requests. None: nothing was done, and each has to be run by itself."""
 
 
 Work = Callable[[WriteTransaction, TxnContext, Sequence[Any]], Outcomes]
@@ -60,10 +60,10 @@ def combined_calls(
     refuse_opening: Callable[[], None],
     answer_opened: Callable[[Sequence[Any], Outcomes], Outcomes],
 ) -> Mapping[str, CombinedCalls]:
-    """By method. Empty where `transactions.max_combined` is 1.
+    """Combinable calls, by method name. Empty if `transactions.max_combined` is 1.
 
-    `refuse_opening` raises MetaException where too many transactions are open. `answer_opened` makes answers of the ids
-    that were opened for each request, and when that began.
+    `refuse_opening` raises MetaException if too many transactions are open. `answer_opened` turns the ids opened for
+    each request, and the time at which opening them began, into replies.
     """
     most = context.transactions.max_combined
     if most == 1:
@@ -86,7 +86,7 @@ def combined_calls(
         return carry_out_txns(requests)
 
     def without(refused: Collection[int], error: ttypes.MetaException, requests: Sequence[Any]) -> Outcomes | None:
-        """The requests with these numbers are answered the exception, one of their own each; the others carried out."""
+        """Answers the requests with these numbers with a copy of the exception, and carries out the others."""
         others = [number for number in range(len(requests)) if number not in refused]
         found = carry_out_txns([requests[number] for number in others]) if others else []
         if found is None:
@@ -99,7 +99,7 @@ def combined_calls(
         outcomes = _carried_out(database, context, _change_txns, requests, events=len(requests))
         if outcomes is None:
             return None
-        # Of a COMMIT whose outcome is unknown, each is told so.
+        # If the outcome of the COMMIT is unknown, every outcome is an exception.
         opened = [number for number, outcome in enumerate(outcomes) if isinstance(outcome, _Opened)]
         if not opened:
             return outcomes
@@ -137,24 +137,24 @@ def combined_calls(
 
 
 class _Opened(NamedTuple):
-    """What came of an `open_txns`."""
+    """Result of one `open_txns`."""
 
     txn_ids: Sequence[int]
     started_s: float
-    """When the attempt that drew them began (seconds of the clock)."""
+    """Start of the attempt that allocated the ids (seconds of the monotonic clock)."""
 
 
 class _Kind(NamedTuple):
-    """Calls about transactions of one kind, and the two ways to carry some of them out."""
+    """One kind of calls about transactions, and the two ways to carry them out."""
 
     request: type
     each: Callable[[WriteTransaction, TxnContext, Sequence[Any]], Outcomes]
     part: Callable[[WriteTransaction, TxnContext, Sequence[Any]], Part]
-    """With statements that share packets with those of the other kinds."""
+    """Carries them out with statements that share packets with those of other kinds."""
 
 
 _KINDS = (
-    # First those that may take the lock of all transactions for themselves, which the last share.
+    # The kinds that may lock all transactions exclusively come first; the last ones take that lock shared.
     _Kind(ttypes.CommitTxnRequest, committing.commit_each, committing.Commits),
     _Kind(ttypes.AllocateTableWriteIdsRequest, allocation.allocate_for_one_each, allocation.Allocations),
     _Kind(ttypes.OpenTxnRequest, opening.open_one_each, opening.Openings),
@@ -162,8 +162,8 @@ _KINDS = (
 
 
 def _change_txns(transaction: WriteTransaction, context: TxnContext, requests: Sequence[Any]) -> Outcomes:
-    """By kind, in the order in which rows are locked; of one kind in the order of arrival. They have all been waiting,
-    so any order is one that could have been."""
+    """Carries out the requests by kind, in the order in which rows are locked, and within a kind in the order of
+    arrival. All of them were waiting at the same time, so any order is a valid serialization."""
     started_s = context.clock.monotonic_s()
     numbers = {
         kind: [number for number, one in enumerate(requests) if isinstance(one, kind.request)] for kind in _KINDS
@@ -185,7 +185,7 @@ def _change_txns(transaction: WriteTransaction, context: TxnContext, requests: S
 def _carried_out(
     database: Database, context: TxnContext, work: Work, requests: Sequence[Any], *, events: int = 1
 ) -> Outcomes | None:
-    """`events`: how many are appended, as a rule; for so many there are ids at hand before it begins."""
+    """`events`: how many events the work usually appends. This many ids are reserved before it begins."""
     try:
         ids = {NOTIFICATION_LOG: events}
         return run_write(database, lambda transaction: work(transaction, context, requests), ids=ids)

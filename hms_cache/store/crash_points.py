@@ -1,7 +1,7 @@
-"""Named moments of a write at which a test lets the process die by SIGKILL, to see what is left.
+"""Points of a write at which a test can kill the process by SIGKILL, to examine what is left.
 
-Inert in a server: no setting and no environment variable switches it on. Only a program that calls `arm` itself before
-it starts the server does, and then only the file that it names says where to die.
+Without effect in a server: no setting and no environment variable enables them. Only a test program that calls `arm`
+before it starts the server does. The file named in that call then says at which point to die.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 class CrashPoint(StrEnum):
-    """Between which steps of a write. `docs/operations.md` says what is left after each."""
+    """The step of a write after which the process dies. `docs/operations.md` lists what each leaves behind."""
 
     DIRECTORY_MADE = "directory-made"
     FILE_WRITTEN = "file-written"
@@ -29,17 +29,17 @@ class CrashPoint(StrEnum):
 
 
 _orders: Path | None = None
-"""Set once by `arm`, before any thread is started."""
+"""Set once by `arm`, before any thread starts."""
 
 
 def arm(orders: Path) -> None:
-    """For test programs: die at the point whose name is the content of this file, as soon as the file is there."""
+    """For test programs: the process dies at the point that the file `orders` names, once that file exists."""
     global _orders
     _orders = orders
 
 
 def crash_point(point: CrashPoint) -> None:
-    """Dies here if a test has ordered it."""
+    """Kills the process if a test has armed this point."""
     if _orders is None:
         return
     try:

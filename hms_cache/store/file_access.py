@@ -1,14 +1,14 @@
-"""Which directories one transaction may touch, and which of them others use.
+"""Determines which directories a transaction may change, and which of them belong to others.
 
-Allowed are the warehouse, `warehouse.allowed_locations`, and the directories of databases. What this server makes is
-its own: a database may be put anywhere where nothing is yet, and its directory counts as allowed from then on. A client
-cannot widen that to what others have: a database that is put where something is already is marked
-(`LOCATION_LEFT_ALONE`) and makes nothing allowed. One without a mark outside was there before, or is another
-metastore's doing.
+Allowed are the warehouse, `warehouse.allowed_locations`, and the directories of databases. A database may be created at
+any place where nothing exists yet; this server then creates the directory, and it counts as allowed from then on. A
+client cannot extend that to existing files: a database that is created where something exists is marked
+(`LOCATION_LEFT_ALONE`) and allows nothing. A database outside the allowed locations without a mark is older than this
+rule or was created by another metastore.
 
-An object's metadata may name any location of an allowed scheme. Where that is not allowed, files are left alone:
-nothing is made, listed, moved or deleted there, and what must not be done by halves (TRUNCATE, an exchange of
-partitions) is refused. `docs/security.md` has the table.
+The metadata of an object may name any location of an allowed scheme. At a location that is not allowed, this server
+does not create, list, move or delete files, and refuses what must not be done in part (TRUNCATE, an exchange of
+partitions). `docs/security.md` has the table.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class FileAccess:
-    """Judges the locations of one transaction; asks the database once at most. Belongs to the transaction's thread."""
+    """Checks the locations of one transaction, with at most one statement. Belongs to the transaction's thread."""
 
     def __init__(self, context: StoreContext, connection: Connection) -> None:
         self._warehouse = context.warehouse
@@ -43,7 +43,7 @@ class FileAccess:
         self._judged: dict[Location, AllowedLocation | None] = {}
 
     def judge(self, locations: Iterable[Location]) -> None:
-        """Judges many at once, for the calls of `allow` that follow: their file systems are asked together."""
+        """Checks many locations at once, for later calls of `allow`: their file systems are asked in parallel."""
         wanted = [location for location in dict.fromkeys(locations) if location not in self._judged]
         if not wanted:
             return
@@ -58,9 +58,9 @@ class FileAccess:
         self._judged.update(zip(wanted, found, strict=True))
 
     def allow_texts_by_names(self, texts: Iterable[str]) -> list[AllowedLocation | None]:
-        """As `allow_text` of each, as far as names tell: no file system is asked.
+        """As `allow_text` for each text, but decided by names only: no file system is asked.
 
-        For deletions after the commit, which look at the links themselves, without any lock.
+        For deletions after the commit, which check symbolic links themselves, without holding any database lock.
         """
         parsed = [self._parsed(text) for text in texts]
         wanted = list(dict.fromkeys(each for each in parsed if each is not None))
@@ -71,25 +71,25 @@ class FileAccess:
         return [None if each is None else found[each] for each in parsed]
 
     def judge_texts(self, texts: Iterable[str | None]) -> None:
-        """As `judge`, of locations as they are stored."""
+        """As `judge`, for locations as stored."""
         self.judge(location for text in texts if (location := self._parsed(text)) is not None)
 
     def allow(self, location: Location) -> AllowedLocation | None:
-        """The location for file operations; None where files are left alone."""
+        """The location for file operations; None if its files must be left alone."""
         self.judge([location])
         return self._judged[location]
 
     def allow_making(self, location: Location) -> AllowedLocation | None:
-        """The directory to make for a table or partition that is put there; None where nothing is made.
+        """The directory to create for a new table or partition; None if none is created.
 
-        Outside of what is allowed too, if nothing is there yet: clients that write to an external table expect its
-        directory (Spark fails with PATH_NOT_FOUND). What lies there later is neither listed nor deleted.
+        Also outside the allowed locations if nothing exists there yet: clients that write to an external table expect
+        its directory (Spark fails with PATH_NOT_FOUND). Files that appear there later are neither listed nor deleted.
         Raises MetaException.
         """
         return self.allow_making_all([location])[0]
 
     def allow_making_all(self, locations: Sequence[Location]) -> list[AllowedLocation | None]:
-        """As `allow_making`, of many at once: their file systems are asked together."""
+        """As `allow_making`, for many locations at once: their file systems are asked in parallel."""
         self.judge(locations)
         found = [self._judged[location] for location in locations]
         others = [index for index, each in enumerate(found) if each is None]
@@ -100,13 +100,13 @@ class FileAccess:
         return found
 
     def allow_text(self, text: str | None) -> AllowedLocation | None:
-        """As `allow`, of a location as it is stored; None for one that cannot be understood, too."""
+        """As `allow`, for a location as stored; None also if it cannot be parsed."""
         location = self._parsed(text)
         return None if location is None else self.allow(location)
 
     def vacant(self, texts: Iterable[str | None]) -> list[AllowedLocation | None]:
-        """Of locations outside of what is allowed those at which nothing is yet: that much may be said of them. None
-        for others. Their file systems are asked together. Raises MetaException."""
+        """The locations outside the allowed ones at which nothing exists yet, for which only that may be disclosed.
+        None for all others. The file systems are asked in parallel. Raises MetaException."""
         parsed = [self._parsed(text) for text in texts]
         wanted = list(dict.fromkeys(each for each in parsed if each is not None))
         found = dict(zip(wanted, self._warehouse.claim_all(wanted), strict=True))
@@ -119,20 +119,21 @@ class FileAccess:
             return None
 
     def allow_deletion(self, location: Location) -> AllowedLocation | None:
-        """As `allow`, and None for a directory that the operator names itself: it holds what others own."""
+        """As `allow`, but None for a directory that the configuration names itself: it contains files of other
+        owners."""
         found = self.allow(location)
         if found is None or found.is_below_root:
             return found
         if location.is_root or self._warehouse.allow(location) is not None:
             return None
-        # The directory of a database that lies elsewhere is a root only because of that database.
+        # The directory of a database outside the warehouse is a root only because of that database.
         return AllowedLocation(location, (location.parent,))
 
     def declare(self, location: Location, what: str) -> AllowedLocation | None:
-        """The directory to make for a database or catalog that is put there; None where files are left alone.
+        """The directory to create for a new database or catalog; None if files are left alone.
 
-        Outside of what is allowed that is a directory that is absent or empty. To be asked before the database is
-        written. Raises MetaException for a scheme that is not allowed.
+        Outside the allowed locations, only a directory that is absent or empty. To be called before the database's rows
+        are written. Raises MetaException for a scheme that is not allowed.
         """
         if not self._warehouse.manages_files:
             return None
@@ -148,9 +149,10 @@ class FileAccess:
         return found
 
     def declared(self) -> tuple[Location, ...]:
-        """The locations of the databases that make them allowed, as of this transaction's first question.
+        """The locations of databases that are allowed because of these databases, as of the first call in this
+        transaction.
 
-        A catalog's is that of its default database, unless it was altered: nothing is made for an altered one.
+        A catalog's location is that of its default database, unless the catalog was altered: then it allows nothing.
         """
         if self._declared is None:
             self._declared = declared_locations(self._connection, self._warehouse)
@@ -158,24 +160,24 @@ class FileAccess:
 
 
 def declared_locations(connection: Connection, warehouse: Warehouse) -> tuple[Location, ...]:
-    """The locations of databases that may be touched because the databases lie there; in order, one statement."""
+    """The locations that are allowed because databases lie there, sorted. One statement."""
     [rows] = ask_together(connection, [Question(_declared_query(features_of(connection)), {})])
     locations = []
     for text in {row[0] for row in rows} - {None, ""}:
         try:
             locations.append(warehouse.location(text))
         except MetaException:
-            continue  # another writer's nonsense
+            continue  # an invalid location, written by another program
     return tuple(sorted(locations, key=str))
 
 
 @lru_cache(maxsize=4)
 def _declared_query(features: SchemaFeatures) -> DirectQuery:
-    """Made once: each `alter_table` of a table outside of the warehouse asks."""
+    """Cached, since each `alter_table` of a table outside the warehouse runs it."""
 
     def of(column: ColumnElement[str], mark: str) -> Select[Any]:
         is_marked = exists().where(DATABASE_PARAMS.c.DB_ID == DBS.c.DB_ID, DATABASE_PARAMS.c.PARAM_KEY == mark)
-        # Where a remote database says it lies is judged by nobody: this server has no files of it.
+        # The location of a remote database is not checked: this server has no files of it.
         return select(column).where(~is_marked, func.coalesce(features.column(DBS.c.TYPE), "NATIVE") != "REMOTE")
 
     return DirectQuery(
@@ -187,7 +189,7 @@ def _declared_query(features: SchemaFeatures) -> DirectQuery:
 
 
 def tell_files_stay(what: str, locations: Sequence[Location | str], reason: str) -> None:
-    """Says in the log that something was dropped whose files were not deleted."""
+    """Logs that an object was dropped whose files were not deleted."""
     if locations:
         others = f" and {len(locations) - 1} more" if len(locations) > 1 else ""
         _LOG.warning("%s: the files at %s%s stay: %s", what, locations[0], others, reason)

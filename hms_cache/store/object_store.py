@@ -1,4 +1,4 @@
-"""`ObjectStore`: reads and writes of the metastore database, each in its entity's folder."""
+"""`ObjectStore`: reads and writes of the metastore database. Each entity has its own folder."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ T = TypeVar("T")
 
 
 class ObjectStore:
-    """Both directions of the contract over one database. Thread-safe; holds no state but its parts."""
+    """Both directions of the contract, over one database. Thread-safe; has no state except its parts."""
 
     def __init__(self, context: StoreContext) -> None:
         catalogs, databases, functions = Catalogs(context), Databases(context), Functions(context)
@@ -61,7 +61,7 @@ class ObjectStore:
 
 
 class ObjectReads(StoreReads):
-    """`StoreReads` of the database. What a method does is said in the contract."""
+    """`StoreReads` over the database. The contract describes the methods."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ObjectReads(StoreReads):
         return run_again_if_lost(self._context.database, begin)
 
     def note_other_answer(self, event_id: int | None = None) -> None:
-        """Every read shows what is committed when it begins."""
+        """Does nothing: every read shows what is committed when it begins."""
 
     def read_partition_pages(self, table: TableName) -> Iterator[PartitionRows]:
         return read_partition_pages(self._context, table)
@@ -154,7 +154,8 @@ class ObjectReads(StoreReads):
 
         def read(connection: Connection) -> str | None:
             if not features_of(connection).has_transaction_lock_table:
-                return None  # which transactions have been committed is not told as in Hive 4
+                # schemas before Hive 4 record committed transactions differently
+                return None
             open_txns = open_txns_response(read_snapshot(connection, self._open_txn_timeout_ms))
             return valid_write_ids_of(connection, [key], ValidTxnList.from_open_txns(open_txns, 0))[key].to_text()
 

@@ -167,7 +167,7 @@ class StoredPartitions(contract.PartitionReads):
             key=lambda row: [sort_key(header.keys[p], text) for p, text in zip(positions, row, strict=True)],
             reverse=not ascending,
         )
-        # Hive takes 0 for no limit here, too.
+        # Hive treats 0 as no limit here, too.
         return [PartitionValuesRow(row=list(row)) for row in (rows[: query.max_parts] if query.max_parts > 0 else rows)]
 
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
@@ -180,17 +180,18 @@ class StoredPartitions(contract.PartitionReads):
     def _select(
         self, connection: Connection, table: PartitionedTable, selection: contract.PartitionSelection, max_parts: int
     ) -> Plan[SelectedPartitions]:
-        """`metastore.limit.partition.request` is about partitions, not about names or counts of them."""
+        """`is_write`: `metastore.limit.partition.request` limits returned partitions, but not names and counts."""
         return selection_plan(connection, table, selection, max_parts=max_parts, context=self._context, is_write=True)
 
 
 def judge_partitions(
     connection: Connection, table: PartitionedTable, partitions: Sequence[Partition], valid_write_ids: str | None
 ) -> None:
-    """Sets `isStatsCompliant` of partitions of a transactional table for a reader with this list.
+    """Sets `isStatsCompliant` of partitions of a transactional table, for a reader with this write-id list.
 
-    Statistics the reader must not trust are no longer claimed to be accurate in the returned parameters. Nothing is set
-    without a list. One statement per 500 different write ids. Source: `ObjectStore.getPartition` (Hive 4.0.1).
+    If the reader must not trust the statistics, the returned parameters do not claim that they are accurate. Without a
+    list nothing is changed. Runs one statement per 500 different write ids. Source: `ObjectStore.getPartition` (Hive
+    4.0.1).
     """
     if valid_write_ids is None or not table.is_transactional or not partitions:
         return
@@ -202,7 +203,7 @@ def judge_partitions(
 
 
 def judge_partition(partition: Partition, valid_write_ids: str, aborted: Collection[int] = ()) -> None:
-    """The same for one partition, by the list and the write ids that are known as aborted."""
+    """As `judge_partitions`, for one partition; `aborted` are the write ids known to be aborted."""
     parameters = partition.parameters or {}
     partition.isStatsCompliant = are_statistics_valid(parameters, partition.writeId, valid_write_ids, aborted=aborted)
     if not partition.isStatsCompliant:
@@ -235,7 +236,7 @@ class PartitionWriter(contract.PartitionWrites):
         """See `PartitionWrites.add_partitions`."""
 
         def add(transaction: WriteTransaction) -> list[Partition]:
-            # Statistics replace those of a partition that is there already, which another call may do as well.
+            # Partitions that exist may get new statistics, which another call may write at the same time.
             found = (lock_table if brings_statistics else share_table)(transaction.connection, *table)
             if found is None:
                 raise InvalidObjectException(f"Unable to add partitions because {table.as_sent} does not exist")
@@ -309,7 +310,7 @@ class PartitionWriter(contract.PartitionWrites):
         self._alter(table, rename)
 
     def _alter(self, table: TableName, change: Callable[[WriteTransaction, TableRow], None]) -> None:
-        """Changes partitions of a table whose row is locked. Raises InvalidOperationException if there is none."""
+        """Runs `change` with the table's row locked. Raises InvalidOperationException if the table does not exist."""
 
         def alter(transaction: WriteTransaction) -> None:
             found = lock_table(transaction.connection, *table)
@@ -340,7 +341,7 @@ class PartitionWriter(contract.PartitionWrites):
 
 
 def require_locked_table(connection: Connection, table: TableName) -> TableRow:
-    """The whole table, its row locked. Raises NoSuchObjectException."""
+    """Locks the row of the table and returns the whole table. Raises NoSuchObjectException."""
     found = lock_table(connection, *table)
     if found is None:
         raise NoSuchObjectException(f"{table.as_sent} table not found")

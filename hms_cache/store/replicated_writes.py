@@ -1,7 +1,8 @@
-"""What a replayed transaction wrote, noted as if it had been written here: who replicates from here asks for it.
+"""Records the writes of a replayed transaction as if it had run here, for replicas of this metastore.
 
-The commit names the files where they are at the source. Here they have the same names and subdirectories in the table's
-or the partition's own place. Facts: `HMSHandler.commit_txn`, `ReplChangeManager.decodeFileUri` (Hive 4.0.1).
+The commit request lists the files at their locations in the source. Here they have the same names and subdirectories
+below the location of the table or partition. Facts: `HMSHandler.commit_txn`, `ReplChangeManager.decodeFileUri` (Hive
+4.0.1).
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import InsertEventRequestData, P
 
 
 def replicated_writes(connection: Connection, txn_id: int, infos: Sequence[WriteEventInfo]) -> list[TableWrite]:
-    """The writes of the transaction, `txn_id` here. Those to what is not there any more are left out.
+    """The writes of the transaction, whose id here is `txn_id`. Writes to objects that no longer exist are left out.
 
-    A few statements for each table, however many of its partitions were written to.
+    The number of statements per table does not depend on the number of partitions.
     """
     by_table: dict[tuple[str, str], list[WriteEventInfo]] = {}
     for info in infos:
@@ -45,7 +46,7 @@ def replicated_writes(connection: Connection, txn_id: int, infos: Sequence[Write
 
 
 def _partitions(connection: Connection, row: TableRow, names: Collection[str]) -> dict[str, Partition]:
-    """Those that there are, by name."""
+    """The partitions with these names that exist, by name."""
     if not names:
         return {}
     header = partitioned(row)
@@ -56,7 +57,7 @@ def _partitions(connection: Connection, row: TableRow, names: Collection[str]) -
 
 
 def _files_at(place: str, files: str) -> InsertEventRequestData:
-    """The files of the list at the source, as they are called in this place."""
+    """Translates a file list of the source to files at this location."""
     names, directories = [], []
     for file in filter(None, files.split(FILE_SEPARATOR)):
         uri, *parts = file.split(PART_SEPARATOR)

@@ -1,8 +1,9 @@
-"""Files that events name to the replica of a database: what a new table or partition has already.
+"""Files that events list for a replica: those that exist already when a table or partition is created.
 
-A writer of files adds the partition after them, and tells of them nowhere else: a replica that is not told gets the
-partition without its rows. Transactions name their files themselves. Facts: `DbNotificationListener.onCreateTable`,
-`onAddPartition`, `AddPartitionHandler`, `ReplChangeManager.encodeFileUri` (Hive 4.0.1).
+A client that writes files first and then adds the partition logs nothing else about the files. Without the list, the
+replica would get the partition without its rows. Transactions list their files themselves. Facts:
+`DbNotificationListener.onCreateTable`, `onAddPartition`, `AddPartitionHandler`, `ReplChangeManager.encodeFileUri` (Hive
+4.0.1).
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from hms_cache.store.warehouse import AllowedLocation
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, Partition, Table
 
 _NOTHING_ELSE = "###"
-"""Behind a file: its checksum, its copy with a change manager, and its subdirectory."""
+"""Empty fields after a file name: its checksum, its copy in a change manager, its subdirectory."""
 
 
 def files_of_new_table(
     context: StoreContext, database: Database, table: Table, place: AllowedLocation | None
 ) -> list[str]:
-    """Those that lie in the table's directory. Raises MetaException where they cannot be listed."""
+    """The files in the table's directory. Raises MetaException if they cannot be listed."""
     if place is None or is_external(table) or not is_source_of_replication(database):
         return []
     return _listed(context, [place])[0]
@@ -40,10 +41,10 @@ def files_of_new_partitions(
     partitions: Mapping[str, Partition],
     places: Mapping[str, AllowedLocation],
 ) -> dict[tuple[str, ...], PartitionFiles]:
-    """By values, those of each of the partitions, which are given by name; nothing where replication asks for none.
+    """The files of each new partition, by partition values. Empty if the database is not replicated.
 
-    `places`: directories that may hold files. With one of them all partitions are told, as the replica expects.
-    Raises MetaException where they cannot be listed.
+    `partitions` are given by name. `places`: directories that may contain files. If there is at least one, the result
+    contains all partitions, as the replica expects. Raises MetaException if files cannot be listed.
     """
     if not places or is_external(table) or is_transactional(table):
         return {}

@@ -1,10 +1,10 @@
-"""Parameters with which replication marks databases, tables and partitions in the transaction of another change.
+"""Parameters that replication sets on databases, tables and partitions, in the transaction of another change.
 
-Hive changes them by SQL beside COMMIT_TXN and ABORT_TXN and logs no event for them (4.0.1, `TxnUtils.updateReplId`,
-`AbortTxnsFunction`). Here each changed object has the event of an ordinary alter, so that every server of the set sees
-the new value (P4). Other readers of the log are told nothing that they would apply: the event of a database leaves the
-marks out (`replication_properties`), and REPL LOAD logs those of tables and partitions itself where it sets
-`repl.last.id` by an alter.
+Hive sets them by SQL beside COMMIT_TXN and ABORT_TXN and logs no event for them (4.0.1, `TxnUtils.updateReplId`,
+`AbortTxnsFunction`). Here each changed object gets the event of an ordinary alter, so that every server of the set sees
+the new value (P4). A replica that reads the log does not apply these values: the event of a database leaves them out
+(`replication_properties`), and REPL LOAD itself logs such events for tables and partitions when it sets `repl.last.id`
+by an alter.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 LAST_REPLICATED_ID_KEY = "repl.last.id"
-"""Up to which event of its source an object has been replicated."""
+"""Parameter: the last event of the source that has been applied to the object."""
 
 REPLICATION_INCOMPATIBLE_KEY = "repl.incompatible"
 """Database parameter that stops incremental replication after one of its transactions was aborted here."""
@@ -49,7 +49,7 @@ _Owner = TypeVar("_Owner", Database, Table, Partition)
 
 
 class LoggedMarks(ReplicationMarks):
-    """Sets marks and logs each. Shared by threads."""
+    """Sets these parameters and logs an event for each object. Thread-safe."""
 
     def __init__(self, messages: MessageBuilder) -> None:
         self._messages = messages
@@ -70,10 +70,10 @@ class LoggedMarks(ReplicationMarks):
 
 
 def set_last_replicated_id(transaction: WriteTransaction, messages: MessageBuilder, info: ReplLastIdInfo) -> None:
-    """Set `repl.last.id` on a database, and on its table and that table's partitions if they are named.
+    """Sets `repl.last.id` on a database, and, if they are named, on its table and that table's partitions.
 
-    Appends an ALTER_DATABASE, ALTER_TABLE and ALTER_PARTITION for each object whose value is another one now.
-    Raises MetaException for a database or table that does not exist; partitions that do not are left out, as in Hive.
+    Appends an ALTER_DATABASE, ALTER_TABLE or ALTER_PARTITION event for each object whose value changes. Raises
+    MetaException if the database or table does not exist. Partitions that do not exist are skipped, as in Hive.
     """
     connection = transaction.connection
     catalog, name = normalize_catalog(info.catalog or DEFAULT_CATALOG), plain_database(info.database)
@@ -95,7 +95,7 @@ def set_last_replicated_id(transaction: WriteTransaction, messages: MessageBuild
 
 
 def mark_incompatible(transaction: WriteTransaction, messages: MessageBuilder, databases: Collection[str]) -> None:
-    """Set `repl.incompatible` on these databases of the default catalog, with an ALTER_DATABASE for each."""
+    """Sets `repl.incompatible` on these databases of the default catalog, with an ALTER_DATABASE event for each."""
     mark = {REPLICATION_INCOMPATIBLE_KEY: "true"}
     found = lock_databases(transaction.connection, DEFAULT_CATALOG, databases)
     _mark_databases(transaction, messages, sorted(found.values(), key=lambda one: one.database_id), mark)
@@ -129,7 +129,7 @@ def _mark_partitions(
 def _write(
     connection: Connection, table: Any, owner_column: str, owners: Sequence[tuple[int, _Owner]], mark: Mapping[str, str]
 ) -> list[tuple[_Owner, _Owner]]:
-    """Set these parameters where they are not set so; (before, after) of what changed."""
+    """Sets these parameters on objects that have other values, and returns (before, after) of each changed object."""
     changes: list[ParameterChange] = []
     images: list[tuple[_Owner, _Owner]] = []
     for owner_id, before in owners:

@@ -1,4 +1,4 @@
-"""What a database that is a source of replication does not allow: what its events would not carry to the replica.
+"""Restrictions on databases that are a source of replication: changes that their events cannot carry to the replica.
 
 Facts: `ReplChangeManager.isSourceOfReplication`, `HiveMetaStore.isRenameAllowed`, `HiveAlterHandler` (Hive 4.0.1).
 """
@@ -12,23 +12,23 @@ from hms_cache.store.rows.table_rows import MANAGED_TABLE
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, InvalidOperationException, Table
 
 SOURCE_KEY = "repl.source.for"
-"""The policies that replicate the database."""
+"""Database parameter: the policies that replicate the database."""
 
 
 def is_source_of_replication(database: Database) -> bool:
-    """Whether any policy replicates it: it cannot be dropped until the parameter is emptied."""
+    """Whether any policy replicates the database. Such a database cannot be dropped before the parameter is emptied."""
     return bool((database.parameters or {}).get(SOURCE_KEY))
 
 
 def is_move_allowed(source: Database, destination: Database) -> bool:
-    """Whether tables and partitions may move between the databases: not out of what is replicated, nor into it."""
+    """Whether tables and partitions may move from one database to the other: neither may be a source of replication."""
     if (source.catalogName, source.name) == (destination.catalogName, destination.name):
         return True
     return not is_source_of_replication(source) and not is_source_of_replication(destination)
 
 
 def check_place_stays(database: Database, table: Table, options: EnvironmentOptions) -> None:
-    """Raises InvalidOperationException for ALTER TABLE … SET LOCATION of a managed table, or of a partition of one."""
+    """Raises InvalidOperationException for ALTER TABLE … SET LOCATION of a managed table or one of its partitions."""
     if options.sets_location and table.tableType == MANAGED_TABLE and is_source_of_replication(database):
         raise InvalidOperationException(
             f"Cannot change location of a managed table {_name(table)} as it is enabled for replication."
@@ -36,7 +36,7 @@ def check_place_stays(database: Database, table: Table, options: EnvironmentOpti
 
 
 def check_kind_stays(database: Database, old: Table, new: Table) -> None:
-    """Raises InvalidOperationException for a table that would change its type, or become transactional."""
+    """Raises InvalidOperationException if the alter changes the table's type or makes it transactional."""
     if not is_source_of_replication(database):
         return
     if str(old.tableType).upper() != str(new.tableType).upper():

@@ -1,9 +1,9 @@
-"""Which directories other objects of the metastore use, too: those are not deleted, emptied or moved.
+"""Finds directories that other objects of the metastore use, too: those are not deleted, emptied or moved.
 
-Hive's schema has no index over locations. So a directory that only one object gets from its names is told by names,
-through indexed columns. Of any other the locations of all tables are read, by their primary keys, up to
-`warehouse.shared_location_max_tables`: partitions, of which there may be millions, are never read. Where there are more
-tables, every such directory counts as shared.
+Hive's schema has no index on locations. If a directory follows from the name of only one object, indexed columns of
+names prove that. For any other directory the locations of all tables are read, in primary key order, if there are at
+most `warehouse.shared_location_max_tables`; partitions, of which there may be millions, are never read. If there are
+more tables, every such directory counts as shared.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, 
 SHARED = "other objects lie there, too (or there are more tables than warehouse.shared_location_max_tables)"
 
 _PLACES_IN_CONDITION = 50
-"""Directories looked for in one statement: each is a few terms of a condition, and SQLite nests no more than 1,000."""
+"""Directories in the condition of one statement. Each is a few terms, and SQLite limits the nesting to 1,000."""
 
 _TABLES_AT_ONCE = 5_000
-"""Tables whose locations are compared in one statement."""
+"""Tables whose locations one statement compares."""
 
 _NAMES_AT_ONCE = 500
 
 _WITH_KEYS = ("s3a", "s3", "s3n")
-"""Schemes in whose locations the keys of an account may stand: which, nobody knows."""
+"""Schemes whose locations may contain the keys of an account, which a comparison cannot predict."""
 
 _DESCRIPTORS = select(TBLS.c.SD_ID).where(TBLS.c.SD_ID.is_not(None)).order_by(TBLS.c.TBL_ID)
 
@@ -42,12 +42,12 @@ _DESCRIPTORS = select(TBLS.c.SD_ID).where(TBLS.c.SD_ID.is_not(None)).order_by(TB
 def places_in_use(
     context: StoreContext, connection: Connection, places: Iterable[Location], *, except_table: int | None = None
 ) -> set[Location]:
-    """Those of the directories in, at or around which another object of the metastore lies.
+    """The directories that another object of the metastore uses.
 
-    A database, catalog or table that lies at the directory or below it, or a table that it lies in. Objects that the
-    transaction has deleted do not count, nor does the table with the TBL_ID `except_table`. Reads the locations of all
-    databases and tables, in a number of statements that `warehouse.shared_location_max_tables` bounds; all directories
-    are in use where there are more tables.
+    A directory is used if a database, catalog or table lies at it or below it, or if it lies inside a table's
+    directory. Objects that the transaction has deleted do not count, nor does the table with the TBL_ID `except_table`.
+    Reads the locations of all databases and tables, in a number of statements that
+    `warehouse.shared_location_max_tables` limits. If there are more tables, all directories count as used.
     """
     wanted = list(dict.fromkeys(places))
     if not wanted:
@@ -102,7 +102,7 @@ def _touches(column: ColumnElement[str], place: Location, *, with_ancestors: boo
 
 
 def _texts(place: Location) -> set[str]:
-    """What a database holds of it; of a bucket also without the slash that names its root."""
+    """The spellings in which a database may store the location; for a bucket also without the slash of its root."""
     texts = {str(place), place.url}
     return texts | {text.rstrip("/") for text in texts if place.is_root and place.authority}
 
@@ -112,8 +112,8 @@ def _like(text: str) -> str:
 
 
 def partitions_inside(connection: Connection, tables: Sequence[int], places: Iterable[Location]) -> Iterator[Location]:
-    """Those of the directories in which partitions of these tables (TBL_ID) lie. The database looks through the tables'
-    partitions, once for each directory."""
+    """The directories in which partitions of these tables (TBL_ID) lie. Each directory costs one scan of the tables'
+    partitions."""
     for place in places if tables else ():
         statement = (
             select(PARTITIONS.c.PART_ID)
@@ -128,11 +128,12 @@ def partitions_inside(connection: Connection, tables: Sequence[int], places: Ite
 def own_places(
     context: StoreContext, connection: Connection, tables: Iterable[tuple[Table, Location]]
 ) -> set[Location]:
-    """Those of the directories that only the table with each gets from its names: nothing else has to be read of them.
+    """The directories that follow only from the name of the table given with each: nothing else can use them by
+    default.
 
-    For a table of the default catalog in the default directory of its database nothing is asked at all. For others the
-    locations of the databases are read, and the tables that get the same directory, or one around it, are looked up by
-    name: two statements, and one more per 500 names.
+    For a table of the default catalog in its database's default directory, no statement is needed. For others, the
+    locations of the databases are read, and tables whose names lead to the same directory, or to one around it, are
+    looked up by name: two statements, and one more per 500 names.
     """
     own: set[Location] = set()
     others: list[tuple[Table, Location]] = []
@@ -160,7 +161,8 @@ def _is_default_place(context: StoreContext, table: Table, location: Location) -
 
 
 _Databases = list[tuple[int, str, str, tuple[Location, ...]]]
-"""DB_ID, catalog, name, and the directories in which its tables lie by their names, each in its first spelling."""
+"""DB_ID, catalog, name, and the directories in which the database's tables lie by default, each in its first
+spelling."""
 
 
 def _read_databases(context: StoreContext, connection: Connection) -> _Databases:
@@ -178,15 +180,15 @@ def _read_databases(context: StoreContext, connection: Connection) -> _Databases
                 context.warehouse.database_location(database),
             )
         except MetaException:
-            continue  # another writer's nonsense
+            continue  # an invalid location, written by another program
         found.append((row.DB_ID, row.CTLG_NAME, row.NAME, tuple(dict.fromkeys(root.spellings[0] for root in roots))))
     return found
 
 
 def _rivals(databases: _Databases, table: Table, location: Location) -> set[tuple[int, str]] | None:
-    """DB_ID and name of the tables that would lie at the directory, in its first spelling, or around it by their names.
+    """DB_ID and name of the tables whose default directory is this directory (in its first spelling) or one around it.
 
-    None where it is not the table's own by its names, where a database lies there, or where names do not tell.
+    None if the directory is not the table's own default, if a database lies there, or if names cannot decide.
     """
     rivals: set[tuple[int, str]] = set()
     is_own = False
@@ -206,7 +208,7 @@ def _rivals(databases: _Databases, table: Table, location: Location) -> set[tupl
             elif part == table_directory_name(part):
                 rivals.add((database_id, part))
             elif "-" in part:
-                return None  # of a name with special characters, which the directory does not give back
+                return None  # a name with special characters cannot be derived from the directory
     return rivals if is_own else None
 
 
@@ -225,9 +227,9 @@ def _existing(connection: Connection, tables: set[tuple[int, str]]) -> set[tuple
 def partition_places_in_use(
     context: StoreContext, connection: Connection, row: TableRow, places: Sequence[Location]
 ) -> set[Location]:
-    """Those of the directories of a table's partitions that other objects use.
+    """The directories of a table's partitions that other objects use.
 
-    Nothing is asked of the database where the names tell whose they are: inside of the table's default directory.
+    No statement is needed for directories inside the table's default directory: names decide.
     """
     root = context.warehouse.location(row.table.sd.location) if row.table.sd and row.table.sd.location else None
     if (

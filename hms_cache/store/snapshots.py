@@ -1,4 +1,4 @@
-"""Contract: several reads of one moment, with the event position of that moment (what a cache loads from)."""
+"""Contract: several reads of one snapshot, together with its event position. Caches load through it."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Snapshot(NamedTuple):
-    """One moment of the database: all events up to `event_id` are in it, and none after.
+    """One snapshot of the database: it contains all events up to `event_id`, and no later one.
 
-    `server_identity`: the server that showed it, as in `History`; empty: it is not known.
+    `server_identity`: the server that the snapshot was read from, as in `History`; empty if unknown.
     """
 
     event_id: int
@@ -28,7 +28,8 @@ class Snapshot(NamedTuple):
 
 
 class StatisticsOfColumn(NamedTuple):
-    """Statistics of one column of a table (`partition` empty) or of a partition, made at `last_analyzed_s` (epoch)."""
+    """Statistics of one column of a partition, or of the table if `partition` is empty. `last_analyzed_s` is an epoch
+    time."""
 
     partition: str
     statistics: ColumnStatisticsObj
@@ -43,21 +44,21 @@ class PartitionWindow(NamedTuple):
 
 
 class StoreReads(MetadataReads):
-    """Reads that can be bound to one moment: those of the database, which a cache answers from."""
+    """Reads that can be bound to one snapshot: the database's own, on which a cache builds."""
 
     @abstractmethod
     @contextmanager
     def snapshot(self) -> Iterator[Callable[[], Snapshot]]:
-        """Within it, every read that this thread makes on this store shows the same moment.
+        """Within this context, every read of this thread on this store shows the same snapshot.
 
-        One read-only transaction. Which moment it is, what is yielded tells; it is read together with the first read
-        of objects, or by itself if it is asked for before. Not nestable; no write may be made within it.
-        Raises DatabaseUnavailable, also what is yielded.
+        Uses one read-only transaction. The function that it yields returns the snapshot's position, which is read
+        together with the first objects, or by itself if the function is called earlier. Not nestable; no write is
+        allowed inside. Both this method and the function raise DatabaseUnavailable.
         """
 
     @abstractmethod
     def read_partition_pages(self, table: TableName) -> Iterator[PartitionRows]:
-        """All partitions of a table as rows, page by page in no order, to be read within one `snapshot`.
+        """All partitions of a table as rows, page by page, unordered. To be called within one `snapshot`.
 
         A fixed number of statements per page, and memory for one page. Raises NoSuchObjectException,
         DatabaseUnavailable.
@@ -67,26 +68,28 @@ class StoreReads(MetadataReads):
     def read_partition_window(
         self, table: TableName, within: NameRange, around: str, most: int
     ) -> PartitionWindow | None:
-        """Partitions of a table side by side, by name: about half of them before `around`, no more than `most` in all,
-        none outside of `within`; to be read within one `snapshot`. None: no such window can be told apart.
+        """Partitions of a table that are adjacent by name: about half of them before `around`, at most `most`, all
+        inside `within`. To be called within one `snapshot`. None if no such window can be determined.
 
-        Two statements and a fixed number for each page. Raises NoSuchObjectException, DatabaseUnavailable.
+        Two statements, and a fixed number per page. Raises NoSuchObjectException, DatabaseUnavailable.
         """
 
     @abstractmethod
     def count_partitions(self, table: TableName, most: int) -> int:
-        """How many partitions a table has, `most` where it has more: so many rows of an index are read; 0 where there
-        is no such table. One round trip, for an estimate of what a load would cost. Raises DatabaseUnavailable.
+        """The number of partitions of a table, but at most `most`; 0 if the table does not exist.
+
+        One round trip, which reads at most `most` rows of an index. Used to estimate the cost of a load. Raises
+        DatabaseUnavailable.
         """
 
     @abstractmethod
     def read_table_with_partitions(
         self, table: TableName, values: Sequence[Sequence[str]] | None
     ) -> tuple[Table, PartitionRows]:
-        """A table, and its partitions with these values, or all of them (None) where they are few: what
-        `count_partitions` found some hundreds of at most.
+        """A table, and its partitions with these values, or all of its partitions (None). All are asked for only if
+        `count_partitions` found at most some hundreds.
 
-        One round trip if the table's keys were read before, else two. Raises NoSuchObjectException, MetaException
+        One round trip if the table's keys were read before, otherwise two. Raises NoSuchObjectException, MetaException
         (values that do not fit the keys), DatabaseUnavailable.
         """
 
@@ -94,39 +97,42 @@ class StoreReads(MetadataReads):
     def read_column_statistics(
         self, table: TableName, partition_names: Sequence[str] | None, columns: Sequence[str], *, engine: str = "hive"
     ) -> list[StatisticsOfColumn]:
-        """What `get_table_column_statistics` (no names) and `get_partition_column_statistics` answer from, column by
-        column, in no order.
+        """The data of `get_table_column_statistics` (if `partition_names` is None) or of
+        `get_partition_column_statistics`, one value per column, unordered.
 
-        As many statements as those. Raises NoSuchObjectException, DatabaseUnavailable.
+        Needs as many statements as those. Raises NoSuchObjectException, DatabaseUnavailable.
         """
 
     @abstractmethod
     def read_meta_of_database(self, database: DatabaseName) -> list[TableMeta]:
-        """What lists of tables show of each table of a database, by name; none where there is no such database.
+        """What lists of tables show of each table of a database, by name; empty if the database does not exist.
 
-        `get_table_meta` takes the database's name for a pattern, which `a|b` is, too. One statement. Raises
+        `get_table_meta` would take the name for a pattern, and `a|b` is both. One statement. Raises
         DatabaseUnavailable.
         """
 
     @abstractmethod
     def get_write_id_tag(self, table: TableName) -> str | None:
-        """The `ValidWriteIdList` of a table without any current transaction: every open write id is invalid in it.
+        """The table's `ValidWriteIdList` for a reader without a transaction: every open write id is invalid in it.
 
-        Read in the same snapshot as the table it is exactly the tag of that table (P2). None when write ids cannot be
-        known: another catalog than the default one, since transaction tables have no catalog column; a name with a `:`,
-        which no list can carry.
+        Read in the snapshot of the table, it is exactly that table's tag (P2). None if write ids cannot be determined:
+        for a catalog other than the default one, since transaction tables have no catalog column, and for a name that
+        contains `:`, which a list cannot represent.
         """
 
     @abstractmethod
     def get_highest_table_id(self) -> int:
-        """The highest id of a table, 0 without any: ids are handed out upwards. Raises DatabaseUnavailable."""
+        """The highest table id, 0 if there are no tables. Ids are allocated in ascending order. Raises
+        DatabaseUnavailable."""
 
     @abstractmethod
     def log_head(self) -> LogHead:
-        """The last event that is committed now, and the history it is of: one statement, on a connection for position
-        checks, outside any snapshot, never an old view. Raises DatabaseUnavailable.
+        """The last event committed now, and its history.
+
+        One statement, on a connection for position checks, outside any snapshot; never shows an old state. Raises
+        DatabaseUnavailable.
         """
 
     @abstractmethod
     def current_event_id(self) -> int:
-        """The last event that is committed now, for whoever is no position check. Raises DatabaseUnavailable."""
+        """The last event committed now, for callers that do not make a position check. Raises DatabaseUnavailable."""

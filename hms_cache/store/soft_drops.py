@@ -1,9 +1,9 @@
-"""Soft drops: the metadata goes at once, the files when no transaction reads them any more.
+"""Soft drops: metadata is deleted at once, files only after the last transaction that may read them.
 
-A client asks for one by dropping without the data in a transaction of type SOFT_DELETE, whose id stands in the
-environment context (`txnId`). What was dropped is queued as ready for cleaning under that transaction; a cleaner
-removes the directory once all transactions are over that were open when it committed. The table's write ids stay, so
-that a table made anew in the same place does not write under the names of the old files. Facts: `AcidEventListener`,
+A client asks for one by a drop without data in a transaction of type SOFT_DELETE, whose id is in the environment
+context (`txnId`). The dropped object is queued as ready for cleaning under that transaction. A cleaner removes the
+directory when all transactions have ended that were open at the commit. The table's write ids are kept, so that a new
+table in the same place does not reuse the names of the old files. Facts: `AcidEventListener`,
 `HMSHandler.addTruncateBaseFile` (Hive 4.0).
 """
 
@@ -34,17 +34,18 @@ from hms_cache.store.warehouse import AllowedLocation, Location, Warehouse, Ware
 from hms_cache.thrift_gen.hive_metastore.ttypes import CompactionRequest, CompactionType, MetaException, Table
 
 SOFT_DELETE = "soft_delete"
-"""Parameter of tables that a soft drop of their database drops softly."""
+"""Table parameter: a soft drop of the database drops the table softly."""
 
 DROPPED = "dropped"
-"""What an empty base says of the files that it hides (Hive's `AcidMetaDataFile.DataFormat`)."""
+"""Value in the metadata of an empty base: the files that it hides were dropped (Hive's
+`AcidMetaDataFile.DataFormat`)."""
 
 _ACID_MARKER = "_metadata_acid"
 _MARKER_MAX_BYTES = 1 << 16
 
 
 def dropping_txn_id(table: Table, context: EnvironmentOptions, *, delete_data: bool) -> int:
-    """The transaction that drops softly, 0 when this is no soft drop. Raises MetaException for an id that is none."""
+    """The transaction of a soft drop, or 0 for another drop. Raises MetaException if the id is not a number."""
     return 0 if delete_data or not is_transactional(table) else context.txn_id
 
 
@@ -55,7 +56,7 @@ def queue_dropped_table(
     txn_id: int,
     environment_context: EnvironmentOptions = NO_OPTIONS,
 ) -> None:
-    """Queue a dropped table's directory for cleaning."""
+    """Queues a dropped table's directory for cleaning."""
     table = row.table
     location = None if table.sd is None else table.sd.location
     if location:
@@ -70,7 +71,7 @@ def queue_dropped_partitions(
     txn_id: int,
     environment_context: EnvironmentOptions,
 ) -> None:
-    """Queue the directories of dropped partitions (name, location) for cleaning."""
+    """Queues the directories of dropped partitions (name, location) for cleaning."""
     places = [(name, location) for name, location in partitions if location]
     _queue(context, transaction, row, places, environment_context.write_id, txn_id, environment_context)
 
@@ -78,10 +79,11 @@ def queue_dropped_partitions(
 def forget_drops_inside(
     context: StoreContext, connection: Connection, name: DatabaseName, table: str | None, places: Sequence[Location]
 ) -> None:
-    """Takes out of the queue what was dropped softly of a database, or under a table's name, in these directories.
+    """Removes from the queue the soft drops of a database, or of one table name in it, inside these directories.
 
-    Another drop deletes or keeps them: a cleaner would look for them for ever, or delete what is to stay. What lies
-    elsewhere waits on, as nothing else would delete it. Only the default catalog has transactions.
+    Another drop now deletes or keeps the directories: a cleaner would look for them for ever, or delete what has to
+    stay. Entries for other directories remain, because nothing else would delete those. Only the default catalog has
+    transactions.
     """
     if name.catalog != DEFAULT_CATALOG:
         return
@@ -102,11 +104,10 @@ def forget_drops_inside(
 def move_drops_along(
     context: StoreContext, connection: Connection, table: Table, source: Location, destination: Location
 ) -> None:
-    """What was dropped softly of a table that has been renamed, and was moved with it, waits for the cleaner where it
-    is now.
+    """After a rename that moved a table's directory, updates queued soft drops of its partitions to the new location.
 
-    Else it would stay for ever, and a cleaner would delete what another table puts at its former place: of that one's
-    partitions the entry knows nothing. Only the default catalog has transactions.
+    Otherwise their files would stay for ever, and a cleaner would delete what another table puts at the former
+    location, whose partitions the entry does not know. Only the default catalog has transactions.
     """
     if table.catName != DEFAULT_CATALOG:
         return
@@ -125,11 +126,11 @@ def move_drops_along(
 def places_that_may_go(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, texts: Sequence[str], *, of_partitions: bool
 ) -> set[str]:
-    """Those of the directories of a table, or of partitions of it, that a drop with the data would delete.
+    """The directories of a table, or of its partitions, that a drop with data would delete.
 
-    A cleaner, which may be Hive's, deletes what it finds in the queue: what lies outside of what is allowed, or is used
-    by other objects, must not get there, nor with a partition the directory of its table, or one around that. All of
-    them where this server leaves files to others.
+    A cleaner, which may be Hive's, deletes every directory in the queue. So a directory must not be queued if it is not
+    allowed or if other objects use it; nor, for a partition, if it is the table's directory or one around it. All
+    directories are returned if this server does not manage files.
     """
     if not context.warehouse.manages_files:
         return set(texts)
@@ -152,7 +153,7 @@ def places_that_may_go(
 
 
 def _holds(context: StoreContext, text: str, own: Location) -> bool:
-    """Whether a table's directory is, or lies in, this one. False for a text that cannot be understood."""
+    """Whether this location is, or contains, the table's directory. False for a location that cannot be parsed."""
     try:
         return context.warehouse.location(text).holds(own)
     except MetaException:
@@ -160,7 +161,7 @@ def _holds(context: StoreContext, text: str, own: Location) -> bool:
 
 
 def require_cleanable(context: StoreContext, connection: Connection, request: CompactionRequest) -> None:
-    """Raises MetaException for a request to clean a directory that no drop of this server would delete."""
+    """Raises MetaException if the request is to clean a directory that no drop of this server would delete."""
     text = (request.properties or {}).get(LOCATION)
     if text is None or not context.warehouse.manages_files:
         return
@@ -176,8 +177,8 @@ def require_cleanable(context: StoreContext, connection: Connection, request: Co
 
 
 def is_copy_wanted(table: Table, context: EnvironmentOptions, write_id: int | None) -> bool:
-    """Whether a renamed partition's files are copied, not moved (`HiveAlterHandler.alterPartition`): by a writer alone,
-    under whose write id the old ones are hidden."""
+    """Whether the files of a renamed partition are copied instead of moved (`HiveAlterHandler.alterPartition`): only
+    for a writer, whose write id hides the old files."""
     return is_transactional(table) and write_id is not None and write_id > 0 and context.copies_renamed
 
 
@@ -190,7 +191,7 @@ def queue_renamed_partition(
     write_id: int,
     environment_context: EnvironmentOptions,
 ) -> None:
-    """Queue the old directory of a partition whose files were copied to its new name, if a transaction renames it."""
+    """Queues the old directory of a renamed partition whose files were copied, if a transaction renames it."""
     txn_id = environment_context.txn_id
     if txn_id > 0 and location:
         _queue(context, transaction, row, [(name, location)], write_id, txn_id, environment_context)
@@ -228,14 +229,14 @@ def _queue(
 
 
 def _owner(context: StoreContext, transaction: WriteTransaction, table: Table) -> str | None:
-    """Whom a cleaner works as: the owner of the table's directory, else of the table."""
+    """The user as which a cleaner works: the owner of the table's directory, otherwise of the table."""
     warehouse = context.warehouse
     place = None if table.sd is None else FileAccess(context, transaction.connection).allow_text(table.sd.location)
     if place is not None:
         try:
             found = warehouse.owner(place)
         except MetaException:
-            # The file system is away: metadata can be dropped all the same.
+            # The file system is unavailable; the metadata can be dropped anyway.
             found = None
         if found:
             return found
@@ -243,7 +244,7 @@ def _owner(context: StoreContext, transaction: WriteTransaction, table: Table) -
 
 
 def hide_older_files(changes: WarehouseChanges, directory: AllowedLocation, write_id: int, data_format: str) -> None:
-    """Write an empty base of this write id: readers of the directory pass over all that was written before.
+    """Writes an empty base of this write id: readers of the directory skip everything written before.
 
     `data_format`: `truncated` or `dropped` (Hive's `AcidMetaDataFile.DataFormat`).
     """
@@ -251,9 +252,9 @@ def hide_older_files(changes: WarehouseChanges, directory: AllowedLocation, writ
 
 
 def remove_interrupted_drop(warehouse: Warehouse, directory: AllowedLocation, write_id: int) -> None:
-    """Remove the empty base that a server which died before its commit has left under this very write id.
+    """Removes an empty base of the same write id that a server left when it died before its commit.
 
-    Copied along with the rest, it would hide the copy from its readers. Raises MetaException.
+    If it were copied with the other files, it would hide the copy from readers. Raises MetaException.
     """
     marker = directory.child(_base(write_id), _ACID_MARKER)
     dropped = _marker(DROPPED)

@@ -1,8 +1,8 @@
 """`TxnStore`: transactions, write ids, locks and the compaction queue, one method per call of the protocol.
 
-Every method is one database transaction that is run again when it loses to another one, or one read that shows one
-moment. Requests and answers are the protocol's own structs; the methods say which of Hive's exceptions they raise.
-Besides these, any may raise what `run_write` and `run_read` raise when the database is away.
+Every method is one database transaction, which is run again after a deadlock or serialization failure, or one read of
+one snapshot. Requests and replies are the protocol's own structs. Docstrings list Hive's exceptions; every method may
+also raise what `run_write` and `run_read` raise if the database is unavailable.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ T = TypeVar("T")
 _LOGGER = logging.getLogger(__name__)
 
 _OPEN_ATTEMPTS = 3
-"""How often transactions are opened anew that took too long to open, before the call fails."""
+"""Attempts to open transactions. An attempt that takes too long is repeated, and then the call fails."""
 
 _OF_LOCKS = frozenset(
     {
@@ -74,14 +74,14 @@ _OF_LOCKS = frozenset(
         time_outs.give_up_timed_out,
     }
 )
-"""What needs the tables of locks, and none of transactions unless it is asked about one."""
+"""Functions that need the tables of locks, but not those of transactions unless the request names a transaction."""
 
 _COMPACTIONS = compaction_queue.__name__.rpartition(".")[0] + "."
-"""The package of what needs all columns of the queue and of its history."""
+"""Package of the functions that need all columns of the compaction queue and its history."""
 
 
 def _refusal_of_compactions(features: SchemaFeatures) -> str | None:
-    """Why there are none: early schemas of 4.0, and those in the middle of an upgrade, lack some columns."""
+    """Why the schema does not support compactions: early schemas of 4.0, and schemas in an upgrade, lack columns."""
     lacking = [
         f"{table.name}.{column.name}"
         for table in (COMPACTION_QUEUE, COMPLETED_COMPACTIONS)
@@ -94,13 +94,13 @@ def _refusal_of_compactions(features: SchemaFeatures) -> str | None:
 
 
 _MAX_ROUNDS = 100
-"""Rounds of one housekeeping step: what is left then waits for the next."""
+"""Rounds of one housekeeping step. The rest is left for the next step."""
 
 
 class TxnStore:
-    """Transactions and locks over Hive's tables. Thread-safe.
+    """Transactions and locks in Hive's tables. Thread-safe.
 
-    `_count_lock` guards the count of open transactions and is never held across a statement.
+    `_count_lock` guards the count of open transactions and is never held during a statement.
     """
 
     def __init__(
@@ -113,13 +113,14 @@ class TxnStore:
         features: SchemaFeatures | None = None,
         judge_cleanup: Callable[[Connection, ttypes.CompactionRequest], None] | None = None,
     ) -> None:
-        """`settings`: of the sections `transactions`, `compactions` and `events`; the defaults if None.
+        """`settings`: the sections `transactions`, `compactions` and `events` are used; None: the defaults.
 
-        `judge_cleanup` raises MetaException for a directory that no cleaner may be asked to delete.
+        `judge_cleanup` raises MetaException for a directory that no cleaner may delete.
         """
         settings = settings or Settings()
         level = settings.transactions.min_history_level
-        use_levels = level == "on" or (level == "auto" and not database.is_sqlite)  # which no Java metastore can share
+        # Java metastores cannot use these rows
+        use_levels = level == "on" or (level == "auto" and not database.is_sqlite)
         use_write_ids = settings.transactions.min_history_write_id
         histories: tuple[Column[Any], ...] = (MIN_HISTORY_LEVEL.c.MHL_TXNID, MIN_HISTORY_WRITE_ID.c.MH_TXNID)
         if features is not None:
@@ -127,8 +128,8 @@ class TxnStore:
             use_write_ids &= features.has(MIN_HISTORY_WRITE_ID)
             histories = tuple(txn_id for txn_id in histories if features.has(txn_id.table))
         self._refusal: str | None = None
-        """Why there are no transactions: in a schema of Hive 3.1 their ids are counted elsewhere, and those that are
-        committed are not there."""
+        """Why transactions are not supported: schemas of Hive 3.1 count transaction ids elsewhere and do not store
+        committed transactions."""
         self._has_locks = features is None or features.has(HIVE_LOCKS)
         if features is not None and not features.has_transaction_lock_table:
             self._refusal = (
@@ -155,7 +156,7 @@ class TxnStore:
             if self._refusal is None
             else {}
         )
-        """Calls that can share a transaction, by method."""
+        """Calls that can share a transaction, by method name."""
 
         self._count_lock = threading.Lock()
         self._counted_at_s: float | None = None
@@ -163,18 +164,18 @@ class TxnStore:
 
     @property
     def context(self) -> TxnContext:
-        """What the functions of this package take, for those who call them inside a transaction of their own."""
+        """The context for functions of this package that are called inside another transaction."""
         return self._context
 
     def _require_tables(self, work: Callable[..., Any]) -> None:
-        """Raises MetaException where the schema has not what the work needs."""
+        """Raises MetaException if the schema lacks tables that `work` needs."""
         if self._refusal is not None and not (self._has_locks and work in _OF_LOCKS):
             raise ttypes.MetaException(self._refusal)
         if work.__module__.startswith(_COMPACTIONS):
             self._require_compactions()
 
     def _require_compactions(self) -> None:
-        """Raises MetaException where the schema has not all columns of the queue."""
+        """Raises MetaException if the schema lacks columns of the compaction queue."""
         refusal = self._refusal or self._compaction_refusal
         if refusal is not None:
             raise ttypes.MetaException(refusal)
@@ -184,7 +185,7 @@ class TxnStore:
         return run_write(self._database, lambda transaction: work(transaction.connection, *arguments))
 
     def _log(self, work: Callable[..., T], *arguments: Any) -> T:
-        """As `_write`, for work that appends events."""
+        """As `_write`, for functions that append events."""
         self._require_tables(work)
         return run_write(self._database, lambda transaction: work(transaction, self._context, *arguments))
 
@@ -195,33 +196,33 @@ class TxnStore:
     # Transactions
 
     def open_txns(self, request: ttypes.OpenTxnRequest) -> ttypes.OpenTxnsResponse:
-        """Open transactions; see `opening.open_txns`.
+        """Opens transactions; see `opening.open_txns`.
 
-        Raises MetaException: bad number, too many open (`transactions.max_open`), or the database took longer than
-        `transactions.open_timeout_ms` each time.
+        Raises MetaException if the number is invalid, if too many are open (`transactions.max_open`), or if every
+        attempt took longer than `transactions.open_timeout_ms`.
         """
         self._refuse_too_many()
         for _ in range(_OPEN_ATTEMPTS):
             opened, started_s = self._log(self._open, request)
-            # What a source's transactions had been opened as before, and may have written since, stays.
+            # Transactions that an earlier replay opened are kept: they may have written since.
             if not opened.are_new or not self._is_late(request, opened.txn_ids, started_s):
                 return ttypes.OpenTxnsResponse(txn_ids=opened.txn_ids)
         raise ttypes.MetaException("OpenTxnTimeOut exceeded")
 
     def _is_late(self, request: ttypes.OpenTxnRequest, txn_ids: list[int], started_s: float) -> bool:
-        """Whether transactions took too long to open, and were aborted."""
+        """Whether opening the transactions took too long; if so, they have been aborted."""
         timeout_s = self._context.transactions.open_timeout_ms / 1000
         if self._context.clock.monotonic_s() - started_s < timeout_s:
             return False
         if self._database.is_sqlite or request.txn_type == ttypes.TxnType.READ_ONLY:
             return False
-        # Readers meanwhile took the ids for gaps that nobody will fill, so nothing may be written under them.
+        # Readers may already have treated the ids as gaps that stay empty, so nothing may be written under them.
         _LOGGER.warning("opening transactions %s took longer than %g s: aborting them", txn_ids, timeout_s)
         self._log(aborting.abort_late_txns, txn_ids, opening.is_logged(request))
         return True
 
     def _answer_opened(self, requests: Sequence[ttypes.OpenTxnRequest], opened: Outcomes) -> Outcomes:
-        """Answers to requests that were carried out together; those that took too long are opened anew, each alone."""
+        """Replies to requests that were carried out together. Those that took too long are opened again, one by one."""
         outcomes: list[Any] = []
         for request, (txn_ids, started_s) in zip(requests, opened, strict=True):
             try:
@@ -234,12 +235,13 @@ class TxnStore:
     def _open(
         self, transaction: WriteTransaction, context: TxnContext, request: ttypes.OpenTxnRequest
     ) -> tuple[opening.OpenedTxns, float]:
-        """What was opened, and when the attempt that drew the ids began (seconds of the clock)."""
+        """The opened transactions, and the start of the attempt that allocated the ids (seconds of the monotonic
+        clock)."""
         started_s = context.clock.monotonic_s()
         return opening.open_or_find_txns(transaction, context, request), started_s
 
     def _refuse_too_many(self) -> None:
-        """Raises MetaException where no further transaction may be opened."""
+        """Raises MetaException if the limit of open transactions is reached."""
         settings, now_s = self._context.transactions, self._context.clock.monotonic_s()
         with self._count_lock:
             is_due = self._counted_at_s is None or now_s - self._counted_at_s >= settings.open_count_interval_s
@@ -256,24 +258,24 @@ class TxnStore:
             )
 
     def get_open_txns(self) -> ttypes.GetOpenTxnsResponse:
-        """Open and aborted transactions, ascending, and the high-water mark; without those that only read."""
+        """Open and aborted transactions, ascending, and the high-water mark. Read-only transactions are left out."""
         return snapshots.open_txns_response(self._snapshot(), snapshots.excluded_types(None))
 
     def get_open_txns_req(self, request: ttypes.GetOpenTxnsRequest) -> ttypes.GetOpenTxnsResponse:
-        """As `get_open_txns` without transactions of the excluded types."""
+        """As `get_open_txns`, without transactions of the types that the request excludes."""
         return snapshots.open_txns_response(self._snapshot(), snapshots.excluded_types(request))
 
     def get_open_txns_info(self) -> ttypes.GetOpenTxnsInfoResponse:
-        """As `get_open_txns` with who opened each and when."""
+        """As `get_open_txns`, with the user and the start time of each transaction."""
         return snapshots.open_txns_info_response(self._snapshot(True))
 
     def _snapshot(self, with_details: bool = False) -> snapshots.TxnSnapshot:
         return self._read(snapshots.read_snapshot, self._context.transactions.open_timeout_ms, with_details)
 
     def commit_txn(self, request: ttypes.CommitTxnRequest) -> None:
-        """Commit; see `committing.commit_txn`.
+        """Commits; see `committing.commit_txn`.
 
-        Raises TxnAbortedException (aborted, or it lost to a conflicting commit and now is), NoSuchTxnException,
+        Raises TxnAbortedException (aborted before, or now because of a conflicting commit), NoSuchTxnException,
         MetaException (key/value).
         """
         try:
@@ -283,11 +285,11 @@ class TxnStore:
             raise conflict.error from conflict
 
     def abort_txn(self, request: ttypes.AbortTxnRequest) -> None:
-        """Abort one. Raises NoSuchTxnException (committed or unknown)."""
+        """Aborts one transaction. Raises NoSuchTxnException (committed or unknown)."""
         self._log(aborting.abort_txn, request)
 
     def abort_txns(self, request: ttypes.AbortTxnsRequest) -> list[int]:
-        """Abort those that are open; returns them. Others are logged only, as Hive does."""
+        """Aborts those that are open, and returns their ids. The others are only logged, as in Hive."""
         aborted = self._log(aborting.abort_txns, request)
         if len(aborted) < len(set(request.txn_ids)):
             _LOGGER.warning(
@@ -298,19 +300,20 @@ class TxnStore:
         return aborted
 
     def seed_txn_id(self, request: ttypes.SeedTxnIdRequest) -> None:
-        """Let the next transaction have this id. Raises MetaException unless it is above all there are."""
+        """Sets the id of the next transaction. Raises MetaException unless it is above all existing ids."""
         self._write(seeding.seed_txn_id, request)
 
     def get_replayed_txns_for_policy(self, policy: str) -> ttypes.ReplayedTxnsForPolicyResult:
-        """The source's transactions that are open here under a replication policy, with our ids (all as texts)."""
+        """The source's transactions that are open here under a replication policy, with their ids here (all as
+        text)."""
         return ttypes.ReplayedTxnsForPolicyResult(replTxnMapEntry=self._read(replayed_txns, policy))
 
     def get_latest_txnid_in_conflict(self, txn_id: int) -> int:
-        """The youngest committed transaction this one conflicts with, 0 for none."""
+        """The id of the latest committed transaction that conflicts with this one, 0 for none."""
         return self._read(writing.latest_txn_id_in_conflict, txn_id)
 
     def add_dynamic_partitions(self, request: ttypes.AddDynamicPartitions) -> None:
-        """Name partitions that were written. Raises NoSuchTxnException, TxnAbortedException."""
+        """Records partitions that a transaction wrote. Raises NoSuchTxnException, TxnAbortedException."""
         self._write(writing.add_dynamic_partitions, request)
 
     # Write ids
@@ -318,7 +321,7 @@ class TxnStore:
     def allocate_table_write_ids(
         self, request: ttypes.AllocateTableWriteIdsRequest
     ) -> ttypes.AllocateTableWriteIdsResponse:
-        """Give transactions their write ids of a table. Raises MetaException when one of them is not open."""
+        """Allocates write ids of a table for transactions. Raises MetaException if one of them is not open."""
         return self._log(write_ids.allocate_table_write_ids, request)
 
     def get_valid_write_ids(self, request: ttypes.GetValidWriteIdsRequest) -> ttypes.GetValidWriteIdsResponse:
@@ -328,86 +331,90 @@ class TxnStore:
     def get_max_allocated_table_write_id(
         self, request: ttypes.MaxAllocatedTableWriteIdRequest
     ) -> ttypes.MaxAllocatedTableWriteIdResponse:
-        """The highest write id given out for a table, 0 for none."""
+        """The highest write id allocated for a table, 0 for none."""
         return ttypes.MaxAllocatedTableWriteIdResponse(maxWriteId=self._read(write_ids.max_allocated_write_id, request))
 
     def seed_write_id(self, request: ttypes.SeedTableWriteIdsRequest) -> None:
-        """Begin a converted table's write ids above the seed. Raises MetaException when it has some."""
+        """Makes the write ids of a converted table begin above the seed. Raises MetaException if it already has
+        some."""
         self._write(write_ids.seed_write_id, request)
 
     def repl_tbl_writeid_state(self, request: ttypes.ReplTblWriteIdStateRequest) -> None:
-        """Set a replicated table's write ids as at its source, and have what was aborted there compacted away.
+        """Sets a replicated table's write ids as in its source, and queues a compaction of what was aborted there.
 
         Raises MetaException.
         """
         self._log(_set_write_id_state, request)
 
     def add_write_ids_to_min_history(self, txn_id: int, lowest_write_ids: Mapping[str, int]) -> None:
-        """Note what a transaction may still read, by `db.table`. Raises NoSuchTxnException, TxnAbortedException."""
+        """Records the lowest write id, by `db.table`, that a transaction may read. Raises NoSuchTxnException,
+        TxnAbortedException."""
         self._write(writing.add_write_ids_to_min_history, self._context, txn_id, lowest_write_ids)
 
     # Owners
 
     def users_of_txns(self, txn_ids: Sequence[int]) -> dict[int, str]:
-        """Who opened each; see `txn_owners`."""
+        """The user of each transaction; see `txn_owners`."""
         return self._read(txn_owners.users_of_txns, txn_ids)
 
     def users_of_range(self, first: int, last: int) -> set[str]:
-        """Who opened the transactions from one id to another."""
+        """The users of the transactions with ids in this range."""
         return self._read(txn_owners.users_of_range, first, last)
 
     def users_of_lock(self, lock_id: int) -> set[str]:
-        """Who took a lock."""
+        """The users that took this lock."""
         return self._read(txn_owners.users_of_lock, lock_id)
 
     # Locks
 
     def lock(self, request: ttypes.LockRequest) -> ttypes.LockResponse:
-        """Take all locks of the request or wait for all; see `locking.lock`.
+        """Acquires all locks of the request, or waits for all; see `locking.lock`.
 
         Raises NoSuchTxnException, TxnAbortedException, MetaException.
         """
         return self._log(lock_calls.lock, request)
 
     def check_lock(self, request: ttypes.CheckLockRequest) -> ttypes.LockResponse:
-        """Ask again for a lock that waits. Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException."""
+        """Tries again to acquire a waiting lock. Raises NoSuchLockException, NoSuchTxnException,
+        TxnAbortedException."""
         return self._log(lock_calls.check_lock, request)
 
     def unlock(self, request: ttypes.UnlockRequest) -> None:
-        """Give a lock back. Raises TxnOpenException for one that belongs to a transaction."""
+        """Releases a lock. Raises TxnOpenException if it belongs to a transaction."""
         self._log(lock_calls.unlock, request)
 
     def show_locks(self, request: ttypes.ShowLocksRequest) -> ttypes.ShowLocksResponse:
-        """Who holds what and who waits for it."""
+        """All locks, held and waiting."""
         return self._read(showing_locks.show_locks, request)
 
     @property
     def timeout_s(self) -> float:
-        """How long an owner of a lock or transaction may send no heartbeat."""
+        """Time after which a lock or transaction without a heartbeat expires."""
         return self._context.transactions.timeout_s
 
     def owned_locks(self) -> owners.OwnedLocks:
-        """For administrators: the oldest locks, 1,000 at most, and whether their owners live."""
+        """For administrators: the oldest locks, at most 1,000, and whether their owners still send heartbeats."""
         if not self._has_locks:
             return owners.OwnedLocks((), True)
         return self._read(owners.read_owned_locks, self._context)
 
     def release_lock(self, lock_id: int, force: bool) -> None:
-        """For administrators: see `owners.release_lock`. Raises NoSuchLockException, TxnOpenException, LockIsLive."""
+        """For administrators; see `owners.release_lock`. Raises NoSuchLockException, TxnOpenException, LockIsLive."""
         self._write(owners.release_lock, self._context, lock_id, force)
 
     def heartbeat(self, request: ttypes.HeartbeatRequest) -> None:
-        """A client lives. Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException."""
+        """Records a heartbeat. Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException."""
         self._write(unlocking.heartbeat, request)
 
     def heartbeat_txn_range(self, request: ttypes.HeartbeatTxnRangeRequest) -> ttypes.HeartbeatTxnRangeResponse:
-        """A client with many transactions lives; which of them are over. Raises MetaException for a wild range."""
+        """Records heartbeats of many transactions; returns which of them have ended. Raises MetaException for an
+        invalid range."""
         return self._write(unlocking.heartbeat_txn_range, request)
 
     # Materialized views
 
     def get_lock_materialization_rebuild(self, database: str, table: str, txn_id: int) -> ttypes.LockResponse:
-        """ACQUIRED or NOT_ACQUIRED. Raises NoSuchTxnException, TxnAbortedException."""
+        """Returns ACQUIRED or NOT_ACQUIRED. Raises NoSuchTxnException, TxnAbortedException."""
         return self._write(rebuild_locks.lock_materialization_rebuild, database, table, txn_id)
 
     def heartbeat_lock_materialization_rebuild(self, database: str, table: str, txn_id: int) -> bool:
@@ -417,17 +424,18 @@ class TxnStore:
     def get_materialization_invalidation_info(
         self, creation_metadata: ttypes.CreationMetadata, valid_txn_list: str | None
     ) -> ttypes.Materialization:
-        """Whether a view's tables were changed or compacted since it was built. Raises MetaException."""
+        """Whether a view's tables were changed or compacted since the view was built. Raises MetaException."""
         return self._read(materializations.materialization_invalidation_info, creation_metadata, valid_txn_list)
 
     # Compactions
 
     def compact2(self, request: ttypes.CompactionRequest) -> ttypes.CompactionResponse:
-        """Ask for a compaction (`compact` is the same without an answer). Raises MetaException."""
+        """Queues a compaction (`compact` is the same without a reply). Raises MetaException."""
         return self._write(compaction_queue.compact, self._context, request)
 
     def submit_for_cleanup(self, request: ttypes.CompactionRequest, highest_write_id: int, txn_id: int) -> bool:
-        """Queue what needs cleaning only. Raises MetaException, for a directory that is not to be deleted, too."""
+        """Queues a directory that only needs cleaning. Raises MetaException, also if the directory must not be
+        deleted."""
         self._require_compactions()
 
         def work(connection: Connection) -> bool:
@@ -438,64 +446,65 @@ class TxnStore:
         return self._write(work)
 
     def show_compact(self, request: ttypes.ShowCompactRequest) -> ttypes.ShowCompactResponse:
-        """Compactions that wait, work or are over. Raises MetaException for an unknown order."""
+        """Compactions that wait, run or have ended. Raises MetaException for an unknown order."""
         return self._read(showing_compactions.show_compactions, request)
 
     def abort_compactions(self, request: ttypes.AbortCompactionRequest) -> ttypes.AbortCompactResponse:
-        """Take compactions back that no worker has begun (`abort_Compactions`). Raises MetaException without ids."""
+        """Removes compactions that no worker has begun (`abort_Compactions`). Raises MetaException without ids."""
         return self._write(compaction_history.abort_compactions, request)
 
     def find_next_compact2(self, request: ttypes.FindNextCompactRequest) -> ttypes.OptionalCompactionInfoStruct:
-        """Give a worker its next compaction (`find_next_compact`: the same by worker id). Raises MetaException."""
+        """Returns the next compaction for a worker (`find_next_compact`: the same by worker id). Raises
+        MetaException."""
         entry = self._write(compaction_queue.find_next_compaction, self._context, request)
         return ttypes.OptionalCompactionInfoStruct(ci=entry)
 
     def update_compactor_state(self, entry: ttypes.CompactionInfoStruct, txn_id: int) -> None:
-        """Note what a worker does. Raises MetaException for an unknown entry."""
+        """Records the state of a running compaction. Raises MetaException for an unknown entry."""
         self._write(compaction_queue.update_compactor_state, entry, txn_id)
 
     def find_columns_with_stats(self, entry: ttypes.CompactionInfoStruct) -> list[str]:
-        """Columns whose statistics a compaction renews."""
+        """Columns whose statistics a compaction recomputes."""
         return self._read(compaction_queue.find_columns_with_stats, entry)
 
     def set_hadoop_jobid(self, job_id: str, compaction_id: int) -> None:
-        """Note which job compacts."""
+        """Records the job that runs a compaction."""
         self._write(compaction_queue.set_hadoop_job_id, job_id, compaction_id)
 
     def mark_compacted(self, entry: ttypes.CompactionInfoStruct) -> None:
-        """A worker is done. Raises MetaException for an unknown entry."""
+        """Marks an entry as compacted. Raises MetaException for an unknown entry."""
         self._write(compaction_queue.mark_compacted, entry)
 
     def mark_cleaned(self, entry: ttypes.CompactionInfoStruct) -> None:
-        """A cleaner is done. Raises MetaException for an unknown entry."""
+        """Marks an entry as cleaned. Raises MetaException for an unknown entry."""
         self._write(compaction_history.mark_cleaned, entry)
 
     def mark_failed(self, entry: ttypes.CompactionInfoStruct) -> None:
-        """A compaction failed. Raises MetaException for an unknown entry."""
+        """Marks an entry as failed. Raises MetaException for an unknown entry."""
         self._write(compaction_history.mark_failed, entry)
 
     def mark_refused(self, entry: ttypes.CompactionInfoStruct) -> None:
-        """A worker found nothing to do. Raises MetaException for an unknown entry."""
+        """Marks an entry as refused: the worker found nothing to compact. Raises MetaException for an unknown entry."""
         self._write(compaction_history.mark_refused, entry)
 
     def get_latest_committed_compaction_info(
         self, request: ttypes.GetLatestCommittedCompactionInfoRequest
     ) -> ttypes.GetLatestCommittedCompactionInfoResponse:
-        """The last compactions of a table whose results readers see."""
+        """The latest compactions of a table whose results are visible to readers."""
         return self._read(compaction_history.latest_committed_compactions, request)
 
     def update_compaction_metrics_data(self, data: ttypes.CompactionMetricsDataStruct) -> bool:
-        """Set a counter of deltas; False when another report came in between."""
+        """Sets a counter of deltas. False if another report changed it meanwhile."""
         return self._write(compaction_metrics.update_compaction_metrics, data)
 
     def remove_compaction_metrics_data(self, request: ttypes.CompactionMetricsDataRequest) -> None:
-        """Forget a counter of deltas."""
+        """Removes a counter of deltas."""
         self._write(compaction_metrics.remove_compaction_metrics, request)
 
     # Write notifications
 
     def add_write_notifications(self, writes: Sequence[write_notifications.TableWrite]) -> None:
-        """Log what a transaction wrote, for `add_write_notification_log(_in_batch)`."""
+        """Records what a transaction wrote, for `add_write_notification_log(_in_batch)`."""
         self._require_tables(write_notifications.add_write_notifications)
         now_s = stored_s(self._context.clock.epoch_s())
         run_write(
@@ -503,16 +512,16 @@ class TxnStore:
         )
 
     def get_all_write_event_info(self, request: ttypes.GetAllWriteEventInfoRequest) -> list[ttypes.WriteEventInfo]:
-        """What a transaction wrote."""
+        """The recorded writes of a transaction."""
         return self._read(write_notifications.all_write_event_info, request)
 
-    # What a background service drives; each holds a mutex between servers while it works
+    # Steps of background services; each holds a mutex between servers while it runs
 
     def give_up_timed_out(self, longest_pause_s: float | None = None) -> time_outs.TimedOut:
-        """Abort transactions and delete locks whose clients are gone: one step, all of them in rounds of 1,000.
+        """Aborts transactions and deletes locks whose clients send no heartbeats: one step, in rounds of 1,000.
 
-        `longest_pause_s`: nothing is given up when no server has run this step for longer, nor for a time-out from
-        then on. None for a caller that vouches for the time before.
+        `longest_pause_s`: if no server has run this step for longer than this, nothing expires now, nor for one timeout
+        from now. None: the caller guarantees that the step has been running.
         """
         pause_ms = None if longest_pause_s is None else int(longest_pause_s * 1000)
         txns = locks = rebuild_locks = 0
@@ -527,7 +536,7 @@ class TxnStore:
         return time_outs.TimedOut(txns, locks, rebuild_locks)
 
     def clean(self) -> housekeeping.Cleaned:
-        """Delete rows nobody needs any more: one step, in rounds of 10,000 rows of a table."""
+        """Deletes rows that are no longer needed: one step, in rounds of 10,000 rows of a table."""
         total = housekeeping.Cleaned(0, 0, 0, 0, 0)
         if self._refusal is not None:
             return total
@@ -540,7 +549,8 @@ class TxnStore:
         return total
 
     def keep_compactions(self) -> int:
-        """Give compactions of lost workers back to the queue and shorten the history; how many rows changed."""
+        """Returns compactions of lost workers to the queue and shortens the history. Returns the number of changed
+        rows."""
         if self._refusal is not None or self._compaction_refusal is not None:
             return 0
 
@@ -552,7 +562,8 @@ class TxnStore:
         return self._write(work)
 
     def initiate_compactions(self, initiator_id: str) -> list[int]:
-        """Ask for the compactions that tables need; ids of the new entries. `initiator_id` names this server."""
+        """Queues the compactions that tables need, and returns the ids of the new entries. `initiator_id` names this
+        server."""
         if self._refusal is not None or self._compaction_refusal is not None:
             return []
         return self._write(compaction_initiator.initiate_compactions, self._context, initiator_id)
@@ -561,7 +572,7 @@ class TxnStore:
 def _set_write_id_state(
     transaction: WriteTransaction, context: TxnContext, request: ttypes.ReplTblWriteIdStateRequest
 ) -> None:
-    # First, since events are logged from then on: nobody may wait for the queue meanwhile.
+    # Before any event is logged: from then on no one may wait for the mutex of the queue.
     hold_mutex(transaction.connection, Mutex.COMPACTION_SCHEDULER)
     if write_ids.repl_tbl_writeid_state(transaction, context, request):
         compaction_queue.compact_replicated(

@@ -1,10 +1,10 @@
-"""Directories that wait for a cleaner, and tables and partitions that are put there meanwhile.
+"""Directories that are queued for deletion, when a table or partition is put there again.
 
-An entry of the compaction queue that names a directory has a cleaner delete all of it, whatever lies there by then;
-only of a partition it looks first whether one of that name is there again. What is put there would be lost. So the
-entry goes with the write that puts it there. A cleaner marks an entry before it deletes, and leaves alone what it
-cannot mark; where it has marked one already, the write is refused. Facts: `CompactionCleaner.clean`,
-`CompactionTxnHandler.markCleanerStart` (Hive 4.0.1).
+An entry of the compaction queue that names a directory makes a cleaner delete the whole directory, whatever it contains
+by then; only for a partition does it first check whether one of that name exists again. New files in the directory
+would be lost. So the write that puts an object there also removes the entry. A cleaner marks an entry before it
+deletes, and skips an entry that it cannot mark. If it has already marked the entry, the write is refused. Facts:
+`CompactionCleaner.clean`, `CompactionTxnHandler.markCleanerStart` (Hive 4.0.1).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _ENTRIES_IN_A_STATEMENT = 1000
 
 
 class WaitingDeletion(NamedTuple):
-    """An entry of the queue that names a directory, as it is stored."""
+    """An entry of the queue that names a directory, as stored."""
 
     entry_id: int
     database: str
@@ -59,13 +59,13 @@ class WaitingDeletion(NamedTuple):
 
 
 _FEW_NAMES = 50
-"""Directories, with those around them, up to which entries are looked at before they are read: reading one takes tens
-of microseconds, and where nobody cleans there may be thousands."""
+"""Up to this many directory names (with those of parent directories), entries are searched as text before they are
+parsed: parsing one takes tens of microseconds, and without a cleaner there may be thousands."""
 
 
 def waiting_deletions_plan(connection: Connection) -> Plan[list[WaitingDeletion]]:
-    """All of them, which `release_places` takes: one question. To be asked after the names of what is put somewhere
-    have been looked up."""
+    """All such entries, for `release_places`: one question. It has to be asked after the names of the new objects have
+    been looked up."""
     if not has_table_drops(features_of(connection)):
         return []
     rows = yield from ask(Question(_QUEUED, {}))
@@ -75,7 +75,7 @@ def waiting_deletions_plan(connection: Connection) -> Plan[list[WaitingDeletion]
 def release_place(
     context: StoreContext, connection: Connection, table: Table, place: Location, partition: str | None = None
 ) -> None:
-    """As `release_places`, of the directory of a table or of one partition, with a question of its own."""
+    """As `release_places`, for the directory of a table or of one partition, with a question of its own."""
     waiting = carry_out(connection, waiting_deletions_plan(connection))
     release_places(context, connection, table, [(partition, place)], waiting)
 
@@ -87,10 +87,10 @@ def release_places(
     places: Iterable[tuple[str | None, Location]],
     waiting: Sequence[WaitingDeletion],
 ) -> None:
-    """Sees to it that no cleaner deletes these directories, each with the name of its partition, of a table that is put
-    there.
+    """Makes sure that no cleaner deletes these directories, in which a table or partitions of it are created.
 
-    Raises MetaException where one has begun to.
+    `places`: each directory with the name of its partition, or None. Raises MetaException if a cleaner has already
+    begun to delete one.
     """
     if not waiting:
         return
@@ -110,7 +110,8 @@ def release_places(
                     stays.add(entry.entry_id)
     if not concerned:
         return
-    # Locked: a cleaner marks them now, or after the commit, when it finds no entry, or the partition.
+    # Locked: a cleaner marks the entries either before this, or after the commit, when the entry is gone or the
+    # partition exists.
     started = func.coalesce(features_of(connection).column(Q.CQ_CLEANER_START), 0).label("STARTED")
     there: set[int] = set()
     for some in batches(sorted(concerned), _ENTRIES_IN_A_STATEMENT):
@@ -133,8 +134,8 @@ def release_places(
 
 
 def _worth_reading(waiting: Sequence[WaitingDeletion], places: Sequence[Location]) -> Iterable[WaitingDeletion]:
-    """Those that may name one of the directories, or one around them: its last name stands at the end of what an entry
-    names, before the length of what follows."""
+    """The entries that may name one of the directories or a parent of it: the last name in the path stands at the end
+    of the entry's location, before the length of the next item."""
     names = {one.name or one.authority for place in places for one in (place, *place.ancestors)}
     if len(names) > _FEW_NAMES:
         return waiting
@@ -151,12 +152,12 @@ def _has_end(properties: str, ends: Sequence[str]) -> bool:
             if not following or following.isdigit():
                 return True
             at = text.find(end, at + 1)
-    return "/." in text or "@" in text  # in no normal form, or with the keys of an account
+    return "/." in text or "@" in text  # not in normal form, or with the keys of an account
 
 
 def _is_made_anew(table: Table, partition: str | None, entry: WaitingDeletion) -> bool:
-    """Whether it is the very partition that was dropped: while it is there, a cleaner deletes nothing of it but what
-    its write ids tell is of no use any more."""
+    """Whether this is the partition that was dropped, created again. While it exists, a cleaner deletes only those
+    files of it that its write ids show to be obsolete."""
     return (
         partition is not None
         and table.catName == DEFAULT_CATALOG

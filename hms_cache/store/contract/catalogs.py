@@ -8,7 +8,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog
 
 
 class CatalogReads(ABC):
-    """Reads of catalogs. No event tells of their changes: Hive's `DbNotificationListener` logs none."""
+    """Reads of catalogs. No event reports their changes: Hive's `DbNotificationListener` logs none."""
 
     @abstractmethod
     def get_catalog(self, catalog: str) -> Catalog:
@@ -31,12 +31,12 @@ class CatalogWrites(ABC):
 
     @abstractmethod
     def alter_catalog(self, name: str, catalog: Catalog) -> None:
-        """Changes location and description; a new name is InvalidOperationException. Raises NoSuchObjectException."""
+        """Changes location and description. Raises NoSuchObjectException, InvalidOperationException (a new name)."""
 
     @abstractmethod
     def drop_catalog(self, name: str, *, if_exists: bool = False) -> None:
-        """Drops an empty catalog (its empty `default` database goes along).
+        """Drops an empty catalog together with its empty `default` database.
 
-        Raises NoSuchObjectException unless `if_exists`, InvalidOperationException when databases are left or for the
-        default catalog.
+        Raises NoSuchObjectException unless `if_exists`, InvalidOperationException if the catalog has databases or is
+        the default catalog.
         """

@@ -9,7 +9,7 @@ from hms_cache.store.contract.read_version import ANY_VERSION, ReadVersion
 from hms_cache.thrift_gen.hive_metastore.ttypes import SQLAllTableConstraints, SQLForeignKey
 
 KeyEnd = tuple[str | None, str | None]
-"""Database and table at one end of a foreign key; None: of any."""
+"""Database and table at one end of a foreign key; None matches any."""
 
 
 class ConstraintReads(ABC):
@@ -17,16 +17,18 @@ class ConstraintReads(ABC):
 
     @abstractmethod
     def get_table_constraints(self, table: TableName, *, version: ReadVersion = ANY_VERSION) -> SQLAllTableConstraints:
-        """All constraints of the table as of one moment (foreign keys: those of which it is the child), every list set.
+        """All constraints of the table in one snapshot, with every list set. Foreign keys are those of which it is the
+        child.
 
-        Each list by constraint name, then position. Raises NoSuchObjectException.
+        Each list is sorted by constraint name, then position. Raises NoSuchObjectException.
         """
 
     @abstractmethod
     def get_foreign_keys(
         self, catalog: str, parent: KeyEnd, child: KeyEnd, *, version: ReadVersion = ANY_VERSION
     ) -> list[SQLForeignKey]:
-        """Foreign keys between (database, table) pairs; None stands for any. By child, constraint name, position."""
+        """Foreign keys between (database, table) pairs; None matches any. Sorted by child, constraint name,
+        position."""
 
 
 class ConstraintWrites(ABC):
@@ -34,7 +36,7 @@ class ConstraintWrites(ABC):
 
     @abstractmethod
     def add_constraints(self, constraints: SQLAllTableConstraints) -> None:
-        """Adds the given lists, all or none; absent names are made up as Hive does.
+        """Adds the constraints of these lists, all or none. Generates missing names as Hive does.
 
         Raises InvalidObjectException (no such table or column, name in use), MetaException (a second primary key, no
         matching key in the parent).

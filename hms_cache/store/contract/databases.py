@@ -17,11 +17,12 @@ class DatabaseReads(ABC):
 
     @abstractmethod
     def get_database_names(self, catalog: str, pattern: str | None = None) -> list[str]:
-        """Names, ascending; `pattern` is Hive's: `*` any text, `|` between alternatives, case ignored; None is all."""
+        """Names, ascending. `pattern` has Hive's syntax: `*` for any text, `|` between alternatives, case-insensitive.
+        None matches all."""
 
     @abstractmethod
     def get_databases(self, catalog: str, pattern: str | None = None) -> list[Database]:
-        """The databases whose names `get_database_names` would answer, in that order, all of one moment (P1)."""
+        """The databases with the names that `get_database_names` returns, in the same order, all of one moment (P1)."""
 
 
 class DatabaseWrites(ABC):
@@ -29,7 +30,7 @@ class DatabaseWrites(ABC):
 
     @abstractmethod
     def create_database(self, database: Database) -> None:
-        """Creates rows and directory. Location defaults to `<warehouse>/<name>.db`.
+        """Creates rows and directory. The default location is `<warehouse>/<name>.db`.
 
         Raises AlreadyExistsException, InvalidObjectException (name, unknown catalog), MetaException (directory).
         """
@@ -52,13 +53,13 @@ class DatabaseWrites(ABC):
         soft_txn_id: int = 0,
         keeps_managed_directory: bool = False,
     ) -> None:
-        """Drops the database, with `cascade` all in it;
-        directories go after the commit (managed and purge tables only).
+        """Drops the database, and with `cascade` everything in it. Directories of managed and purge tables are deleted
+        after the commit.
 
-        `soft_txn_id`: tables with `soft_delete` are queued for cleaning under this transaction, and their data stays.
-        `keeps_managed_directory`: the directory of managed tables goes only if nothing is in it: files of tables that
-        were dropped softly before may be there.
+        `soft_txn_id`: tables with the parameter `soft_delete` are queued for cleaning under this transaction, and their
+        data stays. `keeps_managed_directory`: the directory of managed tables is deleted only if it is empty, since it
+        may contain files of tables that were dropped softly before.
 
-        Raises NoSuchObjectException unless `if_exists`, InvalidOperationException when it is not empty and `cascade`
-        is off, MetaException for the default database.
+        Raises NoSuchObjectException unless `if_exists`, InvalidOperationException if the database is not empty and
+        `cascade` is false, MetaException for the default database.
         """

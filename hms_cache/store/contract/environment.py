@@ -1,4 +1,4 @@
-"""Contract: what a client asks of a write in its environment context, read once where the request arrives."""
+"""Contract: the options in the environment context of a write, parsed once when the request arrives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from hms_cache.values import frozen
 
 @frozen
 class ExpectedParameter:
-    """Compare-and-set of an alter: parameter `key` must hold `value` (None: must be absent) when the row is changed.
+    """Compare-and-set of an alter: parameter `key` must have this `value` (None: must be absent) when the row is
+    changed.
 
     Source: environment context `expected_parameter_key`/`expected_parameter_value` (HIVE-26882), AlterTableRequest
     10/11.
@@ -23,38 +24,35 @@ class ExpectedParameter:
 
 @frozen
 class EnvironmentOptions:
-    """The properties of an environment context that a metastore honours, by what they ask for.
+    """The properties of an environment context that a metastore supports, named by their effect.
 
     Source of the keys: `StatsSetupConst`, `hive_metastoreConstants`, `HiveMetaStoreClient` and `HiveAlterHandler` (Hive
     4.0.1).
     """
 
     purges: bool = False
-    """`ifPurge`: data is deleted at once, not moved to the trash."""
+    """`ifPurge`: data is deleted at once instead of moved to the trash."""
     cascades: bool = False
-    """`CASCADE`: the columns of partitions change with the table's."""
+    """`CASCADE`: the columns of the partitions change together with the table's."""
     changes_partition_keys: bool = False
     """`allow_partition_key_change`."""
     sets_location: bool = False
     """`alterTableOpType` is `ALTERLOCATION`: Hive's ALTER TABLE … SET LOCATION."""
     has_replicated_elsewhere: bool = False
-    """`REPL_DATA_LOCATION_CHANGED`, exactly `true`: replication has put the data of the table and of its partitions at
-    the new location.
-    """
+    """`REPL_DATA_LOCATION_CHANGED`, exactly `true`: replication has already put the data of the table and its
+    partitions at the new location."""
     copies_renamed: bool = False
-    """`renamePartitionMakeCopy`: the files of a partition that is renamed are copied, so that readers of the old name
-    go on.
-    """
+    """`renamePartitionMakeCopy`: the files of a renamed partition are copied, so that readers of the old name can
+    continue."""
     keeps_truncated_files: bool = False
-    """`truncateSkipDataDeletion`: a truncation deletes no files. Hive 4 asks for it with Iceberg tables, whose rows it
-    has deleted by a commit of the table's own, and with transactional ones, where an empty base hides the files.
-    """
+    """`truncateSkipDataDeletion`: a truncation deletes no files. Hive 4 sets it for Iceberg tables, whose rows a commit
+    of the table's own has deleted, and for transactional ones, where an empty base hides the files."""
     keeps_statistics: bool = False
-    """`DO_NOT_UPDATE_STATS` in any case of letters, as Hive reads it for tables."""
+    """`DO_NOT_UPDATE_STATS` in any letter case, as Hive reads it for tables."""
     keeps_partition_statistics: bool = False
     """`DO_NOT_UPDATE_STATS`, exactly `true`, as Hive reads it for partitions."""
     creates_external: bool = False
-    """`create_table_as_external`: a new managed table becomes an external one. Hive 4 asks for it with Iceberg."""
+    """`create_table_as_external`: a new managed table becomes an external one. Hive 4 sets it for Iceberg tables."""
     counts_no_files: bool = False
     """`DO_NOT_POPULATE_QUICK_STATS`."""
     statistics_from: Literal["TASK", "USER"] | None = None
@@ -67,31 +65,31 @@ class EnvironmentOptions:
 
     @property
     def expected_parameter(self) -> ExpectedParameter | None:
-        """What the stored table must have; one without both key and value is none (Hive 4)."""
+        """The condition on the stored table; None if the key or the value is missing, as in Hive 4."""
         if self.expected_key is None or self.expected_value is None:
             return None
         return ExpectedParameter(self.expected_key, self.expected_value)
 
     @property
     def txn_id(self) -> int:
-        """`txnId`, 0 when absent. Raises MetaException when it is not a number."""
+        """`txnId`, 0 if absent. Raises MetaException if it is not a number."""
         return _id_of("txnId", self.txn_id_text)
 
     @property
     def write_id(self) -> int:
-        """`writeId`, 0 when absent. Raises MetaException when it is not a number."""
+        """`writeId`, 0 if absent. Raises MetaException if it is not a number."""
         return _id_of("writeId", self.write_id_text)
 
 
 NO_OPTIONS = EnvironmentOptions()
-"""Those of a request without a context."""
+"""The options of a request without a context."""
 
 
 @frozen
 class Writer:
-    """Who writes: the write id and the snapshot of a transaction's writer, both None for all others, and what it asks.
+    """Options of a write, and for a writer in a transaction its write id and snapshot (otherwise both None).
 
-    `valid_write_ids`: the text of a `ValidWriteIdList`. `options`: those of the request's environment context.
+    `valid_write_ids`: the text of a `ValidWriteIdList`. `options`: from the request's environment context.
     """
 
     write_id: int | None = None
@@ -100,17 +98,17 @@ class Writer:
 
     @property
     def given_write_id(self) -> int | None:
-        """The write id, as far as it is one."""
+        """The write id if it is positive, otherwise None."""
         return self.write_id if self.write_id is not None and self.write_id > 0 else None
 
     @property
     def event_write_id(self) -> int:
-        """As events and messages have it: -1 for none."""
+        """The write id as stored in events and messages: -1 for none."""
         return -1 if self.given_write_id is None else self.given_write_id
 
 
 ANY_WRITER = Writer()
-"""One without a transaction that asks for nothing in particular."""
+"""A writer without a transaction and without options."""
 
 
 def environment_options(context: EnvironmentContext | None) -> EnvironmentOptions:

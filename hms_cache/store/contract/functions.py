@@ -33,8 +33,8 @@ class FunctionWrites(ABC):
 
     @abstractmethod
     def alter_function(self, name: FunctionName, function: Function) -> None:
-        """Raises MetaException (there is none, or the new name is taken), InvalidObjectException (no such database for
-        it), as Hive does. Hive logs no event for it."""
+        """Raises MetaException (the function does not exist, or the new name is in use) and InvalidObjectException (its
+        new database does not exist), as Hive does. Hive logs no event for it."""
 
     @abstractmethod
     def drop_function(self, name: FunctionName) -> None:

@@ -1,6 +1,6 @@
 """The contract by direction: reads, which a cache may answer, and writes, which it never sees (P9).
 
-Each is given by entity: `reads.tables.get_table(name)`, `writes.partitions.add_partitions(name, …)`.
+Methods are grouped by entity: `reads.tables.get_table(name)`, `writes.partitions.add_partitions(name, …)`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class MetadataReads(ABC):
-    """Every read that memory may answer. Transactions, privileges and the rest have stores of their own."""
+    """Every read that memory may answer. Transactions, privileges and other objects have their own stores."""
 
     catalogs: CatalogReads
     databases: DatabaseReads
@@ -34,21 +34,21 @@ class MetadataReads(ABC):
 
     @abstractmethod
     def at_one_moment(self, ask: Callable[[MetadataReads], T]) -> T:
-        """What `ask` makes of several reads of the store that it is given, all of which show one moment (P1).
+        """Returns the result of `ask`, whose reads of the given store all show one moment (P1).
 
-        It may be called twice, so it must only read. Raises what it raises, and DatabaseUnavailable.
+        `ask` may be called twice, so it must only read. Raises what `ask` raises, and DatabaseUnavailable.
         """
 
     @abstractmethod
     def note_other_answer(self, event_id: int | None = None) -> None:
-        """A client is told what the database has by other means than these reads: by the notification log, up to this
-        event, or by a write that found something there, which is as of now. Reads that begin later show no less (P3).
-        Before the client is told."""
+        """Records that a client learns of the database's state by other means than these reads, so that reads that
+        begin later show no older state (P3). `event_id`: the client gets the notification log up to this event. None: a
+        write found existing objects, which are as of now. To be called before the client gets its reply."""
 
 
 @frozen
 class MetadataWrites:
-    """Every write of what `MetadataReads` reads."""
+    """Every write of the objects that `MetadataReads` reads."""
 
     catalogs: CatalogWrites
     databases: DatabaseWrites
@@ -60,7 +60,7 @@ class MetadataWrites:
 
 
 class MetadataStore(Protocol):
-    """Both directions: those of an `ObjectStore`, or the writes of one and the reads of a cache over it."""
+    """Both directions: those of an `ObjectStore`, or its writes and the reads of a cache over it."""
 
     @property
     def reads(self) -> MetadataReads: ...

@@ -1,4 +1,4 @@
-"""Contract: partitions. Which ones is a value (`PartitionSelection`), what of them is the method."""
+"""Contract: partitions. A `PartitionSelection` says which partitions are meant, the method what is done with them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, PartitionValue
 from hms_cache.values import frozen
 
 NO_TABLE_TO_ALTER = "Unable to alter partition because table or database does not exist."
-"""Hive's text, which it puts into others by the call."""
+"""Hive's text, which Hive embeds in other texts depending on the call."""
 
 
 def partitions_are_missing(asked: int, found: int) -> str:
-    """Hive's text where partitions are altered that are not there."""
+    """Hive's text if partitions to alter do not exist."""
     return f"Alter partition operation failed: new parts size {asked} not matching with old parts size {found}"
 
 
@@ -28,35 +28,36 @@ class AllPartitions:
 
 @frozen
 class ByNames:
-    """Partitions with these names (`k=v/k2=v2`, escaped as Hive does), unknown names left out, each once."""
+    """Partitions with these names (`k=v/k2=v2`, escaped as in Hive), each once. Unknown names are ignored."""
 
     names: tuple[str, ...]
 
 
 @frozen
 class ByValues:
-    """The one partition with these values, a value per partition key."""
+    """The one partition with these values, one per partition key."""
 
     values: tuple[str, ...]
 
 
 @frozen
 class ByPartialValues:
-    """Partitions whose leading values equal these; an empty text stands for any value (Hive's `_ps` calls)."""
+    """Partitions whose first values equal these; an empty text matches any value (Hive's `_ps` calls)."""
 
     values: tuple[str, ...]
 
 
 @frozen
 class ByFilter:
-    """Partitions that meet a filter text of Hive's filter language."""
+    """Partitions that match a text in Hive's filter language."""
 
     text: str
 
 
 @frozen
 class ByExpression:
-    """Partitions that meet a serialized expression; `plain_text`: the bytes are a filter text (MSCK's connections)."""
+    """Partitions that match a serialized expression. `plain_text`: the bytes are a filter text instead (as MSCK's
+    connections send it)."""
 
     expression: bytes
     default_partition_name: str | None = None
@@ -65,7 +66,7 @@ class ByExpression:
 
 @frozen
 class ByAnyExpression:
-    """Partitions that meet at least one of several serialized expressions: what a drop may name."""
+    """Partitions that match at least one of several serialized expressions, as a drop may list them."""
 
     expressions: tuple[ByExpression, ...]
 
@@ -73,14 +74,14 @@ class ByAnyExpression:
 PartitionSelection = AllPartitions | ByNames | ByValues | ByPartialValues | ByFilter | ByExpression
 
 KeyValues = Sequence[str]
-"""A value per partition key, in the order of the keys."""
+"""One value per partition key, in the order of the keys."""
 
 
 @frozen
 class PartitionQuery:
-    """Which partitions of which table are asked for: first the selection, then the limit.
+    """Selects partitions of a table. The limit applies after the selection.
 
-    `max_parts`: -1 is no limit, 0 is none.
+    `max_parts`: -1 means no limit, 0 means no partitions.
     """
 
     table: TableName
@@ -91,7 +92,7 @@ class PartitionQuery:
 
 @frozen
 class Grantee:
-    """For whom privileges are answered along with partitions (`_with_auth` calls)."""
+    """The user and groups whose privileges are returned along with partitions (`_with_auth` calls)."""
 
     user: str | None
     groups: tuple[str, ...] = ()
@@ -99,7 +100,8 @@ class Grantee:
 
 @frozen
 class PartitionAnswer:
-    """Partitions by name ascending; `has_unknown` when the expression could not be decided exactly (then more came)."""
+    """Partitions, ascending by name. `has_unknown`: the expression could not be evaluated exactly, and the answer may
+    contain partitions that do not match."""
 
     partitions: list[Partition]
     has_unknown: bool = False
@@ -107,9 +109,8 @@ class PartitionAnswer:
 
 @frozen
 class PartitionProjection:
-    """Parts of a partition that are asked (GetProjectionsSpec): dotted field names, and parameter patterns (SQL
-    LIKE).
-    """
+    """The requested parts of a partition (GetProjectionsSpec): dotted field names, and patterns for parameters (SQL
+    LIKE)."""
 
     fields: tuple[str, ...] = ()
     include_parameters: str | None = None
@@ -119,8 +120,8 @@ class PartitionProjection:
 class PartitionReads(ABC):
     """Reads of the partitions of one table.
 
-    Every one: NoSuchObjectException for an unknown table; MetaException for a bad filter, an unknown column, more than
-    the configured number of partitions.
+    Every method raises NoSuchObjectException if the table does not exist, and MetaException for an invalid filter, an
+    unknown column, or more partitions than the configured limit.
     """
 
     @abstractmethod
@@ -137,33 +138,35 @@ class PartitionReads(ABC):
 
     @abstractmethod
     def get_partition_names(self, query: PartitionQuery, *, order: str | None = None) -> list[str]:
-        """Names of the selected partitions, ascending, or by `order` (GetPartitionNamesRequest: `index:+-,…`).
+        """Names of the selected partitions, ascending or in the given `order` (GetPartitionNamesRequest: `index:+-,…`).
 
-        Raises MetaException when an expression cannot be decided: names cannot say that some may not match.
+        Raises MetaException if an expression cannot be evaluated exactly: a list of names cannot say that some may not
+        match.
         """
 
     @abstractmethod
     def get_partition_count(self, query: PartitionQuery) -> int:
-        """How many partitions are selected, whatever `max_parts` is."""
+        """The number of selected partitions, regardless of `max_parts`."""
 
     @abstractmethod
     def get_partition_values(
         self, query: PartitionQuery, keys: Sequence[str], *, distinct: bool = True, ascending: bool = True
     ) -> list[PartitionValuesRow]:
-        """Values of the named keys, ordered (numbers as numbers); then `max_parts` rows, where 0 is no limit (Hive)."""
+        """Values of the named keys, sorted (numbers numerically) and then limited to `max_parts` rows, where 0 means no
+        limit, as in Hive."""
 
     @abstractmethod
     def is_partition_marked_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> bool:
-        """True when such a marker is recorded. Raises UnknownTableException."""
+        """Whether such a marker is stored. Raises UnknownTableException."""
 
 
 class FromTable(Enum):
-    """What new partitions take from their table."""
+    """What new partitions inherit from their table."""
 
     NOTHING = "nothing"
     COLUMNS = "columns"
     DESCRIPTOR = "descriptor"
-    """All of the storage descriptor but its location."""
+    """The whole storage descriptor except its location."""
 
 
 class PartitionWrites(ABC):
@@ -179,9 +182,9 @@ class PartitionWrites(ABC):
         from_table: FromTable = FromTable.NOTHING,
         writer: Writer = ANY_WRITER,
     ) -> list[Partition]:
-        """Adds all or none; returns those added, as stored. Directories are made before the commit.
+        """Adds all or none; returns the added partitions as stored. Directories are created before the commit.
 
-        `from_table`: what they take from the table as it is then, in place of what they bring.
+        `from_table`: what they inherit from the table, as it is then, instead of what the request contains.
 
         Raises AlreadyExistsException unless `if_not_exists` (then existing ones are left out), InvalidObjectException
         (unknown table, wrong number of values), MetaException (names, mixed tables).
@@ -191,9 +194,9 @@ class PartitionWrites(ABC):
     def alter_partitions(
         self, table: TableName, partitions: Sequence[Partition], *, writer: Writer = ANY_WRITER
     ) -> None:
-        """Replaces the partitions with the same values, all or none.
+        """Replaces the partitions that have the same values, all or none.
 
-        Raises InvalidOperationException (absent), MetaException.
+        Raises InvalidOperationException (a partition does not exist), MetaException.
         """
 
     @abstractmethod
@@ -202,9 +205,9 @@ class PartitionWrites(ABC):
     ) -> None:
         """Gives a partition new values and, in a managed table, moves its directory.
 
-        `writer`: with `renamePartitionMakeCopy` a writer's rename in a transactional table copies the
-        files; the old ones are cleaned when nobody reads them any more (`txnId` is the renaming transaction).
-        Raises InvalidOperationException.
+        With `renamePartitionMakeCopy`, a writer's rename in a transactional table copies the files instead; the old
+        ones are deleted when no transaction reads them any more (`txnId` is the renaming transaction). Raises
+        InvalidOperationException.
         """
 
     @abstractmethod
@@ -217,20 +220,18 @@ class PartitionWrites(ABC):
         if_exists: bool = False,
         options: EnvironmentOptions = NO_OPTIONS,
     ) -> list[Partition]:
-        """Drops the selected partitions, all or none, and returns them as they were.
+        """Drops the selected partitions, all or none, and returns them as they were before.
 
-        Raises NoSuchObjectException when a named one is absent, or when an expression selects none (unless
-        `if_exists`), MetaException for an expression that cannot be decided exactly: more would be data loss.
+        Raises NoSuchObjectException if a named partition does not exist or an expression selects none (unless
+        `if_exists`), and MetaException if an expression cannot be evaluated exactly: dropping too many would lose data.
         """
 
     @abstractmethod
     def exchange_partitions(
         self, partition_specification: dict[str, str], source: TableName, destination: TableName
     ) -> list[Partition]:
-        """Moves partitions from table `source` to `destination`, each (catalog, database, table);
-        returns them as moved.
-        """
+        """Moves partitions from table `source` to table `destination` and returns them as moved."""
 
     @abstractmethod
     def mark_partition_for_event(self, table: TableName, values: dict[str, str], event_type: int) -> None:
-        """Records a marker (PartitionEventType). Raises UnknownTableException, UnknownPartitionException."""
+        """Stores a marker (PartitionEventType). Raises UnknownTableException, UnknownPartitionException."""

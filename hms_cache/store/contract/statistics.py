@@ -14,7 +14,7 @@ from hms_cache.values import frozen
 
 @frozen
 class StatisticsQuery:
-    """Statistics of which columns of which table are asked for. `engine` is who wrote them."""
+    """Selects statistics of columns of a table. `engine`: the engine that wrote them."""
 
     table: TableName
     columns: Sequence[str]
@@ -27,20 +27,21 @@ class StatisticsReads(ABC):
 
     @abstractmethod
     def get_table_column_statistics(self, query: StatisticsQuery) -> ColumnStatistics:
-        """Statistics of the asked columns that have any, by column name; none gives an empty `statsObj`.
+        """Statistics of those requested columns that have any, by column name; `statsObj` is empty if none has.
 
-        `isStatsCompliant` is set for a transactional table. Raises NoSuchObjectException.
+        Sets `isStatsCompliant` for a transactional table. Raises NoSuchObjectException.
         """
 
     @abstractmethod
     def get_partition_column_statistics(
         self, query: StatisticsQuery, partition_names: Sequence[str]
     ) -> list[ColumnStatistics]:
-        """One element per partition that has statistics of an asked column, by partition name."""
+        """One element per partition that has statistics of a requested column, by partition name."""
 
     @abstractmethod
     def get_aggregate_statistics(self, query: StatisticsQuery, partition_names: Sequence[str]) -> AggrStats:
-        """Statistics merged over the partitions as Hive merges them; `partsFound` counts those that had all columns."""
+        """Statistics merged over the partitions as in Hive; `partsFound` counts the partitions that have all
+        columns."""
 
 
 class StatisticsWrites(ABC):
@@ -61,18 +62,16 @@ class StatisticsWrites(ABC):
 
     @abstractmethod
     def merge_column_statistics(self, statistics: Sequence[ColumnStatistics], *, writer: Writer = ANY_WRITER) -> None:
-        """Merges the given statistics into the stored ones (SetPartitionsStatsRequest.needMerge), in one
-        transaction.
-        """
+        """Merges the given statistics into the stored ones (SetPartitionsStatsRequest.needMerge) in one transaction."""
 
     @abstractmethod
     def delete_table_column_statistics(
         self, table: TableName, columns: Sequence[str] = (), *, engine: str | None = None
     ) -> None:
-        """Deletes statistics of these columns. Raises NoSuchObjectException where there is none of them.
+        """Deletes statistics of these columns. Raises NoSuchObjectException if none exist.
 
-        Without columns it deletes all that there are; where there are none, nothing happens, as in Hive. `engine`:
-        those that this one has written; None: those of all engines (`ObjectStore`, Hive 4.0.1).
+        Without columns it deletes all statistics of the table, and it is no error if there are none, as in Hive.
+        `engine`: only statistics that this engine has written; None: of all engines (`ObjectStore`, Hive 4.0.1).
         """
 
     @abstractmethod
@@ -84,7 +83,7 @@ class StatisticsWrites(ABC):
         *,
         engine: str | None = None,
     ) -> None:
-        """The same for partitions. Raises NoSuchObjectException."""
+        """As `delete_table_column_statistics`, for partitions. Raises NoSuchObjectException."""
 
     @abstractmethod
     def delete_column_statistics(
@@ -96,8 +95,9 @@ class StatisticsWrites(ABC):
         of_table: bool = False,
         engine: str | None = None,
     ) -> None:
-        """Deletes what there is of such statistics; that there is nothing, or no such partition, is no error.
+        """Deletes such statistics if they exist. Missing statistics or partitions are no error.
 
-        Those of the named partitions, of all when none is named; the table's own if it has no partition keys, or with
-        `of_table`. Raises NoSuchObjectException (no such table), MetaException (it is transactional).
+        Deletes statistics of the named partitions, or of all if no name is given; of the table itself if it has no
+        partition keys or `of_table` is true. Raises NoSuchObjectException (no such table), MetaException (the table is
+        transactional).
         """

@@ -20,16 +20,16 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 
 
 class UsedByViews(MetaException):
-    """Tables cannot be dropped: materialized views are built on them."""
+    """Tables cannot be dropped because materialized views are built on them."""
 
     def __init__(self, views: Sequence[TableName], *, hides_others: bool = False) -> None:
-        """`hides_others`: there are more than these, whose names are not to be told."""
+        """`hides_others`: there are further views, whose names must not be disclosed."""
         self.views = tuple(sorted(views))
         names = [f"{view.database}.{view.table}" for view in self.views] + ["..."] * hides_others
         super().__init__(f"Cannot drop table as it is used in the following materialized views [{', '.join(names)}]\n")
 
     def __reduce__(self) -> tuple[type[MetaException], tuple[str]]:
-        # For others it is what is told.
+        # Other processes get it as the exception that clients see.
         return MetaException, (self.message,)
 
 
@@ -40,43 +40,44 @@ class TableReads(ABC):
     def get_table(
         self, table: TableName, *, version: ReadVersion = ANY_VERSION, statistics_engine: str | None = None
     ) -> Table:
-        """The table, `id`, `catName` and `writeId` set; with `statistics_engine` also its `colStats`.
+        """The table with `id`, `catName` and `writeId` set, and with `statistics_engine` also `colStats`.
 
-        `isStatsCompliant` is set for a transactional table when a list is given. Raises NoSuchObjectException with
-        Hive's text `catalog.database.table table not found`.
+        Sets `isStatsCompliant` for a transactional table if a list is given. Raises NoSuchObjectException with Hive's
+        text `catalog.database.table table not found`.
         """
 
     @abstractmethod
     def get_tables(
         self, database: DatabaseName, names: Sequence[str], *, version: ReadVersion = ANY_VERSION
     ) -> list[Table]:
-        """The named tables that exist, in the order of the first mention, each once. Raises UnknownDBException."""
+        """Those of the named tables that exist, in the order of the names, each once. Raises UnknownDBException."""
 
     @abstractmethod
     def get_table_names(
         self, database: DatabaseName, pattern: str | None = None, table_type: str | None = None
     ) -> list[str]:
-        """Names, ascending; an unknown database has none.
+        """Names, ascending; empty if the database does not exist.
 
-        `pattern` as in `get_database_names`; type e.g. `VIRTUAL_VIEW`.
+        `pattern` as in `get_database_names`; `table_type` for example `VIRTUAL_VIEW`.
         """
 
     @abstractmethod
     def get_table_names_by_filter(self, database: DatabaseName, filter_text: str, limit: int = -1) -> list[str]:
-        """Names of tables whose owner, parameters or last access meet Hive's filter (`hive_filter_field_…`).
+        """Names of tables whose owner, parameters or last access match Hive's filter (`hive_filter_field_…`).
 
-        `limit` -1 is no limit, applied after the filter. Raises MetaException (filter), UnknownDBException.
+        `limit` applies after the filter; -1 means no limit. Raises MetaException (filter), UnknownDBException.
         """
 
     @abstractmethod
     def get_table_meta(
         self, catalog: str, database_pattern: str | None, table_pattern: str | None, table_types: Sequence[str] = ()
     ) -> list[TableMeta]:
-        """Name, type, comment, owner of matching tables by (database, table) name; no types means all types."""
+        """Name, type, comment and owner of matching tables, by (database, table) name. Without types, tables of all
+        types."""
 
     @abstractmethod
     def get_materialized_view_names(self, catalog: str, database: str | None = None) -> list[tuple[str, str]]:
-        """(database, name) of materialized views enabled for rewriting, ascending; None is every database."""
+        """(database, name) of materialized views that are enabled for rewriting, ascending; None: of all databases."""
 
 
 class TableWrites(ABC):
@@ -105,18 +106,19 @@ class TableWrites(ABC):
         writer: Writer = ANY_WRITER,
         expected_parameter: ExpectedParameter | None = None,
     ) -> None:
-        """Replaces the table (Hive's HiveAlterHandler): rename and move, column cascade, partition rewrite, statistics.
+        """Replaces the table as Hive's HiveAlterHandler does: rename and move, cascade of columns, changes of
+        partitions, statistics.
 
-        Raises InvalidOperationException (`new table <db.tbl> already exists`, missing table, illegal change),
-        MetaException whose text holds `The table has been modified. The parameter value for key '<key>' is` when
-        `expected_parameter` does not hold.
+        Raises InvalidOperationException (`new table <db.tbl> already exists`, missing table, illegal change), and
+        MetaException with a text that contains `The table has been modified. The parameter value for key '<key>' is` if
+        `expected_parameter` does not match.
         """
 
     @abstractmethod
     def drop_table(self, name: TableName, *, delete_data: bool, options: EnvironmentOptions = NO_OPTIONS) -> None:
-        """Drops table, partitions, statistics, constraints, privileges and transaction rows in one transaction.
+        """Drops table, partitions, statistics, constraints, privileges and rows of transactions in one transaction.
 
-        Data is deleted after the commit, for managed tables and those with `external.table.purge`, never outside the
+        Data of managed tables, and of those with `external.table.purge`, is deleted after the commit, never outside the
         table's own location. Raises NoSuchObjectException, UsedByViews.
         """
 
@@ -124,10 +126,11 @@ class TableWrites(ABC):
     def truncate_table(
         self, name: TableName, partition_names: Sequence[str] | None = None, *, writer: Writer = ANY_WRITER
     ) -> None:
-        """Empties the named partitions, or the whole table if there is no list, and resets their statistics.
+        """Deletes the data of the named partitions, or of the whole table if there is no list, and resets their
+        statistics.
 
-        A list names partitions only, also when it is empty or the table has none. Raises NoSuchObjectException, and
-        MetaException: also for files that could not be deleted, after which nothing is claimed of what they are in.
+        A list selects partitions only, even if it is empty or the table has none. Raises NoSuchObjectException, and
+        MetaException, also if files could not be deleted; their statistics are then marked as unknown.
         """
 
     @abstractmethod
@@ -136,21 +139,22 @@ class TableWrites(ABC):
 
     @abstractmethod
     def update_table_parameters(self, updates: Sequence[TableParamsUpdate]) -> None:
-        """Sets parameters of several tables, all or none; parameters not named stay. An ALTER_TABLE event for each.
+        """Sets parameters of several tables, all or none, and logs an ALTER_TABLE event for each. Other parameters
+        stay.
 
-        Raises NoSuchObjectException, MetaException whose text holds `The table has been modified` when an expected
-        parameter does not hold.
+        Raises NoSuchObjectException, MetaException with a text that contains `The table has been modified` if an
+        expected parameter does not match.
         """
 
     @abstractmethod
     def fire_insert_events(
         self, table: TableName, inserts: Sequence[tuple[Sequence[str] | None, InsertEventRequestData]]
     ) -> list[int]:
-        """Writes an INSERT event for each change of data, all or none: values of the partition (None: the table), and
-        what was inserted. Returns their ids, in this order.
+        """Logs an INSERT event for each change of data, all or none: the values of the partition (None: the table), and
+        what was inserted. Returns the event ids in this order.
 
-        A change that does not say whether it replaced the files (`replace`) counts as one that did, as in Hive:
-        replication would add the files of the others. Raises NoSuchObjectException.
+        A change without `replace` counts as one that replaced the files, as in Hive: otherwise replication would keep
+        the old files. Raises NoSuchObjectException.
         """
 
     @abstractmethod
@@ -162,9 +166,9 @@ class TableWrites(ABC):
         is_refresh: bool,
         parameters: Mapping[str, str] | None = None,
     ) -> list[int]:
-        """Writes the RELOAD events by which a cache of the table (None) or of some of its partitions tells others that
-        it refreshed it, or (`is_refresh` false) threw it away, all or none; returns their ids, in this order. Raises
-        NoSuchObjectException.
+        """Logs RELOAD events, all or none, and returns their ids in this order. With them, a client that caches the
+        table (None) or partitions of it tells others that it refreshed its copy or, if `is_refresh` is false, dropped
+        it. Raises NoSuchObjectException.
 
-        `parameters`: what the table in the event has besides its own ones, by which a client knows its own events.
+        `parameters`: added to the table's own parameters in the event, so that a client recognizes its own events.
         """

@@ -1,1 +1,1 @@
-"""Catalogs and databases in the database."""
+"""Reads and writes of catalogs and databases."""

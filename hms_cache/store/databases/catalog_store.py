@@ -125,8 +125,8 @@ class Catalogs(PartOfStore, CatalogReads, CatalogWrites):
                     return
                 raise NoSuchObjectException(f"No catalog {sent}")
             default = lock_database(connection, name, DEFAULT_DATABASE)
-            # Nothing is left that owns files below them: what is there belongs to others, only empty directories go.
-            # The default database stays where the catalog was made when the catalog is altered.
+            # No objects are left below these directories. Other files belong to someone else, so only empty directories
+            # are deleted. The default database's location differs from the catalog's if the catalog was altered.
             places = [found.locationUri] if default is None else [default.database.locationUri, found.locationUri]
             files = FileAccess(self._context, connection)
             directories = [files.allow_text(text) for text in dict.fromkeys(places)]
@@ -184,7 +184,7 @@ def _id_of(name: str) -> ScalarSelect[int]:
 
 
 def _write_parameters(connection: Connection, before: Catalog, wanted: dict[str, str]) -> dict[str, str] | None:
-    """Makes these the catalog's parameters; what is stored, which is None where the database has no place for them."""
+    """Sets the catalog's parameters and returns them as stored: None if the schema has no table for them."""
     if not features_of(connection).has(CATALOG_PARAMS):
         return None
     catalog_id = connection.execute(select(CTLGS.c.CTLG_ID).where(CTLGS.c.NAME == before.name)).scalar_one()

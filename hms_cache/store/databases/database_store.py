@@ -126,7 +126,7 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
         after.parameters = without_marks(with_target_id(transaction.connection, before.parameters, new.parameters))
         after.ownerName = new.ownerName
         after.ownerType = principal_type(new.ownerType) or before.ownerType
-        # Blank texts leave what is stored, as in Hive.
+        # Blank values leave the stored ones unchanged, as in Hive.
         if (new.description or "").strip():
             after.description = new.description
         declarations = _Declarations(self._context, transaction, name.database, dict(found.marks))
@@ -134,7 +134,7 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
             after.locationUri = declarations.change(LOCATION_LEFT_ALONE, before.locationUri, new.locationUri)
         if new.managedLocationUri is not None and new.managedLocationUri.strip():
             declarations.change(MANAGED_LOCATION_LEFT_ALONE, before.managedLocationUri, new.managedLocationUri)
-            # As it was sent, unlike the other one, as in Hive.
+            # Stored as sent, unlike the other location, as in Hive.
             after.managedLocationUri = new.managedLocationUri
         transaction.connection.execute(
             update(DBS)
@@ -164,7 +164,8 @@ class Databases(PartOfStore, DatabaseReads, DatabaseWrites):
 
 
 class _Declarations:
-    """The locations that a transaction gives to a database: their directories, and marks where files are left alone."""
+    """Locations that a transaction gives to a database: directories to create, and marks if files must be left
+    alone."""
 
     def __init__(self, context: StoreContext, transaction: WriteTransaction, name: str, marks: dict[str, str]) -> None:
         self._context = context
@@ -175,7 +176,7 @@ class _Declarations:
         self.marks = marks
 
     def add(self, mark: str, location: Location) -> None:
-        """Judges a location. Raises MetaException for a scheme that is not allowed."""
+        """Checks a location. Raises MetaException for a scheme that is not allowed."""
         directory = self._files.declare(location, f"Database {self._name}")
         self.marks.pop(mark, None)
         if directory is not None:
@@ -184,7 +185,7 @@ class _Declarations:
             self.marks[mark] = str(location)
 
     def change(self, mark: str, before: str | None, sent: str) -> str:
-        """The location in its full form; one that is not what is stored already is judged."""
+        """The complete form of a location. A location that differs from the stored one is checked."""
         location = self._context.warehouse.location(sent)
         if sent != before and location != self._parsed(before):
             self.add(mark, location)
@@ -197,14 +198,14 @@ class _Declarations:
             return None
 
     def make_directories(self) -> None:
-        """Makes what is missing, undone with the transaction. Raises MetaException."""
+        """Creates missing directories; they are removed if the transaction fails. Raises MetaException."""
         changes = self._context.warehouse.changes(self._transaction)
         for directory in self._directories:
             changes.make_directory(directory)
 
 
 def insert_database(context: StoreContext, transaction: WriteTransaction, database: Database) -> None:
-    """Creates a database inside a transaction, directories included. Changes the struct to what is stored."""
+    """Creates a database inside a transaction, with its directories. Changes the struct to what is stored."""
     connection = transaction.connection
     if not is_valid_name(database.name, special_characters=context.settings.catalog.special_characters_in_table_names):
         raise InvalidObjectException(f"{database.name} is not a valid database name")
@@ -277,20 +278,20 @@ def delete_database(
     soft_txn_id: int = 0,
     keeps_managed_directory: bool = False,
 ) -> None:
-    """Drops a database inside a transaction, with `cascade` all in it.
+    """Drops a database inside a transaction, and with `cascade` everything in it.
 
-    Raises InvalidOperationException when it is not empty and `cascade` is off, or has schemas of the registry.
+    Raises InvalidOperationException if it is not empty and `cascade` is false, or if it has schemas of the registry.
     """
     connection, database, database_id = transaction.connection, found.database, found.database_id
     if connection.execute(select(exists().where(I_SCHEMA.c.DB_ID == database_id))).scalar():
-        # Hive's key stops it, too, with or without cascade.
+        # In Hive the foreign key prevents it, with or without cascade.
         raise InvalidOperationException(f"Database {database.name} is not empty. One or more schemas exist.")
     if not cascade:
         _require_empty(connection, database, database_id)
     files = FileAccess(context, connection)
     directories = []
     if delete_data and database.type != DatabaseType.REMOTE and context.warehouse.manages_files:
-        # Judged while the database is there: where it lies may be allowed only because it lies there.
+        # Checked while the database exists: its location may be allowed only because of it.
         directories = _directories(context, files, database)
     drop_functions_of_database(context, transaction, str(database.catalogName), str(database.name), database_id)
     stays, going = drop_tables_of_database(
@@ -353,11 +354,11 @@ def _plan_deletions(
     stays: list[Location],
     spared: Location | None,
 ) -> list[Location]:
-    """The database's directories go unless files that must stay lie in them: data of external tables (`stays`), other
-    objects.
+    """Plans to delete the database's directories, unless they contain files that stay: data of external tables
+    (`stays`) or other objects.
 
-    A directory that is `spared`, or lies around that, goes only if nothing is in it. Returns those that go with all in
-    them.
+    The directory `spared`, and directories that contain it, are deleted only if they are empty. Returns the directories
+    that are deleted with all contents.
     """
     changes = context.warehouse.changes(transaction)
     wanted = [each for each in directories if not any(map(each.location.holds, stays))]

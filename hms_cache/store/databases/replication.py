@@ -1,4 +1,4 @@
-"""What replication asks of databases: a mark on what it loads. Source: `HMSHandler.alter_database` (4.0.1)."""
+"""Parameters of databases that replication depends on. Source: `HMSHandler.alter_database` (4.0.1)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from hms_cache.store.replication_marks import LAST_REPLICATED_ID_KEY
 from hms_cache.store.schema import NOTIFICATION_SEQUENCE
 
 TARGET_LAST_ID_KEY = "repl.target.last.id"
-"""The last event here when an event of the source was last applied: where a replication back begins."""
+"""The last event here when an event of the source was last applied: a replication in the other direction begins
+there."""
 
 RESUME_STARTED_KEY = "repl.resume.started"
-"""Set while a replication is resumed: the target's id is to stay."""
+"""Set while a replication is resumed: the target's id must not change."""
 
 
 def with_target_id(
     connection: Connection, before: dict[str, str] | None, after: dict[str, str] | None
 ) -> dict[str, str] | None:
-    """The new parameters, with the id of the last event so far if they bring another `repl.last.id`."""
+    """The new parameters; if they change `repl.last.id`, with the id of the last event in this log."""
     if not after or after.get(RESUME_STARTED_KEY, "").lower() == "true":
         return after
     replicated = after.get(LAST_REPLICATED_ID_KEY)

@@ -1,4 +1,4 @@
-"""Partitions added: checked, given directories and parameters, and inserted in bulk.
+"""Adds partitions: checks, directories, parameters, and bulk inserts.
 
 Facts: `HMSHandler.add_partitions_core`, `MetaStoreServerUtils.updatePartitionStatsFast`, `ObjectStore.addPartitions`
 (Hive 4.0.1).
@@ -64,7 +64,7 @@ PARTITION_LEVEL_PRIVILEGE = "PARTITION_LEVEL_PRIVILEGE"
 
 
 def partitioned(row: TableRow) -> PartitionedTable:
-    """The part of a whole table that reading its partitions needs."""
+    """The part of a table that is needed to read its partitions."""
     table = row.table
     return PartitionedTable(
         row.table_id,
@@ -88,10 +88,10 @@ def add_partitions(
     writer: Writer,
     of: TableName,
 ) -> list[Partition]:
-    """Adds the partitions to the table inside a transaction, directories and event included; returns what is stored.
+    """Adds the partitions to the table inside a transaction, with directories and event; returns them as stored.
 
-    The given structs stay as they are. A fixed number of statements per 5,000 partitions. `of`: the table as the
-    request names it.
+    Does not change the given structs. A fixed number of statements per 5,000 partitions. `of`: the table as the request
+    names it.
     """
     table = row.table
     names = check_partitions(context, table, partitions, of)
@@ -113,7 +113,7 @@ def add_partitions(
         located = ((name, context.warehouse.location(text)) for name, text in placed.items())
         release_places(context, transaction.connection, table, located, waiting)
     part_ids = insert_partitions(context, transaction, row, new)
-    # After the rows: who loses a name to another must not undo the directory that the other one uses.
+    # After the rows: if another call has taken a name, this one fails before it could undo the other's directory.
     places = _make_directories(context, transaction, wanted)
     if context.warehouse.manages_files and gathers_statistics(context, table):
         counted = {each.name: each.place for each in wanted if each.name in places and not each.has_statistics}
@@ -126,7 +126,7 @@ def add_partitions(
 
 
 def like_table(table: Table, partitions: Sequence[Partition], from_table: FromTable) -> Sequence[Partition]:
-    """The partitions with what they take from the table, whose row is locked; the given structs stay as they are."""
+    """The partitions with what they inherit from the table, whose row is locked. Does not change the given structs."""
     if from_table is FromTable.NOTHING or table.sd is None:
         return partitions
     changed = []
@@ -145,10 +145,9 @@ def like_table(table: Table, partitions: Sequence[Partition], from_table: FromTa
 def _existing_names_and_deletions(
     connection: Connection, table: PartitionedTable, names: Sequence[str]
 ) -> tuple[set[str], list[WaitingDeletion]]:
-    """Those of the names that partitions have, and what waits for a cleaner.
+    """The names that exist, and the directories that are queued for deletion.
 
-    Raises AlreadyExistsException where the database does not tell two names apart that differ: MySQL ignores blanks at
-    the end of texts.
+    Raises AlreadyExistsException if the database considers two different names equal: MySQL ignores trailing blanks.
     """
     pairs, waiting = carry_out(
         connection,
@@ -167,7 +166,7 @@ def _existing_names_and_deletions(
 
 
 def check_partitions(context: StoreContext, table: Table, partitions: Sequence[Partition], of: TableName) -> list[str]:
-    """The names of the partitions. Raises MetaException for those that the table cannot have."""
+    """The names of the partitions. Raises MetaException if the table cannot have such a partition."""
     database, name = table.dbName, table.tableName
     pattern = context.settings.catalog.partition_name_whitelist_pattern
     naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
@@ -192,7 +191,7 @@ def check_partitions(context: StoreContext, table: Table, partitions: Sequence[P
 
 
 def check_descriptor(descriptor: StorageDescriptor) -> None:
-    """Raises MetaException for a partition's storage descriptor without SerDe, or a column without name or type."""
+    """Raises MetaException if a partition's storage descriptor has no SerDe, or a column without name or type."""
     if descriptor.serdeInfo is None:
         raise MetaException("Invalid SerDeInfo object")
     if any(column.name is None for column in descriptor.cols or ()):
@@ -202,7 +201,7 @@ def check_descriptor(descriptor: StorageDescriptor) -> None:
 
 
 def check_values_allowed(values: Iterable[str], pattern: str) -> None:
-    """Raises MetaException for a value that `metastore.partition.name.whitelist.pattern` does not match."""
+    """Raises MetaException if `metastore.partition.name.whitelist.pattern` does not match one of the values."""
     if not pattern:
         return
     try:
@@ -218,7 +217,7 @@ def check_values_allowed(values: Iterable[str], pattern: str) -> None:
 
 
 def _own_copy(table: Table, partition: Partition, write_id: int | None) -> Partition:
-    """A partition that may be changed: names as stored, its own parameters and descriptor."""
+    """A copy that may be changed: names as stored, its own parameters and descriptor."""
     sd = partition.sd
     return Partition(
         values=list(partition.values),
@@ -239,13 +238,13 @@ def _positive(value: int | None) -> int | None:
 
 @frozen
 class _Wanted:
-    """The directory of a new partition, to be made where it is not there."""
+    """The directory of a new partition, to be created if it does not exist."""
 
     name: str
     place: AllowedLocation
     may_be_listed: bool
     has_statistics: bool
-    """Whether the client has sent the basic ones."""
+    """Whether the client has sent the basic statistics."""
 
 
 def prepare_added(
@@ -255,9 +254,9 @@ def prepare_added(
     partitions: Mapping[str, Partition],
     options: EnvironmentOptions,
 ) -> list[_Wanted]:
-    """Locations, times and inherited parameters: what the server adds to new partitions, by name.
+    """Completes new partitions, which are given by name: locations, times and inherited parameters.
 
-    The directories that they shall have.
+    Returns the directories that they need.
     """
     warehouse = context.warehouse
     root = None if table.sd is None or not table.sd.location else warehouse.location(table.sd.location)
@@ -295,10 +294,10 @@ def prepare_added(
 
 
 def _doubt_claims(partition: Partition, options: EnvironmentOptions) -> None:
-    """Nothing is exact of a directory that this server may not list, whose figures the client has not told in full.
+    """Removes claims of accuracy if this server may not list the directory and the client has not sent all figures.
 
-    Clients of Hive 2, as Spark's, say of a partition with files that it has no rows, exactly. A server that counts the
-    files takes that back. Source: `MetaStoreServerUtils.updatePartitionStatsFast` (Hive 4.0.1).
+    Clients of Hive 2, and Spark with them, claim for a partition with files that it has exactly 0 rows. A server that
+    counts the files removes this claim. Source: `MetaStoreServerUtils.updatePartitionStatsFast` (Hive 4.0.1).
     """
     update_directory_statistics(partition.parameters, None, options)
     partition.parameters = dict(sorted(partition.parameters.items()))
@@ -312,7 +311,7 @@ def _inherit_parameters(context: StoreContext, table: Table, partition: Partitio
 def _make_directories(
     context: StoreContext, transaction: WriteTransaction, wanted: Sequence[_Wanted]
 ) -> dict[str, AllowedLocation]:
-    """Makes what is missing; by name, the directories that were there before, and may be listed."""
+    """Creates missing directories. Returns those that existed before and may be listed, by partition name."""
     made = context.warehouse.changes(transaction).make_directories([each.place for each in wanted])
     return {
         each.name: each.place for each, is_made in zip(wanted, made, strict=True) if each.may_be_listed and not is_made
@@ -328,7 +327,7 @@ def _count_files(
     part_ids: Mapping[str, int],
     options: EnvironmentOptions,
 ) -> None:
-    """Stores the basic statistics of partitions, whose directories were there before, by name."""
+    """Stores the basic statistics of partitions whose directories existed before."""
     found = context.warehouse.directory_statistics_all(list(places.values()))
     changes = []
     for name, statistics in zip(places, found, strict=True):
@@ -341,13 +340,13 @@ def _count_files(
 
 
 def inherited_parameters(table: Table, names: Sequence[str]) -> dict[str, str]:
-    """Parameters of the table that its new partitions get: those named, all if ``*`` is among the names."""
+    """The table parameters that new partitions inherit: those named, or all if `names` contains ``*``."""
     parameters: dict[str, str] = table.parameters or {}
     return {name: value for name, value in parameters.items() if name in names or "*" in names}
 
 
 def gathers_statistics(context: StoreContext, table: Table) -> bool:
-    """Whether the server fills numFiles and totalSize of the table's partitions (Hive's `canUpdateStats`)."""
+    """Whether the server computes numFiles and totalSize of the table's partitions (Hive's `canUpdateStats`)."""
     return (
         context.settings.catalog.statistics_autogather
         and not is_view(table)
@@ -358,8 +357,9 @@ def gathers_statistics(context: StoreContext, table: Table) -> bool:
 def insert_partitions(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, partitions: Mapping[str, Partition]
 ) -> dict[str, int]:
-    """Inserts rows for the partitions, by name, and returns their new ids. Privileges are inherited where they are kept
-    per partition. A name that another transaction has inserted meanwhile makes this one run again."""
+    """Inserts rows for the partitions, which are given by name, and returns their ids. Copies the table's privileges if
+    it keeps privileges per partition. If another transaction has inserted the same name, the whole transaction runs
+    again."""
     connection = transaction.connection
     features = features_of(connection)
     with_sd = {name: partition for name, partition in partitions.items() if partition.sd is not None}
@@ -398,7 +398,7 @@ def insert_partitions(
     ]
     values = _rows_of_values(part_ids, partitions)
     try:
-        # Upserted as a table's.
+        # Upserted, as for tables.
         insert_together(
             connection,
             {PARTITIONS: own_rows, PARTITION_KEY_VALS: values, PARTITION_PARAMS: parameters},
@@ -414,7 +414,7 @@ def insert_partitions(
 def insert_partition_values(
     connection: Connection, part_ids: Mapping[str, int], partitions: Mapping[str, Partition]
 ) -> None:
-    """PARTITION_KEY_VALS of the partitions, by name."""
+    """Inserts rows of PARTITION_KEY_VALS for the partitions, which are given by name."""
     insert_rows(connection, PARTITION_KEY_VALS, _rows_of_values(part_ids, partitions))
 
 
@@ -427,7 +427,7 @@ def _rows_of_values(part_ids: Mapping[str, int], partitions: Mapping[str, Partit
 
 
 def _inherit_privileges(transaction: WriteTransaction, table_id: int, part_ids: Sequence[int], now: int) -> None:
-    """Grants on the table and on its columns become grants on each partition."""
+    """Copies grants on the table and its columns to each partition."""
     connection = transaction.connection
     for source, target, identity, model, renamed in (
         (TBL_PRIVS, PART_PRIVS, "PART_GRANT_ID", "MPartitionPrivilege", {"TBL_PRIV": "PART_PRIV"}),

@@ -1,4 +1,4 @@
-"""Partitions altered and renamed.
+"""Alters and renames partitions.
 
 Facts: `HiveAlterHandler.alterPartition`/`alterPartitions`, `MetaStoreDirectSql.alterPartitions` (Hive 4.0.1).
 """
@@ -84,7 +84,7 @@ from hms_cache.values import frozen
 
 @frozen
 class _Stored:
-    """A partition as it is in the database, with the ids behind it."""
+    """A partition as stored, with its ids."""
 
     part_id: int
     sd_id: int | None
@@ -100,8 +100,8 @@ def alter_partitions(
     *,
     writer: Writer,
 ) -> None:
-    """Replaces partitions of the table inside a transaction, with an event each; a fixed number of statements per some
-    thousand partitions. The given structs stay as they are."""
+    """Replaces partitions of the table inside a transaction, with one event each. A fixed number of statements per some
+    thousand partitions. Does not change the given structs."""
     table = row.table
     naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
     if writer.options.sets_location:
@@ -138,10 +138,10 @@ def rename_partition(
     writer: Writer,
     name: TableName,
 ) -> None:
-    """Gives a partition other values inside a transaction; the directory of a managed table's partition moves along.
+    """Gives a partition other values inside a transaction, and moves the directory if the table is managed.
 
-    If the context asks for a copy (`copies_renamed`), the old directory stays for those who read it: an empty
-    base hides its files from later readers, and it is queued for cleaning. `name`: the table as the request names it.
+    If the context asks for a copy (`copies_renamed`), the old directory stays for its current readers: an empty base
+    hides its files from later readers, and it is queued for cleaning. `name`: the table as the request names it.
     """
     table = row.table
     naming = PartitionNaming([key.name for key in table.partitionKeys or ()])
@@ -166,7 +166,8 @@ def rename_partition(
     claimed = accurate_columns(old.partition.parameters or {}) & accurate_columns(new.parameters)
     _update_basic_statistics(context, files, table, changes, NO_OPTIONS, keeps_files=True)
     if claimed and not accurate_columns(new.parameters):
-        # Files may have been counted anew, where nobody had counted them: they hold the same rows under either name.
+        # The files may have been counted for the first time; the claims about columns remain true, because a rename
+        # does not change the rows.
         add_columns_to_accuracy(new.parameters, claimed)
         new.parameters = dict(sorted(new.parameters.items()))
     _drop_outdated_column_statistics(transaction, changes)
@@ -181,7 +182,7 @@ def rename_partition(
         )
     if copying_write_id is not None and _place(new) != _place(
         old.partition
-    ):  # else the files are those of the new name
+    ):  # otherwise these are the files of the new name
         queue_renamed_partition(
             context, transaction, row, old_name, _place(old.partition), copying_write_id, writer.options
         )
@@ -221,10 +222,10 @@ def _column_descriptor_id(rows: PartitionRows, index: int) -> int | None:
 
 
 def _new_image(context: StoreContext, table: Table, old: Partition, sent: Partition, write_id: int | None) -> Partition:
-    """What the client sent as it will be stored: the names of the table, a DDL time, a location.
+    """The partition to store: what the client sent, with the table's names, a DDL time and a location.
 
-    Raises MetaException for a partition without a storage descriptor, which another program made, as Hive does: what
-    the client sends of one would not be stored.
+    Raises MetaException, as Hive does, for a partition that another program created without a storage descriptor: the
+    descriptor that the client sends would not be stored.
     """
     if old.sd is None and not is_view(table):
         raise MetaException(
@@ -252,13 +253,13 @@ def _new_descriptor(
     new = own_descriptor(sent)
     if sent.cols is not None and not sent.cols and table.sd is not None:
         new.cols = table.sd.cols
-    # A client that leaves the location out does not mean that the partition has none.
+    # If a client omits the location, the location does not change.
     new.location = _new_location(context, table, old, sent.location) if sent.location else old.location
     return new
 
 
 def _new_location(context: StoreContext, table: Table, old: StorageDescriptor, sent: str) -> str:
-    """The location to store. Raises MetaException for a new one with a scheme that is not allowed."""
+    """The location to store. Raises MetaException for a new location with a scheme that is not allowed."""
     location = _location(context, table, sent)
     if sent != old.location and str(location) != old.location:
         context.warehouse.require_known_scheme(location)
@@ -266,8 +267,8 @@ def _new_location(context: StoreContext, table: Table, old: StorageDescriptor, s
 
 
 def _location(context: StoreContext, table: Table, text: str) -> Location:
-    """Where a client says that the partition's files are. Hive takes relative paths here, too; they begin at the
-    table's directory, so that each location that is stored is a whole one."""
+    """The location that a client names. As in Hive it may be relative, here to the table's directory, so that stored
+    locations are always complete."""
     if is_relative(text) and table.sd is not None and table.sd.location:
         return context.warehouse.location(table.sd.location).resolve(text)
     return context.warehouse.location(text)
@@ -282,14 +283,14 @@ def _update_basic_statistics(
     *,
     keeps_files: bool = False,
 ) -> None:
-    """numFiles and totalSize are counted anew unless the client's are there and unchanged; a statistics task's or a
-    user's word only settles what counts as accurate (`MetaStoreServerUtils.requireCalStats`).
+    """Recomputes numFiles and totalSize unless the client sent them and they are unchanged. If a statistics task or a
+    user computed them, only the claim of accuracy is set (`MetaStoreServerUtils.requireCalStats`).
 
-    File systems are asked about all partitions together. At another location other files lie, unless the partition
-    has taken its own along (`keeps_files`): they are counted, and nothing is claimed of them unless a task has counted.
-    Hive keeps figures and claims there, and answers `count(*)` from them. Of a directory that this server may not list
-    no figures of another one stay; one at which nothing is yet has no files. What transactional partitions claim is
-    judged by write ids.
+    File systems are asked about all partitions in parallel. A new location has other files, unless the partition's
+    files were moved with it (`keeps_files`). So they are counted, and no claim about them is kept unless a statistics
+    task has made it. Hive keeps figures and claims there, and then answers `count(*)` from them. If this server may not
+    list the new directory, the old figures are removed; if it does not exist yet, it has no files. Claims about
+    transactional partitions are checked by write ids instead.
     """
     if environment_context.keeps_partition_statistics or is_view(table):
         return
@@ -351,7 +352,8 @@ _COLUMN_STATISTICS = select(
 def _drop_outdated_column_statistics(
     transaction: WriteTransaction, changes: Sequence[tuple[_Stored, Partition]]
 ) -> None:
-    """Statistics of columns that are gone, or are of another type now, go; their marks of accuracy with them."""
+    """Deletes statistics of columns that were removed or have another type now, and the claims that they are
+    accurate."""
     changed = {
         old.part_id: new
         for old, new in changes
@@ -386,10 +388,10 @@ def _aborted(transaction: WriteTransaction, table: Table, stored: Sequence[_Stor
 def _settle_write_id(
     table: Table, old: Partition, new: Partition, valid_write_ids: str | None, aborted: Collection[int]
 ) -> None:
-    """A writer of a transactional table leaves its write id; another's unseen statistics are no longer accurate.
+    """Stores the writer's write id in a transactional table, and removes claims about statistics that it has not seen.
 
-    Raises MetaException if one without write id or list changes what is claimed of the statistics
-    (`ObjectStore.alterPartitionNoTxn`): nothing would say for whom they are valid.
+    Raises MetaException if a request without write id or list changes the claims (`ObjectStore.alterPartitionNoTxn`):
+    it would not be known for which readers they are valid.
     """
     if is_transactional(table):
         check_statistics_change(
@@ -477,12 +479,11 @@ def _move(
     new_name: str,
     copying_write_id: int | None,
 ) -> None:
-    """The location that goes with the new name; the directory is renamed if there is one.
+    """Sets the location that belongs to the new name, and renames the directory if it exists.
 
-    With `copying_write_id` it is copied, and what is in the old one is hidden from readers that see this write id.
-
-    A partition of an external table keeps its place, and so does one whose directory may not be moved: outside of what
-    is allowed, or in use by another object or partition.
+    With `copying_write_id` the directory is copied instead, and the old files are hidden from readers that see this
+    write id. The location of a partition does not change if the table is external, or if its directory must not be
+    moved because it is not allowed or another object or partition uses it.
     """
     table = row.table
     if new.sd is None or old.sd is None:
@@ -501,7 +502,7 @@ def _move(
             "This operation is not supported."
         )
     if not warehouse.manages_files:
-        new.sd.location = old.sd.location  # nobody moves what is there
+        new.sd.location = old.sd.location  # the files there cannot be moved
         return
     if source == goal:
         new.sd.location = str(goal)
@@ -545,7 +546,7 @@ def _release_new_places(
     names: Sequence[str],
     changes: Sequence[tuple[_Stored, Partition]],
 ) -> None:
-    """No cleaner deletes the directories at which this change puts partitions."""
+    """Makes sure that no cleaner deletes the directories to which this change moves partitions."""
     moved = [
         (name, context.warehouse.location(new.sd.location))
         for name, (old, new) in zip(names, changes, strict=True)
@@ -559,10 +560,10 @@ def _release_new_places(
 def _where_it_is(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, root: Location, place: AllowedLocation
 ) -> AllowedLocation | None:
-    """The directory of a partition that the row says is at `place`; None if there is none.
+    """The directory of a partition whose row says that it is at `place`; None if there is none.
 
-    A rename that ended without its commit may have moved it beside; what a partition has been added at meanwhile is
-    that one's.
+    A rename that ended without its commit may have moved the directory aside. If another partition has been added at
+    that location meanwhile, the directory belongs to that one.
     """
     warehouse = context.warehouse
     if warehouse.is_directory(place):
@@ -585,8 +586,8 @@ def _place(partition: Partition) -> str | None:
 def _log(
     context: StoreContext, transaction: WriteTransaction, table: Table, changes: Sequence[tuple[_Stored, Partition]]
 ) -> None:
-    """One ALTER_PARTITION each, or ALTER_PARTITIONS where the operator asks for it. Changes of one write id are logged
-    together; a client sends one."""
+    """Logs one ALTER_PARTITION each, or ALTER_PARTITIONS if so configured. Such an event contains changes of one write
+    id only, and a client sends only one."""
     if context.settings.events.single_alter_partitions_event:
         for event in context.messages.build_alter_partitions(table, [new for _, new in changes]):
             transaction.append_event(event)

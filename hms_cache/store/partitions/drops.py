@@ -1,4 +1,4 @@
-"""Partitions dropped: rows in bulk, data after the commit.
+"""Drops partitions: rows in bulk, data after the commit.
 
 Facts: `HMSHandler.drop_partitions_req`, `drop_partition_common` (Hive 4.0.1).
 """
@@ -46,7 +46,7 @@ def drop_partitions(
     if_exists: bool,
     options: EnvironmentOptions,
 ) -> list[Partition]:
-    """Drops the selected partitions inside a transaction, event included; returns them as they were.
+    """Drops the selected partitions inside a transaction, with the event; returns them as they were before.
 
     A fixed number of statements per 10,000 partitions.
     """
@@ -84,7 +84,8 @@ def _drop_softly(
     rows: PartitionRows,
     options: EnvironmentOptions,
 ) -> None:
-    """Queues the directories for cleaning, and hides what is in them from a partition made anew in their place."""
+    """Queues the directories for cleaning, and hides their files from a partition that is created in the same place
+    later."""
     txn_id = dropping_txn_id(row.table, options, delete_data=False)
     places = _places_of_no_other(context, transaction, row, rows)
     if txn_id > 0:
@@ -103,7 +104,7 @@ def _drop_softly(
 def _places_of_no_other(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, rows: PartitionRows
 ) -> list[tuple[str, str]]:
-    """Names and locations of the partitions, without those at the directory of another one that stays."""
+    """Names and locations of the partitions, without locations that a remaining partition uses, too."""
     places = [(name, text) for name, text in zip(rows.names, rows.locations, strict=True) if text]
     warehouse = context.warehouse
     if not warehouse.manages_files or row.table.sd is None or not row.table.sd.location:
@@ -127,7 +128,7 @@ def _selected_by_any(
     selection: ByAnyExpression,
     if_exists: bool,
 ) -> SelectedPartitions:
-    """What the expressions select together; each has to select something, as in Hive."""
+    """The partitions that any of the expressions selects. Each must select at least one, as in Hive."""
     expressions = selection.expressions
     found: dict[int, str] = {}
     for one, selected in zip(
@@ -147,14 +148,15 @@ def _check_selected(selection: PartitionSelection, selected: SelectedPartitions,
     if isinstance(selection, ByValues) and not selected.part_ids:
         raise NoSuchObjectException(f"partition values=[{', '.join(selection.values)}]")
     if isinstance(selection, ByNames) and len(selected.part_ids) != len(selection.names):
-        # As in Hive, one that is named twice counts as missing the second time.
+        # As in Hive, a name that is given twice counts as missing the second time.
         raise NoSuchObjectException("Some partitions to drop are missing")
     if isinstance(selection, ByExpression) and not selected.part_ids:
         raise NoSuchObjectException("Some partitions to drop are missing")
 
 
 def _place_of(location: str | None, parameters: Mapping[str, str]) -> str | None:
-    """The directory of a partition. An archived one lies in a file of its own; the directory was archived."""
+    """The directory of a partition. An archived partition is stored in a file; this is the directory that was
+    archived."""
     is_archived = parameters.get("is_archived", "").lower() == "true"
     return parameters.get("original_location") if is_archived else location
 
@@ -162,11 +164,11 @@ def _place_of(location: str | None, parameters: Mapping[str, str]) -> str | None
 def plan_data_deletion(
     context: StoreContext, transaction: WriteTransaction, row: TableRow, rows: PartitionRows, *, skip_trash: bool
 ) -> None:
-    """Has the partitions' directories deleted after the commit, and directories above that this leaves empty.
+    """Plans to delete the partitions' directories after the commit, and parent directories that become empty.
 
-    Never the table's own directory or one that holds it, whatever a partition says its location is; never that in which
-    another partition lies where its name puts it; outside of the table's directory never what another object uses;
-    nowhere outside of what is allowed.
+    Never deleted are: the table's own directory or one that contains it, whatever the partition's location is; a
+    directory in which another partition lies according to its name; outside the table's directory, anything that
+    another object uses; anything that is not allowed.
     """
     warehouse, table = context.warehouse, row.table
     if not warehouse.manages_files:

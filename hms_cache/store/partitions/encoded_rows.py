@@ -1,7 +1,7 @@
-"""Rows of partitions as the bytes that clients are sent, without structs.
+"""Encodes rows of partitions for clients without creating structs.
 
-Of a partition's encoding most describes its storage, which thousands of partitions have in common. That is encoded once
-for each template; of each row come its values, times, location and parameters.
+Most of a partition's encoding describes its storage, which it shares with thousands of others. That part is encoded
+once per template; values, times, location and parameters are encoded per row.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ _LENGTH_BYTES: Final = 4
 
 
 def encoded_partitions(rows: PartitionRows) -> EncodedList[Partition]:
-    """The partitions of the rows, in their order, as a list that knows its encoding.
+    """The partitions of the rows, in their order, as a list that is already encoded.
 
-    Looked at, it is what `partitions_of_rows` makes. Raises MetaException (a name that has not the table's keys).
+    If its elements are accessed, the list equals the result of `partitions_of_rows`. Raises MetaException if a name
+    does not have the table's number of keys.
     """
     values = [rows.values(row) for row in range(len(rows))]
 

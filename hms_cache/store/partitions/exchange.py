@@ -1,4 +1,4 @@
-"""Partitions moved from one table to another with the same columns and keys.
+"""Moves partitions from one table to another with the same columns and keys.
 
 Facts: `HMSHandler.exchange_partitions` (Hive 4.0.1).
 """
@@ -42,14 +42,14 @@ def exchange_partitions(
     source_name: TableName,
     destination_name: TableName,
 ) -> list[Partition]:
-    """Moves the partitions that the (partial) specification names, rows and directory, inside a transaction.
+    """Moves the partitions that the (partial) specification selects, with rows and directory, inside a transaction.
 
     Events: ADD_PARTITION of the destination, DROP_PARTITION of the source.
     """
     if source_name.catalog != destination_name.catalog:
         raise MetaException("You cannot move a partition across catalogs")
     connection = transaction.connection
-    # In order of their names, so that two opposite exchanges do not wait for each other.
+    # Locked in the order of their names, so that two opposite exchanges do not deadlock.
     named = [(destination_name, "destination"), (source_name, "source")]
     found = {role: lock_table(connection, *name) for name, role in sorted(named)}
     destination, source = (_required(found[role], name, role) for name, role in named)
@@ -60,7 +60,7 @@ def exchange_partitions(
         raise MetaException(f"The partition specification names no partition: {dict(specification)}")
     first_open = next((index for index, value in enumerate(values) if not value), len(values))
     if any(values[first_open:]):
-        # The directory that moves is that of the leading keys: these values name none.
+        # Only the directory of the leading keys can be moved.
         raise MetaException(f"The values of the keys before {keys[first_open + 1]} are missing: {dict(specification)}")
     header = partitioned(source)
     selected = select_for_write(connection, header, ByPartialValues(tuple(values)), context)
@@ -84,9 +84,9 @@ def exchange_partitions(
     for name, partition in by_name.items():
         partition.catName, partition.dbName = destination.table.catName, destination.table.dbName
         partition.tableName = destination.table.tableName
-        # The statistics of columns go with the rows of the source.
+        # The column statistics are deleted with the rows of the source.
         partition.parameters = without_claims_about_columns(partition.parameters)
-        if partition.sd is not None and context.warehouse.manages_files:  # else nobody moves what is there
+        if partition.sd is not None and context.warehouse.manages_files:  # otherwise no files are moved
             partition.sd.location = str(root.child(*name.split("/")))
     _move_directory(context, transaction, source, destination, keys, values)
     _release_places(context, connection, destination.table, by_name)
@@ -103,7 +103,7 @@ def exchange_partitions(
 def _release_places(
     context: StoreContext, connection: Connection, table: Table, moved: Mapping[str, Partition]
 ) -> None:
-    """No cleaner deletes the directories that the partitions have got."""
+    """Makes sure that no cleaner deletes the new directories of the partitions."""
     places = [
         (name, context.warehouse.location(partition.sd.location))
         for name, partition in moved.items()
@@ -115,7 +115,7 @@ def _release_places(
 def _files(
     context: StoreContext, connection: Connection, table: Table, moved: Mapping[str, Partition]
 ) -> dict[tuple[str, ...], PartitionFiles]:
-    """What the replica has to copy: it drops the partitions of the source with their files."""
+    """The files that a replica has to copy: it drops the source's partitions together with their files."""
     access = FileAccess(context, connection)
     places = {name: access.allow_text(partition.sd.location) for name, partition in moved.items() if partition.sd}
     allowed = {name: place for name, place in places.items() if place is not None}
@@ -132,8 +132,8 @@ def _required(found: TableRow | None, name: TableName, role: str) -> TableRow:
 
 
 def _require_places_by_name(context: StoreContext, source: Table, moved: Mapping[str, Partition]) -> None:
-    """Raises MetaException for a partition that does not lie where its name puts it: the directory that moves does not
-    have its files, and at its new place, where Hive looks for them from then on, are none, or those of before."""
+    """Raises MetaException if a partition does not lie where its name says: the directory that is moved would not
+    contain its files, and Hive would find no files, or old ones, at the new location."""
     warehouse = context.warehouse
     if not warehouse.manages_files:
         return
@@ -175,9 +175,9 @@ def _move_directory(
     keys: Sequence[str],
     values: Sequence[str],
 ) -> None:
-    """The directory of the given values moves as a whole, with all partitions in it.
+    """Moves the directory of the given values as a whole, with all partitions in it.
 
-    Raises MetaException where directories may not be moved: the rows alone would leave the files behind.
+    Raises MetaException if directories must not be moved: changing only the rows would leave the files behind.
     """
     warehouse = context.warehouse
     parts = [
@@ -200,7 +200,7 @@ def _move_directory(
     if changes.resume_rename(old, new):
         return
     if not warehouse.is_directory(old):
-        # A partition that lies elsewhere is not moved along, nor may its files be lost sight of.
+        # A partition with another location is not moved, and its files must not be forgotten.
         raise MetaException(f"Unable to move data from {old} to {new}: the source directory does not exist")
     if new.parent is not None:
         changes.make_directory(new.parent)

@@ -1,6 +1,6 @@
-"""The names of all partitions of a table, joined by the database into one text.
+"""Reads the names of all partitions of a table, joined by the database into one text.
 
-A client of a database spends some 4 µs on each row; 100,000 names take half a second as rows and some 20 ms as a text.
+A database client needs about 4 µs per row: 100,000 names take half a second as rows, and some 20 ms as one text.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from hms_cache.store.partitions.selection import all_names
 from hms_cache.store.schema import PARTITIONS
 
 _END = "\x01"
-"""Between names, which hold it escaped; where a writer did not escape it, it shows in the count."""
+"""Separator. Names contain it only escaped; if a writer did not escape it, the count of names differs."""
 
 IDS_OF_A_TEXT = 5_000
-"""Of names that are too long for one text: partition ids whose names make one."""
+"""If all names are too long for one text: the range of partition ids whose names are joined."""
 
 _JOINED: Select[Any] = select(
     func.count(), func.sum(CharacterCount(PARTITIONS.c.PART_NAME)), func.aggregate_strings(PARTITIONS.c.PART_NAME, _END)
@@ -37,11 +37,11 @@ _IN_PARTS_QUERY = DirectQuery(_in_parts(IDS_OF_A_TEXT))
 
 
 def names_of_all_plan(connection: Connection, table: PartitionedTable) -> Plan[list[str]]:
-    """The names, ascending by code point. One question; two where they are too long for one text, some 500,000 names;
-    three where a text does not add up.
+    """All names, ascending by code point. One question; a second one if they are too long for one text (some 500,000
+    names), and a third if a text is not complete.
 
-    It does not where the server cut it short (MySQL and MariaDB: at `group_concat_max_len`, or at `max_allowed_packet`)
-    or where a name holds the separator.
+    A text is not complete if the server has truncated it (MySQL and MariaDB: at `group_concat_max_len` or
+    `max_allowed_packet`) or if a name contains the separator.
     """
     names: list[str] | None = None
     for query in (_JOINED_QUERY, _IN_PARTS_QUERY):
@@ -55,7 +55,7 @@ def names_of_all_plan(connection: Connection, table: PartitionedTable) -> Plan[l
 
 
 def _names(texts: Iterable[Row[Any]]) -> list[str] | None:
-    """None if one of the texts is not whole."""
+    """None if one of the texts is incomplete."""
     found: list[str] = []
     for count, characters, text in texts:
         if not count:

@@ -1,8 +1,8 @@
-"""What was last seen of partitioned tables, as a guess that saves a round trip.
+"""Remembers what was last read of partitioned tables, as a guess that saves a round trip.
 
-To select partitions takes the table's id and its keys, which have to be read first. Whoever guesses them asks for both
-together, and believes the answer if the table was read as guessed: in one snapshot of the database, so that a guess
-that is out of date costs time and changes nothing.
+Selecting partitions requires the table's id and keys, which have to be read first. With a guess, both are asked for
+together, and the answer is used if the table was read as guessed. Both are read in one snapshot, so an outdated guess
+costs time but cannot cause a wrong answer.
 """
 
 from __future__ import annotations
@@ -19,22 +19,21 @@ from hms_cache.store.partitions.partitioned_tables import PartitionedTable, part
 T = TypeVar("T")
 
 MAX_KNOWN: Final = 1_000
-"""Tables of which something is remembered: some 1 MB."""
+"""Maximum number of remembered tables: some 1 MB."""
 
 MAX_CHARACTERS: Final = 2_000
-"""In the names and the types of the keys of a table that is remembered: clients choose how many and how long they
-are."""
+"""Maximum length of the names and types of a remembered table's keys, since clients choose their number and length."""
 
 
 class KnownTables:
-    """Guesses, the least recently used of them first. Thread-safe; `_lock` guards `_tables`."""
+    """Guesses, the least recently used first. Thread-safe; `_lock` guards `_tables`."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._tables: OrderedDict[TableName, PartitionedTable] = OrderedDict()
 
     def saw(self, name: TableName, table: PartitionedTable | None) -> None:
-        """A table as it was read under a name; None: there was none."""
+        """Remembers a table that was read under this name. None: the table does not exist."""
         with self._lock:
             self._tables.pop(name, None)
             if table is not None and _characters(table) <= MAX_CHARACTERS:
@@ -43,7 +42,7 @@ class KnownTables:
                     self._tables.popitem(last=False)
 
     def guess(self, name: TableName) -> PartitionedTable | None:
-        """The table as it was seen last; None: not lately."""
+        """The table as it was read last, or None."""
         with self._lock:
             found = self._tables.get(name)
             if found is not None:
@@ -53,8 +52,9 @@ class KnownTables:
     def with_table(
         self, name: TableName, find: Callable[[PartitionedTable], Plan[T]]
     ) -> Plan[tuple[PartitionedTable, T]]:
-        """A table and what is found of it, together if it is as guessed. On a connection that shows one moment to all
-        statements. Raises NoSuchObjectException with `get_table`'s text, and what `find` raises."""
+        """The table and the result of `find` for it, in one round trip if the guess is right. Requires a connection on
+        which all statements show one snapshot. Raises NoSuchObjectException with `get_table`'s text, and what `find`
+        raises."""
         guessed = self.guess(name)
         if guessed is None:
             table = yield from partitioned_table_plan(name)

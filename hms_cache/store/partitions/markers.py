@@ -1,7 +1,7 @@
 """Markers on partitions, such as "loading is done" (`markPartitionForEvent`).
 
 Facts: `ObjectStore.markPartitionForEvent`, `isPartitionMarkedForEvent`, `getPartitionStr` (Hive 4.0.1). No event of the
-notification log tells of them.
+notification log reports them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import InvalidPartitionException
 def mark_partition(
     context: StoreContext, transaction: WriteTransaction, name: TableName, values: Mapping[str, str], event_type: int
 ) -> None:
-    """Records a marker; the partition itself need not exist."""
+    """Stores a marker. The partition need not exist."""
     row = _require(transaction.connection, name)
     transaction.connection.execute(
         insert(PARTITION_EVENTS).values(
@@ -40,7 +40,7 @@ def mark_partition(
 def is_partition_marked(
     context: StoreContext, connection: Connection, name: TableName, values: Mapping[str, str], event_type: int
 ) -> bool:
-    """Whether there is such a marker, whose time is not over (`events.marker_retention_s`)."""
+    """Whether a marker exists that has not expired (`events.marker_retention_s`)."""
     row = _require(connection, name)
     text = _marker_text(row, values)
     events = PARTITION_EVENTS.c
@@ -66,7 +66,7 @@ def _require(connection: Connection, name: TableName) -> TableRow:
 
 
 def _marker_text(row: TableRow, values: Mapping[str, str]) -> str:
-    """The values in key order with commas between them, which is how Hive writes them."""
+    """The values in key order, joined by commas as Hive stores them."""
     keys = [key.name for key in row.table.partitionKeys or ()]
     if len(keys) != len(values):
         raise InvalidPartitionException(

@@ -1,4 +1,4 @@
-"""All partitions of a table in pages of bounded size: what a cache loads large tables from."""
+"""Reads all partitions of a table in pages of bounded size, for loads of large tables."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ from hms_cache.store.partitions.selection import empty_values
 from hms_cache.store.schema import DBS, PARTITIONS, TBLS
 
 SMALLEST_PAGE: Final = 1_000
-"""Partitions in a page: some 2 MB of rows and texts, five statements."""
+"""Minimum number of partitions in a page: some 2 MB of rows and texts, five statements."""
 
 LARGEST_PAGE: Final = 5_000
-"""Some 10 MB."""
+"""Maximum number of partitions in a page: some 10 MB."""
 
 PAGES: Final = 10
-"""Between the two, a tenth of the table: what a page needs for a moment shall not be what the process weighs later."""
+"""Between these limits, a page is a tenth of the table, so that the memory for a page does not enlarge the process
+permanently."""
 
 
 @lru_cache(maxsize=1)
@@ -66,7 +67,7 @@ def _bounded_count() -> DirectQuery:
 
 
 def count_partitions(context: StoreContext, known_tables: KnownTables, table: TableName, most: int) -> int:
-    """See `StoreReads.count_partitions`. The table's keys come with it: whoever counts goes on to read partitions."""
+    """See `StoreReads.count_partitions`. Also reads the table's keys: callers read partitions next."""
     questions = [
         Question(_bounded_count(), {**table._asdict(), "most": most}, compares_texts=True),
         partitioned_table_question(table),
@@ -84,9 +85,10 @@ def count_partitions(context: StoreContext, known_tables: KnownTables, table: Ta
 def read_partition_pages(
     context: StoreContext, table: TableName, page_partitions: int | None = None
 ) -> Iterator[PartitionRows]:
-    """All partitions as rows, by id in pages (None: of a size that suits the table), by name within a page.
+    """All partitions as rows: in pages by id (None: of a size that suits the table), within a page by name.
 
-    Within `Database.snapshot`, or each page shows another moment. Raises NoSuchObjectException, DatabaseUnavailable.
+    Within `Database.snapshot` all pages show one moment, otherwise each shows its own. Raises NoSuchObjectException,
+    DatabaseUnavailable.
     """
     header = run_read(context.database, lambda connection: find_partitioned_table(connection, table))
     spans = run_read(context.database, lambda connection: _spans(connection, header, page_partitions))
@@ -96,14 +98,14 @@ def read_partition_pages(
 
 
 class _EmptyValues:
-    """Values that are stored empty, read once for all pages."""
+    """Values that are stored as empty texts, read once for all pages."""
 
     def __init__(self, table: PartitionedTable) -> None:
         self._table = table
         self._values: dict[int, dict[int, str]] | None = None
 
     def read(self, connection: Connection) -> dict[int, dict[int, str]]:
-        """By partition id, by position."""
+        """The empty values, by partition id and position."""
         if self._values is None:
             self._values = empty_values(connection, self._table)
         return self._values
@@ -116,7 +118,7 @@ def _read_page(
 
 
 def _spans(connection: Connection, table: PartitionedTable, page_partitions: int | None) -> list[tuple[int, int]]:
-    """Lowest and highest id of each page; the ids themselves are read only where there are several pages."""
+    """Lowest and highest id of each page. The ids are read only if there are several pages."""
     parameters = {"table_id": table.table_id}
     count, lowest, highest = connection.execute(_span(), parameters).one()
     size = page_partitions or max(SMALLEST_PAGE, min(LARGEST_PAGE, count // PAGES))

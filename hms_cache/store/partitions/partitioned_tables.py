@@ -1,4 +1,4 @@
-"""The tables whose partitions are read: what reading needs of them."""
+"""What is needed of a table to read its partitions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hms_cache.values import frozen
 
 @frozen
 class PartitionedTable:
-    """What reading partitions needs of their table. Names as stored."""
+    """What is needed of a table to read its partitions. Names as stored."""
 
     table_id: int
     catalog: str
@@ -28,7 +28,7 @@ class PartitionedTable:
     sd_id: int | None
     keys: tuple[PartitionKey, ...]
     is_transactional: bool = False
-    """Whether writers take write ids."""
+    """Whether writers allocate write ids."""
 
     @property
     def key_names(self) -> list[str]:
@@ -67,12 +67,12 @@ _TABLE_QUERY = DirectQuery(_TABLE)
 
 
 def find_partitioned_table(connection: Connection, table: TableName) -> PartitionedTable:
-    """The table by its names, in one statement. Raises NoSuchObjectException with `get_table`'s text."""
+    """Reads the table by name, in one statement. Raises NoSuchObjectException with `get_table`'s text."""
     return carry_out(connection, partitioned_table_plan(table))
 
 
 def partitioned_table_plan(table: TableName) -> Plan[PartitionedTable]:
-    """The same."""
+    """As `find_partitioned_table`, as a plan."""
     found = partitioned_table(table, (yield from ask(partitioned_table_question(table))))
     if found is None:
         raise NoSuchObjectException(f"{table.as_sent} table not found")
@@ -80,12 +80,12 @@ def partitioned_table_plan(table: TableName) -> Plan[PartitionedTable]:
 
 
 def partitioned_table_question(table: TableName) -> Question:
-    """What `partitioned_table` makes the table of."""
+    """The question whose rows `partitioned_table` parses."""
     return Question(_TABLE_QUERY, table._asdict(), compares_texts=True)
 
 
 def partitioned_table(table: TableName, rows: Sequence[Any]) -> PartitionedTable | None:
-    """None: there is no such table."""
+    """The table in these rows; None if it does not exist."""
     if not rows:
         return None
     first = rows[0]

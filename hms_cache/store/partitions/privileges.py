@@ -1,4 +1,4 @@
-"""Privileges answered along with partitions, for tables that keep them per partition.
+"""Privileges returned along with partitions, for tables that keep privileges per partition.
 
 Facts: `ObjectStore.getPartitionPrivilegeSet` (Hive 4.0.1).
 """
@@ -46,9 +46,10 @@ _GRANTS = select(
 def read_partition_privileges(
     connection: Connection, table_id: int, part_ids: Sequence[int], grantee: Grantee
 ) -> list[PrincipalPrivilegeSet] | None:
-    """What the grantee may do with each partition, in their order; None where the table keeps no such privileges.
+    """The grantee's privileges on each partition, in the order of the ids; None if the table keeps no such privileges.
 
-    One statement then, else two and one per 10,000 partitions. Within a principal by privilege, then grantor.
+    One statement if it keeps none, otherwise two and one per 10,000 partitions. For each principal, ordered by
+    privilege, then grantor.
     """
     kept = connection.execute(_IS_KEPT, {"table_id": table_id}).scalar()
     if str(kept).upper() != "TRUE":
@@ -75,7 +76,7 @@ def read_partition_privileges(
 
 
 def roles_of(connection: Connection, grantee: Grantee) -> list[str]:
-    """The roles of the user and of the groups, roles of roles included; every user has `public`."""
+    """The roles of the user and the groups, including roles granted to roles. Every user has `public`."""
     parents: dict[str, set[str]] = {}
     pending = set() if grantee.user is None else {"public"}
     possible = possible_names(connection, () if grantee.user is None else (grantee.user,))
@@ -86,7 +87,7 @@ def roles_of(connection: Connection, grantee: Grantee) -> list[str]:
             parents.setdefault(principal, set()).add(role)
         elif (
             principal == grantee.user if kind == "USER" else principal in grantee.groups
-        ):  # a collation may take other names for the same
+        ):  # the collation may match other names
             pending.add(role)
     found: set[str] = set()
     while pending:

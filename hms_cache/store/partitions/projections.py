@@ -1,4 +1,4 @@
-"""Parts of partitions: what a projection asks for is kept, the rest is left unset.
+"""Projections of partitions: sets only the requested fields.
 
 Facts: `PartitionProjectionEvaluator`, `GetProjectionsSpec` (Hive 4.0.1).
 """
@@ -23,23 +23,24 @@ _FIELDS = frozenset(
         *("catName", "createTime", "dbName", "lastAccessTime", "parameters", "sd", "tableName", "values", "writeId"),
     }
 )
-"""What is stored of a partition. The other fields of the struct are of answers to other requests."""
+"""The stored fields of a partition. The other fields of the struct belong to replies to other requests."""
 
 _DEEPEST = 5
-"""Parts that a path is split into; those of fields have three. A part takes a hundred bytes and more of memory."""
+"""Parts into which a path is split at most; valid paths have up to three. Each part takes 100 bytes or more of
+memory."""
 
 _LONGEST_TOLD = 200
-"""Characters of a wrong path."""
+"""Characters of an invalid path that an exception quotes."""
 
 _MAX_TOLD = 20
-"""Wrong paths that an exception names."""
+"""Invalid paths that an exception lists."""
 
 
 def project_partitions(partitions: list[Partition], projection: PartitionProjection) -> list[Partition]:
-    """The partitions with only the asked fields set, and only the asked parameters.
+    """The partitions with only the requested fields and parameters set.
 
     A field is named by its path (`sd.serdeInfo.serializationLib`); no fields means all. Raises MetaException for a path
-    that a partition does not have, be there partitions or not.
+    that a partition does not have, even if there are no partitions.
     """
     tree = _tree(projection.fields)
     include, exclude = _like(projection.include_parameters), _like(projection.exclude_parameters)
@@ -57,8 +58,8 @@ def project_partitions(partitions: list[Partition], projection: PartitionProject
 
 
 def _tree(paths: Sequence[str]) -> _Tree:
-    """The paths by their parts. A field that is asked for as a whole has an empty branch, and keeps it, whatever parts
-    of it are asked for as well."""
+    """The paths as a tree. A field that is requested as a whole has an empty subtree, even if parts of it are requested
+    as well."""
     tree: _Tree = {}
     unknown: dict[str, None] = {}
     for path in paths:
@@ -80,7 +81,7 @@ def _tree(paths: Sequence[str]) -> _Tree:
 
 
 def _is_path(parts: Sequence[str]) -> bool:
-    """Whether a partition has a field of this path."""
+    """Whether partitions have a field with this path."""
     if parts[0] not in _FIELDS:
         return False
     struct: Any = Partition
@@ -96,7 +97,7 @@ def _is_path(parts: Sequence[str]) -> bool:
 
 
 def _kept(struct: Any, tree: _Tree) -> Any:
-    """A copy of a struct with only the fields of the tree set; of each of a list."""
+    """A copy of a struct, or of each struct in a list, with only the fields of the tree set."""
     if struct is None:
         return None
     if isinstance(struct, list):
@@ -112,7 +113,8 @@ def _kept(struct: Any, tree: _Tree) -> Any:
 
 
 def _like(pattern: str | None) -> LikePattern | None:
-    """Raises MetaException for a pattern that is longer than those of names may be: keys are as short."""
+    """Raises MetaException for a pattern longer than patterns of names may be; parameter keys are not longer than
+    names."""
     if not pattern:
         return None
     most = input_limits().name_pattern_characters

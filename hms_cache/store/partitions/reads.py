@@ -1,10 +1,11 @@
-"""Partitions read from the database: rows first, structs on top of them.
+"""Reads partitions from the database: first rows, then structs made from them.
 
-`read_partition_rows` answers columns as parallel lists in a fixed number of statements whatever the number of
-partitions; `partitions_of_rows` makes the structs. Caches build from the rows and never pay for structs.
+`read_partition_rows` returns columns as parallel lists, in a fixed number of statements for any number of partitions;
+`partitions_of_rows` creates the structs. Caches use the rows and avoid the cost of structs.
 
-Structs of one answer share what equal descriptors have in common (columns, serde, parameters of the descriptor, skew);
-their own are `values`, `parameters`, the `StorageDescriptor` and the `Partition`. Treat the shared parts as frozen.
+The structs of one answer share the equal parts of their descriptors (columns, serde, parameters of the descriptor,
+skew). Only `values`, `parameters`, the `StorageDescriptor` and the `Partition` are their own. Treat the shared parts as
+frozen.
 """
 
 from __future__ import annotations
@@ -56,23 +57,25 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, StorageDescrip
 from hms_cache.values import frozen
 
 FEW: Final = 200
-"""Up to this many partitions are read with their whole descriptors in one statement; more are worth grouping."""
+"""Up to this many partitions are read with their complete descriptors in one statement. More are grouped by
+descriptor."""
 
 MAX_CHARACTERS_AT_ONCE: Final = 30_000
-"""Of names or patterns by which partitions are read in one round trip: the statements have each of them seven times,
-and with a letter for each quotation mark that is escaped they shall stay below a megabyte, which each server takes."""
+"""Maximum length of all names or patterns by which partitions are read in one round trip. The statements contain each
+of them seven times, with an additional character per escaped quotation mark, and must stay below a megabyte, which
+every server accepts."""
 
-# Between the parts of parameters that the server joins. Where a parameter holds one of them, it shows in the counts.
+# Separators in the parameters that the server joins. If a parameter contains one, the counts do not match.
 _KEY_END, _PAIR_END = "\x01", "\x02"
 
 
 @dataclass(slots=True)
 class PartitionRows:
-    """Partitions of one table as parallel lists, by name ascending (code points).
+    """Partitions of one table as parallel lists, ascending by name (code points).
 
-    `template_numbers` index `templates`, which have no location (None: a partition of a view, without a descriptor).
-    `empty_values` holds, by row, the positions of values that are stored empty though their names say otherwise.
-    `parameters` are in key order; parameters stored as NULL are left out, as Hive does.
+    `template_numbers` are indexes into `templates`, which have no location (None: a partition of a view, without a
+    descriptor). `empty_values` has, by row, the positions of values that are stored as empty texts although the name
+    contains the default partition's name. `parameters` are in key order, without those stored as NULL, as in Hive.
     """
 
     table: PartitionedTable
@@ -93,7 +96,7 @@ class PartitionRows:
         return len(self.part_ids)
 
     def only(self, names: Collection[str]) -> PartitionRows:
-        """Those with these names."""
+        """The partitions with these names."""
         kept = [row for row, name in enumerate(self.names) if name in names]
         if len(kept) == len(self.names):
             return self
@@ -118,9 +121,11 @@ class PartitionRows:
 
 
 class _NumberedText(SqlFunction[str]):
-    """Two numbers and a text as one text, with `_PAIR_END` after each number; of no text, the first number alone.
+    """Joins two numbers and a text into one text, with `_PAIR_END` after each number. If the text is NULL, the result
+    is the first number only.
 
-    MySQL joins numbers and texts of any character set; a cast would give the numbers one that may not fit the text's.
+    MySQL joins numbers with texts of any character set; a cast would give the numbers a character set that may not fit
+    the text's.
     """
 
     name = "numbered_text"
@@ -137,7 +142,7 @@ class _NumberedText(SqlFunction[str]):
 _OF_TABLE = PARTITIONS.c.TBL_ID == bindparam("table_id")
 
 _Reach = Literal["table", "range", "ids", "names"] | int
-"""A number: the names that match one of so many patterns (`selection.like_any`)."""
+"""A number stands for the names that match one of this many patterns (`selection.like_any`)."""
 
 _CONDITIONS: dict[_Reach, ColumnElement[bool]] = {
     "table": _OF_TABLE,
@@ -156,7 +161,8 @@ _NARROW_COLUMNS = (
     SDS.c.LOCATION,
 )
 _WIDTH = len(_NARROW_COLUMNS) + 1
-"""With the text of all parameters. What describes the storage follows: columns for few partitions, else one text."""
+"""Includes the text with all parameters. After it come columns of the descriptor for few partitions, otherwise one
+text."""
 
 
 @frozen
@@ -171,7 +177,7 @@ class _Statements:
 
 @lru_cache(maxsize=2 * (len(_CONDITIONS) + MAX_NAME_PATTERNS.bit_length() + 1))
 def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
-    """Databases of before Hive 4 keep no write ids with partitions."""
+    """Schemas before Hive 4 store no write ids with partitions."""
     condition = and_(_OF_TABLE, like_any(reach)) if isinstance(reach, int) else _CONDITIONS[reach]
     columns: list[ColumnElement[Any]] = [
         column if has_write_ids or column is not PARTITIONS.c.WRITE_ID else literal_column("0").label("WRITE_ID")
@@ -207,7 +213,7 @@ def _statements(reach: _Reach, has_write_ids: bool) -> _Statements:
 
 @frozen
 class _Reading:
-    """How to reach the selected partitions: statements and their parameters; `wanted` if they reach more than those."""
+    """Statements that read partitions, and their parameters. `wanted`: the ids to keep, if the statements read more."""
 
     statements: _Statements
     parameters: dict[str, Any]
@@ -227,9 +233,9 @@ def _plan(connection: Connection, table: PartitionedTable, part_ids: Sequence[in
 def read_partition_rows(connection: Connection, table: PartitionedTable, selected: SelectedPartitions) -> PartitionRows:
     """The selected partitions as rows, by name.
 
-    At most seven statements whatever their number, mostly two: partitions with their parameters and descriptors, and
-    details of the distinct descriptors; then skew if there is any, descriptors and parameters whose texts do not add
-    up, empty values if there may be any.
+    At most seven statements for any number of partitions, usually two: one for partitions with parameters and
+    descriptors, and one for details of the distinct descriptors. Further ones are for skew, for descriptors and
+    parameters whose joined texts are incomplete, and for empty values.
     """
     part_ids = selected.part_ids
     if part_ids is not None and not part_ids:
@@ -251,10 +257,11 @@ def partitions_plan(
     max_parts: int,
     context: StoreContext,
 ) -> Plan[tuple[PartitionRows, bool]]:
-    """`selection_plan` and `read_partition_rows` in one, for reads; and whether something was not decided.
+    """`selection_plan` and `read_partition_rows` in one, for reads. The bool says whether some partitions could not be
+    decided.
 
-    On a connection that shows one moment to all statements. One round trip where names say which partitions are meant,
-    two for a few, three for many of which the database has to look at more to tell.
+    Requires a connection on which all statements show one snapshot. One round trip if names identify the partitions,
+    two for a few partitions, three if the database has to examine many.
     """
     limits = context.filter_limits
     if max_parts < 0 and context.settings.catalog.partition_request_limit < 0:
@@ -280,7 +287,7 @@ def few_partitions_plan(connection: Connection, table: PartitionedTable) -> Plan
 def named_partitions_plan(
     connection: Connection, table: PartitionedTable, names: contract.ByNames, context: StoreContext
 ) -> Plan[PartitionRows]:
-    """The partitions with these names, for loads, which no limit of requests concerns."""
+    """The partitions with these names, for loads, to which limits on requests do not apply."""
     named = _named(connection, table, names, context.filter_limits)
     if named is None:
         selected = yield from selection_plan(connection, table, names, context=context, is_write=True)
@@ -289,23 +296,24 @@ def named_partitions_plan(
 
 
 class _Named(NamedTuple):
-    """Partitions that the database finds by names, hardly more than are meant."""
+    """Partitions that the database finds by their names, with few superfluous ones."""
 
     reach: _Reach
     values: dict[str, Any]
     is_few: bool
     chosen: Callable[[PartitionRows], tuple[PartitionRows, bool]]
-    """What is meant of the rows that were found; and whether something was not decided."""
+    """Selects the requested rows among those found; the bool says whether some could not be decided."""
 
 
 def _named(
     connection: Connection, table: PartitionedTable, selection: contract.PartitionSelection, limits: FilterLimits
 ) -> _Named | None:
-    """None: names do not tell, or there are too many of them. Raises MetaException for bad selections."""
+    """None if names do not identify the partitions, or there are too many names. Raises MetaException for invalid
+    selections."""
     of_table: dict[str, Any] = {"table_id": table.table_id}
 
     def by_names(names: Sequence[str]) -> _Named | None:
-        # MySQL cannot compare other characters with the names of Hive's own schema, and PostgreSQL has no NUL.
+        # MySQL cannot compare other characters with names in Hive's schema, and PostgreSQL does not support NUL.
         if len(names) > FEW or sum(map(len, names)) > MAX_CHARACTERS_AT_ONCE:
             return None
         if not all(name.isascii() and len(name) <= LONGEST_NAME and "\0" not in name for name in names):
@@ -323,7 +331,8 @@ def _named(
             found, has_unknown = decide(list(zip(rows.part_ids, rows.names, strict=True)))
             return rows.only({name for _, name in found}), has_unknown
 
-        # To make a statement costs 5 to 10 ms and some 0.2 MB: seven of them do for all numbers of patterns.
+        # Building a statement costs 5 to 10 ms and some 0.2 MB, so the number of patterns is rounded up to a power of
+        # two: at most seven statements.
         count = 1 << (len(patterns) - 1).bit_length()
         given = [*patterns, *[min(patterns, key=len)] * (count - len(patterns))]
         if sum(map(len, given)) > MAX_CHARACTERS_AT_ONCE:
@@ -362,14 +371,14 @@ def _named(
 
 
 def _deciding_patterns(bound: Bound, table: PartitionedTable) -> Sequence[str]:
-    """None at all if names do not decide."""
+    """Empty if names cannot decide."""
     return (name_patterns(bound, table.keys) or ()) if decides_by_patterns(bound, table.keys) else ()
 
 
 def _rows_at_once(
     connection: Connection, table: PartitionedTable, reach: _Reach, values: dict[str, Any], is_few: bool
 ) -> Plan[PartitionRows]:
-    """All partitions in reach with all that describes them."""
+    """All partitions that `reach` selects, with their descriptors."""
     statements = _statements(reach, features_of(connection).has(PARTITIONS.c.WRITE_ID))
     query = statements.wide_query if is_few else statements.narrow_query
     rows, details = yield [Question(query, values), Question(statements_of(statements.scope).details_at_once, values)]
@@ -386,9 +395,9 @@ def read_partition_page(
     highest_id: int,
     empty: Callable[[], dict[int, dict[int, str]]],
 ) -> PartitionRows:
-    """The table's partitions with ids in this range, both ends included, as `read_partition_rows` reads them.
+    """The table's partitions with ids in this range (inclusive), as `read_partition_rows` reads them.
 
-    `empty`: the table's values that are stored empty, asked where a name may hide one.
+    `empty` returns the values that are stored as empty texts. It is called only if a name may hide one.
     """
     span = {"table_id": table.table_id, "lowest_id": lowest_id, "highest_id": highest_id}
     statements = _statements("range", features_of(connection).has(PARTITIONS.c.WRITE_ID))
@@ -416,7 +425,7 @@ def _made_rows(
     rows: Sequence[Any],
     details: Sequence[Any] | None,
 ) -> PartitionRows:
-    """`details`: what hangs on their descriptors; None: it is still to be read."""
+    """`details`: the rows that belong to the descriptors, or None if they have not been read yet."""
     make_templates = _templates if few else _templates_of_texts
     templates = make_templates(connection, reading, rows, details)
     if reading.wanted is not None:
@@ -434,7 +443,7 @@ def _made_rows(
         names=names,
         create_times=create_times,
         last_access_times=access_times,
-        # 0 and less are stored for "none", which is answered as Hive's -1.
+        # Values of 0 and below mean "none", for which Hive returns -1.
         write_ids=[write_id if write_id and write_id > 0 else -1 for write_id in write_ids],
         sd_ids=sd_ids,
         locations=locations,
@@ -452,7 +461,7 @@ def _made_rows(
 def _templates(
     connection: Connection, reading: _Reading, rows: Sequence[Any], details: Sequence[Any] | None
 ) -> DescriptorTemplates:
-    """Of rows with the columns of their descriptors."""
+    """The templates of rows that have the columns of their descriptors."""
     groups: dict[tuple[Any, ...], list[int]] = {}
     for row in rows:
         if row[5] is not None:
@@ -463,7 +472,7 @@ def _templates(
 def _templates_of_texts(
     connection: Connection, reading: _Reading, rows: Sequence[Any], details: Sequence[Any] | None
 ) -> DescriptorTemplates:
-    """Of rows with the texts of their descriptors: all that the scope reaches."""
+    """The templates of rows that have their descriptors as texts, for all rows that the statements read."""
     groups: dict[str, list[int]] = {}
     for row in rows:
         text = row[_WIDTH]
@@ -483,8 +492,8 @@ def _templates_of_texts(
 
 
 def _parameters_of_texts(texts: Sequence[str]) -> list[dict[str, str]] | None:
-    """Parameters of partitions that the server joined into one text each. None: a text does not add up (it was cut
-    short, is too long for the server's packets, or holds the separators itself)."""
+    """Parameters of partitions, each joined by the server into one text. None if a text is incomplete: it was
+    truncated, is too long for the server's packets, or contains the separators."""
     found: list[dict[str, str]] = []
     for text in texts:
         number, *rest = text.split(_PAIR_END)
@@ -503,7 +512,7 @@ def _parameters_of_texts(texts: Sequence[str]) -> list[dict[str, str]] | None:
 
 
 def _read_plain_parameters(connection: Connection, reading: _Reading, part_ids: Sequence[int]) -> list[dict[str, str]]:
-    """The same, one parameter by one."""
+    """As `_parameters_of_texts`, with one row per parameter."""
     found: dict[int, dict[str, str]] = {}
     for part_id, key, value in connection.execute(reading.statements.plain_parameters, reading.parameters):
         found.setdefault(part_id, {})[key] = value
@@ -511,12 +520,12 @@ def _read_plain_parameters(connection: Connection, reading: _Reading, part_ids: 
 
 
 def partitions_of_rows(rows: PartitionRows) -> list[Partition]:
-    """The structs of the rows, in their order. Raises MetaException (a name that has not the table's keys)."""
+    """Structs of the rows, in their order. Raises MetaException if a name does not have the table's number of keys."""
     return [partition_of_row(rows, row, rows.values(row)) for row in range(len(rows))]
 
 
 def partition_of_row(rows: PartitionRows, row: int, values: list[str]) -> Partition:
-    """The struct of one row, whose values the caller has read out of the name (`PartitionRows.values`)."""
+    """Struct of one row. `values`: the result of `PartitionRows.values` for this row."""
     table = rows.table
     number = rows.template_numbers[row]
     return Partition(
@@ -534,7 +543,7 @@ def partition_of_row(rows: PartitionRows, row: int, values: list[str]) -> Partit
 
 
 def _at_location(template: StorageDescriptor, location: str | None) -> StorageDescriptor:
-    """A descriptor that shares everything with the template but its location."""
+    """A descriptor that shares everything except its location with the template."""
     return StorageDescriptor(
         template.cols,
         location,

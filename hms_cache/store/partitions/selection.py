@@ -1,7 +1,7 @@
-"""Which partitions a request means: selections resolved to partition ids.
+"""Resolves a request's selection to partition ids.
 
-A selection narrows in the database as far as the database can be trusted to let too much through and never too little,
-and is then decided exactly on the partition names, whose texts are the values.
+The database narrows a selection down as far as it is sure never to exclude a matching partition. The exact decision is
+then made here, on the partition names, which contain the values.
 """
 
 from __future__ import annotations
@@ -47,20 +47,21 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.values import frozen
 
 LONGEST_NAME = 10_000
-"""No database has an index over texts that are as long."""
+"""Maximum length of a name to look for: no database can index longer texts."""
 
 NAMES_IN_A_STATEMENT = 5_000
-"""Names or ids in one IN list: below SQLite's 32,766 variables, and some 500 KB of SQL with long names."""
+"""Names or ids in one IN list: below SQLite's limit of 32,766 variables, and some 500 KB of SQL with long names."""
 
 MAX_LISTED = 20_000
-"""Above this many names or ids it is cheaper to read the table's and pick here than to list them."""
+"""For more names or ids than this, it is cheaper to read all of the table's and select here."""
 
 _LIMIT_SETTING = "metastore.limit.partition.request"
 
 
 @frozen
 class SelectedPartitions:
-    """Partitions by name ascending. `part_ids` None means all of the table; then `names` is None too."""
+    """Partitions, ascending by name. If `part_ids` is None, all partitions of the table are selected, and `names` is
+    None, too."""
 
     part_ids: list[int] | None
     names: list[str] | None
@@ -71,7 +72,7 @@ _EVERYTHING = SelectedPartitions(None, None)
 
 
 def values_of_stored_name(name: str, key_count: int) -> list[str]:
-    """The values in a stored name. Raises MetaException when their number is not that of the table's keys."""
+    """The values in a stored name. Raises MetaException if their number is not that of the table's keys."""
     values = values_of_name(name)
     if len(values) != key_count:
         raise MetaException(f"Expected {key_count} components, got {len(values)} ({name})")
@@ -81,16 +82,16 @@ def values_of_stored_name(name: str, key_count: int) -> list[str]:
 def select_for_write(
     connection: Connection, table: PartitionedTable, selection: contract.PartitionSelection, context: StoreContext
 ) -> SelectedPartitions:
-    """Resolves the selection of a write, in the statements of `selection_plan`."""
+    """Resolves the selection of a write, with the statements of `selection_plan`."""
     return carry_out(connection, selection_plan(connection, table, selection, context=context, is_write=True))
 
 
 def select_by_each(
     connection: Connection, table: PartitionedTable, expressions: Sequence[contract.ByExpression], context: StoreContext
 ) -> list[SelectedPartitions]:
-    """What each of the expressions selects, of the same partitions: one statement finds what any of them may select.
+    """What each of the expressions selects. One statement finds all partitions that any of them may select.
 
-    Raises MetaException for an expression that is a text and no filter.
+    Raises MetaException for an expression that is a text but not a valid filter.
     """
     limits = context.filter_limits
     each = [bound_expression(table, one, limits) for one in expressions]
@@ -120,11 +121,12 @@ def selection_plan(
     context: StoreContext,
     is_write: bool = False,
 ) -> Plan[SelectedPartitions]:
-    """Resolves a selection: filter first, then `max_parts` (negative: no limit; 0: none, of a selection that is valid).
+    """Resolves a selection, then applies `max_parts` (negative: no limit; 0: no partitions, but the selection is
+    checked).
 
-    One round trip, unless a value may be stored empty or the limit has to be explained; one statement per 5,000 names
-    for a list of up to 20,000 names. Raises MetaException for bad filters, for wrong numbers of values, and for more
-    partitions than `metastore.limit.partition.request` allows a read to ask for.
+    One round trip, plus one if a value may be stored as an empty text or the error about the limit needs a count. For a
+    list of up to 20,000 names, one statement per 5,000. Raises MetaException for invalid filters, for a wrong number of
+    values, and if a read selects more partitions than `metastore.limit.partition.request`.
     """
     if max_parts == 0 and isinstance(selection, contract.AllPartitions | contract.ByNames):
         return SelectedPartitions([], [])
@@ -148,7 +150,7 @@ def selection_plan(
 
 
 def check_request_limit(table: str, count: int, limit: int) -> None:
-    """Raises MetaException with Hive's text when a request is for more partitions than allowed."""
+    """Raises MetaException with Hive's text if a request is for more partitions than allowed."""
     if count > limit:
         raise MetaException(
             f"Number of partitions scanned (={count}) on table '{table}' exceeds limit (={limit}). "
@@ -179,18 +181,18 @@ _EMPTY_VALUES = (
 
 
 def count_plan(table: PartitionedTable) -> Plan[int]:
-    """How many partitions the table has."""
+    """The number of the table's partitions."""
     [row] = yield from ask(Question(_COUNT_QUERY, {"table_id": table.table_id}))
     return int(row[0])
 
 
 def all_names(connection: Connection, table: PartitionedTable) -> list[tuple[int, str]]:
-    """(id, name) of all partitions, in no order."""
+    """(id, name) of all partitions, unordered."""
     return _pairs(connection.execute(_NAMES, {"table_id": table.table_id}).all())
 
 
 def ids_and_names_plan(table: PartitionedTable, selected: SelectedPartitions) -> Plan[list[tuple[int, str]]]:
-    """(id, name) of the selected partitions by name, also where all of them are meant."""
+    """(id, name) of the selected partitions by name, also if all are selected."""
     if selected.part_ids is not None:
         return list(zip(selected.part_ids, selected.names or (), strict=True))
     found = _pairs((yield from ask(Question(_ALL_QUERY, {"table_id": table.table_id}))))
@@ -199,19 +201,20 @@ def ids_and_names_plan(table: PartitionedTable, selected: SelectedPartitions) ->
 
 
 def empty_values(connection: Connection, table: PartitionedTable) -> dict[int, dict[int, str]]:
-    """By partition id: positions whose value is stored empty. Their names hold the default partition's name instead.
+    """Positions of values that are stored as empty texts, by partition id. The names contain the default partition's
+    name instead.
 
-    Asked only where a name holds that; most writers store the default partition's name as the value, too.
+    Called only if a name contains that: most writers also store the default partition's name as the value.
     """
     found: dict[int, dict[int, str]] = {}
     for part_id, position, value in connection.execute(_EMPTY_VALUES, {"table_id": table.table_id}):
-        if not value:  # the comparison above ignores trailing blanks on some databases
+        if not value:  # on some databases the condition ignores trailing blanks
             found.setdefault(part_id, {})[position] = ""
     return found
 
 
 def values_with_empty(values: list[str], empty: dict[int, str] | None) -> list[str]:
-    """The values of a name with those replaced that are stored empty."""
+    """The values of a name, with those replaced that are stored as empty texts."""
     if empty:
         for position, value in empty.items():
             if position < len(values) and values[position] == DEFAULT_PARTITION_VALUE:
@@ -224,11 +227,11 @@ def _pairs(rows: Iterable[Any]) -> list[tuple[int, str]]:
 
 
 def batches_of_texts(connection: Connection, texts: Iterable[str], size: int) -> Iterator[list[str]]:
-    """The texts in lists for `comparable_rows`; on MySQL those that some columns have no characters for come apart,
-    lest they hide the others.
+    """The texts in batches for `comparable_rows`. On MySQL, texts with characters that some columns cannot represent
+    are in batches of their own, so that they do not affect the others.
 
-    A list has `size` texts at most, and no more characters than go well into one statement. Texts that no column holds
-    are left out; MySQL ignores blanks at the end, and PostgreSQL takes no NUL.
+    A batch has at most `size` texts, and no more characters than fit into one statement. Texts that no column can
+    contain are left out. Background: MySQL ignores trailing blanks, and PostgreSQL does not accept NUL.
     """
     ordered = sorted(text for text in texts if len(text.rstrip(" ")) <= LONGEST_NAME)
     if connection.dialect.name == "postgresql":
@@ -256,7 +259,7 @@ def _candidates(
     max_parts: int,
     limits: FilterLimits,
 ) -> Plan[tuple[list[tuple[int, str]], bool]]:
-    """(id, name) of the selected partitions; `max_parts` may be used only where nothing is filtered afterwards."""
+    """(id, name) of the selected partitions. `max_parts` is applied only if nothing is filtered afterwards."""
     match selection:
         case contract.AllPartitions():
             return (yield from _first_of_all(connection, table, max_parts)), False
@@ -273,14 +276,14 @@ def _candidates(
 
 
 def _first_of_all(connection: Connection, table: PartitionedTable, max_parts: int) -> Plan[list[tuple[int, str]]]:
-    """The first of all partitions by name, at least so many of them; negative: all."""
+    """The first `max_parts` partitions by name or more; all if it is negative."""
     parameters: dict[str, Any] = {"table_id": table.table_id}
     if max_parts >= 0:
         order = name_orders(connection)[0]
         found = _pairs((yield from ask(Question(_first_query(order), {**parameters, "limit": max_parts}))))
         if len(found) < max_parts or not found:
             return found
-        # Where the database has its own order of names, the last one may hide some that come before it.
+        # If the database sorts names in its own order, the last name may be followed by smaller ones.
         if order.holds_for(found[-1][1]) and may_begin_range(found[-1][1]):
             return found
     return _pairs((yield from ask(Question(_ALL_QUERY, parameters))))
@@ -294,7 +297,7 @@ def _first_query(order: NameOrder) -> DirectQuery:
 def name_of_values(table: PartitionedTable, values: Sequence[str]) -> str:
     """The name of the partition with these values.
 
-    Raises MetaException when there is not one value per key (Hive: `Warehouse.makePartName`).
+    Raises MetaException unless there is one value per key (Hive: `Warehouse.makePartName`).
     """
     return make_partition_name(table.key_names, values)
 
@@ -302,9 +305,9 @@ def name_of_values(table: PartitionedTable, values: Sequence[str]) -> str:
 def partitions_by_name(
     connection: Connection, table: PartitionedTable, names: Iterable[str], *, is_exact: bool = True
 ) -> list[tuple[int, str]]:
-    """(id, name) of those among the names that exist, each once.
+    """(id, name) of the names that exist, each once.
 
-    Not `is_exact`: also those that only the database takes for equal, as MySQL does with blanks at the end.
+    If `is_exact` is false, also names that only the database considers equal: MySQL ignores trailing blanks.
     """
     return carry_out(connection, by_name_plan(connection, table, names, is_exact=is_exact))
 
@@ -312,7 +315,7 @@ def partitions_by_name(
 def by_name_plan(
     connection: Connection, table: PartitionedTable, names: Iterable[str], *, is_exact: bool = True
 ) -> Plan[list[tuple[int, str]]]:
-    """As `partitions_by_name`."""
+    """As `partitions_by_name`, as a plan."""
     wanted = frozenset(names)
     if len(wanted) > MAX_LISTED:
         without_blanks = frozenset() if is_exact else {name.rstrip(" ") for name in wanted}
@@ -320,7 +323,7 @@ def by_name_plan(
             pair for pair in all_names(connection, table) if pair[1] in wanted or pair[1].rstrip(" ") in without_blanks
         ]
     found: dict[int, str] = {}
-    # One after the other: what the server takes at a time is limited.
+    # One after the other, because the size of a packet is limited.
     for batch in batches_of_texts(connection, wanted, NAMES_IN_A_STATEMENT):
         parameters = {"table_id": table.table_id, "names": batch}
         rows = yield from ask(Question(_LISTED_QUERY, parameters, compares_texts=True))
@@ -343,9 +346,9 @@ def _by_partial_values(
 
 
 def named_by_partial_values(table: PartitionedTable, values: Sequence[str]) -> str | list[str | None]:
-    """What Hive's `_ps` calls mean: a partition's name, or its components; None: any.
+    """What the values of Hive's `_ps` calls select: one partition's name, or name components, where None matches any.
 
-    Names are compared component by component, an empty value matches anything.
+    Names are compared component by component; an empty value matches any component.
     """
     if len(values) > len(table.keys):
         raise MetaException(
@@ -361,14 +364,14 @@ def named_by_partial_values(table: PartitionedTable, values: Sequence[str]) -> s
 
 
 def pattern_of_components(components: Sequence[str | None]) -> str:
-    """The LIKE pattern of the names that begin with the components before the first that is not known."""
+    """The LIKE pattern of names that begin with the known components before the first unknown one."""
     fixed = components.index(None) if None in components else len(components)
     prefix = "".join(f"{component}/" for component in components[:fixed])[:LONGEST_LIKE]
     return prefix.replace("!", "!!").replace("%", "!%").replace("_", "!_") + "%"
 
 
 def has_components(name: str, components: Sequence[str | None]) -> bool:
-    """Whether a name has all of these components that are known."""
+    """Whether a name has all components that are known."""
     parts = name.split("/")
     return all(component is None or parts[at] == component for at, component in enumerate(components))
 
@@ -384,7 +387,7 @@ def _by_filter(
 
 
 def bound_filter(table: PartitionedTable, text: str, limits: FilterLimits) -> Bound:
-    """A filter over the table's keys. Raises MetaException."""
+    """A filter bound to the table's keys. Raises MetaException."""
     with told_to_clients():
         return bind(parse_filter(text, limits), table.keys)
 
@@ -396,7 +399,7 @@ def selected_by_filter(
     candidates: list[tuple[int, str]],
     limits: FilterLimits,
 ) -> list[tuple[int, str]]:
-    """Those among the candidates that it selects. Raises MetaException."""
+    """The candidates that the filter selects. Raises MetaException."""
     with told_to_clients():
         return _masked(candidates, evaluate(bound, _key_columns(connection, table, bound, candidates), limits))
 
@@ -404,14 +407,14 @@ def selected_by_filter(
 def _by_expression(
     connection: Connection, table: PartitionedTable, selection: contract.ByExpression, limits: FilterLimits
 ) -> Plan[tuple[list[tuple[int, str]], bool]]:
-    """Hive's serialized trees; what cannot be decided is kept, and said."""
+    """For Hive's serialized trees. Partitions that cannot be decided are included, and the bool is true."""
     bound = bound_expression(table, selection, limits)
     pairs = _pairs((yield from ask(_narrowing(connection, table, bound))))
     return selected_by_expression(connection, table, bound, pairs, limits)
 
 
 def bound_expression(table: PartitionedTable, selection: contract.ByExpression, limits: FilterLimits) -> Bound:
-    """As `bound_filter`, of Hive's serialized trees."""
+    """As `bound_filter`, for Hive's serialized trees."""
     default = selection.default_partition_name or DEFAULT_PARTITION_VALUE
     with told_to_clients():
         return parse_expression(selection.expression, selection.plain_text, limits).bind(table.keys, default)
@@ -424,7 +427,7 @@ def selected_by_expression(
     candidates: list[tuple[int, str]],
     limits: FilterLimits,
 ) -> tuple[list[tuple[int, str]], bool]:
-    """As `selected_by_filter`; what cannot be decided is kept, and said."""
+    """As `selected_by_filter`. Candidates that cannot be decided are included, and the bool is true."""
     with told_to_clients():
         result = evaluate_expression(bound, _key_columns(connection, table, bound, candidates), limits)
     return _masked(candidates, result.mask), result.has_unknown
@@ -437,13 +440,13 @@ def _masked(candidates: list[tuple[int, str]], mask: Any) -> list[tuple[int, str
 def _key_columns(
     connection: Connection, table: PartitionedTable, bound: Bound, pairs: Sequence[tuple[int, str]]
 ) -> KeyColumns:
-    """The values of the named partitions as columns."""
+    """The values of these partitions as columns."""
     return KeyColumns.from_values(table.keys, read_values(connection, table, pairs), bound.default_partition_name)
 
 
 def _narrowing(connection: Connection, table: PartitionedTable, bound: Bound) -> Question:
-    """What finds the partitions that the database cannot rule out: by the beginnings of names where these are known,
-    else by key values."""
+    """The question that finds all partitions that the database cannot rule out: by prefixes of names if these are
+    known, otherwise by key values."""
     parameters: dict[str, Any] = {"table_id": table.table_id}
     patterns = name_patterns(bound, table.keys)
     if patterns is not None and len(patterns) == 1:
@@ -473,13 +476,13 @@ def _narrowing(connection: Connection, table: PartitionedTable, bound: Bound) ->
 
 
 def like_any(count: int) -> ColumnElement[bool]:
-    """Whether a name matches one of so many patterns, whose values are those of `values_of_patterns`."""
+    """A condition: the name matches one of `count` patterns, which `values_of_patterns` binds."""
     name = PARTITIONS.c.PART_NAME
     return or_(*(name.like(bindparam(f"pattern_{at}"), escape=LIKE_ESCAPE) for at in range(count)))
 
 
 def values_of_patterns(patterns: Sequence[str]) -> dict[str, str]:
-    """See `like_any`."""
+    """The parameters of `like_any`."""
     return {f"pattern_{at}": pattern for at, pattern in enumerate(patterns)}
 
 
@@ -489,7 +492,7 @@ def _key_value_alias(index: int) -> Any:
 
 
 def read_values(connection: Connection, table: PartitionedTable, pairs: Sequence[tuple[int, str]]) -> list[list[str]]:
-    """The values of the named partitions as they are stored; one statement where one may be empty, else none."""
+    """The stored values of these partitions. One statement if one may be an empty text, otherwise none."""
     key_count = len(table.keys)
     values = [values_of_stored_name(name, key_count) for _, name in pairs]
     if any(DEFAULT_PARTITION_VALUE in name for _, name in pairs):
@@ -500,5 +503,5 @@ def read_values(connection: Connection, table: PartitionedTable, pairs: Sequence
 
 
 def has_default_value(names: Iterable[str]) -> bool:
-    """Whether a name holds the default partition's name, so that its value may be stored empty."""
+    """Whether a name contains the default partition's name, so that its value may be stored as an empty text."""
     return any(DEFAULT_PARTITION_VALUE in name for name in names)

@@ -1,8 +1,8 @@
-"""Directories of partitions in which another partition of their table lies, too.
+"""Finds directories of partitions in which another partition of the same table lies.
 
-To know all of these, the places of all partitions have to be compared, which is done for tables of so many partitions
-(`warehouse.shared_location_max_partitions`). In any other a directory that is named as a partition tells which one to
-look up: most that lie in each other's directories do so by their names.
+To find all of them, the locations of all partitions have to be compared. This is done up to
+`warehouse.shared_location_max_partitions` partitions. In larger tables, a directory that is named like a partition
+shows which partition to look up: most partitions that share a directory do so because of their names.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def places_of_other_partitions(
     root: Location | None,
     places: Iterable[tuple[str, Location]],
 ) -> set[Location]:
-    """Those of the directories of some partitions of a table, each with its partition's name, at or in which another
-    one of the table lies, as far as that is looked for.
+    """The directories, each given with its partition's name, at or in which another partition of the table lies, as far
+    as that is examined.
 
     `root`: the table's directory.
     """
@@ -60,13 +60,13 @@ _ELSEWHERE = (
         select(func.count()).select_from(_COUNTED).scalar_subquery() < bindparam("too_many", type_=Integer),
     )
 )
-"""Partitions that do not lie where their names put them, unless there are too many to look through."""
+"""Partitions that do not lie where their names say, unless there are too many to examine."""
 
 
 def _partitions_put_there(
     context: StoreContext, connection: Connection, row: TableRow, places: Sequence[tuple[str, Location]]
 ) -> set[Location]:
-    """Those at or in which another one lies that does not lie where its own name puts it."""
+    """The directories at or in which another partition lies although its name does not say so."""
     own = {name for name, _ in places}
     by_place: dict[Location, set[Location]] = {}
     for _, place in places:
@@ -96,11 +96,11 @@ def _partitions_named_there(
     root: Location | None,
     places: Iterable[tuple[str, Location]],
 ) -> set[Location]:
-    """Those of the directories of some partitions of a table, each with its partition's name, in which another one
-    lies where its name puts it, as the files there are as much that one's.
+    """The directories, each given with its partition's name, in which another partition lies according to its name: the
+    files there belong to that one as well.
 
-    Nothing is asked for directories that are not named as partitions of the table, or are named as their own. `root`:
-    the table's directory.
+    No statement is needed for directories that are not named like partitions of the table, or that have their own
+    partition's name. `root`: the table's directory.
     """
     if root is None:
         return set()
@@ -132,8 +132,8 @@ def _partitions_named_there(
 
 
 def _names_in(keys: Sequence[str], root: Location, place: Location) -> list[str]:
-    """The names of a directory below the table's, as many as there are keys; none where it is not named as
-    partitions are."""
+    """The last names of a directory below the table's, as many as there are keys; empty if it is not named like a
+    partition."""
     same = place.spelled_as(root)
     if not same.is_inside(root):
         return []

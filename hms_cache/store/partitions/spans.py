@@ -1,4 +1,4 @@
-"""A table's partitions in ranges of their ids: what several processes read in parallel, each its own range."""
+"""A table's partitions in ranges of ids, which several processes read in parallel."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ def _counts() -> Select[Any]:
 
 
 def partition_counts(database: Database, catalog: str, database_name: str) -> dict[str, int]:
-    """Tables of the database (names as stored) that have partitions, with how many. Raises DatabaseUnavailable."""
+    """Number of partitions by table, for tables of the database (names as stored) that have any. Raises
+    DatabaseUnavailable."""
     names = {"catalog": catalog, "database": database_name}
     return run_read(database, lambda connection: dict(connection.execute(_counts(), names).tuples().all()))
 
 
 def partition_id_spans(database: Database, table: TableName, size: int) -> list[tuple[int, int]]:
-    """Ranges of ids, both ends included, ascending, of at most `size` partitions each; together all that there are now.
+    """Ranges of ids (inclusive), ascending, with at most `size` partitions each, which cover all current partitions.
 
     Raises NoSuchObjectException, DatabaseUnavailable.
     """
@@ -49,7 +50,7 @@ def partition_id_spans(database: Database, table: TableName, size: int) -> list[
 
 
 def read_partition_span(database: Database, table: TableName, lowest_id: int, highest_id: int) -> PartitionRows:
-    """The partitions with ids in this range, both ends included, as of one moment, by name.
+    """The partitions with ids in this range (inclusive), of one snapshot, by name.
 
     Raises NoSuchObjectException, DatabaseUnavailable.
     """
@@ -62,7 +63,7 @@ def read_partition_span(database: Database, table: TableName, lowest_id: int, hi
 
 
 def read_partition_names_span(database: Database, table: TableName, lowest_id: int, highest_id: int) -> list[str]:
-    """Names of the partitions with ids in this range, both ends included, by name.
+    """Names of the partitions with ids in this range (inclusive), ascending.
 
     Raises NoSuchObjectException, DatabaseUnavailable.
     """
@@ -79,7 +80,7 @@ def read_partition_names_span(database: Database, table: TableName, lowest_id: i
 
 @lru_cache(maxsize=1)
 def _elsewhere() -> Select[Any]:
-    # A location is compared as it is written: another spelling of the usual one is one row more.
+    # Compares locations as text: another spelling of the default location is returned, too.
     usual = bindparam("prefix", type_=SDS.c.LOCATION.type).concat(PARTITIONS.c.PART_NAME)
     return (
         select(PARTITIONS.c.PART_NAME, SDS.c.LOCATION, PARTITIONS.c.CREATE_TIME)
@@ -98,9 +99,9 @@ def _elsewhere() -> Select[Any]:
 def partitions_elsewhere(
     database: Database, table: TableName, location: str, created_before_s: int = 0
 ) -> list[tuple[str, str | None, int]]:
-    """Name, location and time of creation of partitions that do not lie below the table's `location` by their names,
-    and of those created before a time (seconds since 1970). The database looks through the table's partitions; only
-    these are sent.
+    """Name, location and creation time of partitions whose location is not the default one below the table's
+    `location`, and of those created before `created_before_s` (seconds since 1970). The database scans the table's
+    partitions, but only these are transferred.
 
     Raises NoSuchObjectException, DatabaseUnavailable.
     """

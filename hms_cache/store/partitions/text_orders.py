@@ -1,8 +1,8 @@
-"""The order in which the database has the names and the values of partitions, and how it compares them by code point.
+"""The order in which the database sorts names and values of partitions, and comparison by code point.
 
-Memory orders texts by code point. What the database is asked by its own order must be found there by that order, too:
-or a range of names counts as complete that is not. SQLite orders so by itself, PostgreSQL with the collation "C"; on
-MySQL and MariaDB it depends on the collation of the column (`TextOrder`), which is not always that of Hive's script.
+Memory sorts texts by code point. If the database selects a range of names by another order, an incomplete range would
+count as complete. SQLite sorts by code point, PostgreSQL with the collation "C". On MySQL and MariaDB the order depends
+on the column's collation (`TextOrder`), which is not always that of Hive's script.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hms_cache.store.schema import PARTITIONS
 
 
 class _ByCodePoint(SqlFunction[str]):
-    """A text that is compared by code point, whatever its column's collation is. No index serves it on MySQL."""
+    """A text compared by code point, whatever the collation of its column is. MySQL cannot use an index for it."""
 
     name = "by_code_point"
     type = Text()
@@ -30,13 +30,13 @@ class _ByCodePoint(SqlFunction[str]):
 
 
 def in_order_of_ascii(connection: Connection, column: ColumnElement[str], of: Column[Any]) -> ColumnElement[str]:
-    """The column, or an alias of it, so that the database compares it with texts of ASCII by code point."""
+    """The column (or its alias) in a form that the database compares with ASCII texts by code point."""
     is_other = features_of(connection).order_of(of) is TextOrder.OTHER
     return _ByCodePoint(column) if is_other or connection.dialect.name == "postgresql" else column
 
 
 class NameOrder(Enum):
-    """An order of the names of a table's partitions that the database can be asked for."""
+    """An order in which the database can sort the names of a table's partitions."""
 
     OF_INDEX = "the column's, which is that of code points"
     OF_INDEX_FOR_ASCII = "the column's, which is that of code points where a name is compared with one of ASCII"
@@ -45,11 +45,11 @@ class NameOrder(Enum):
 
     @property
     def column(self) -> ColumnElement[str]:
-        """The name, to be compared and ordered by."""
+        """The name as an expression to compare and sort by."""
         return _COLUMNS[self]
 
     def holds_for(self, *texts: str | None) -> bool:
-        """Whether all names are above and below these as by code point."""
+        """Whether comparisons with these texts give the same result as by code point."""
         return self is not NameOrder.OF_INDEX_FOR_ASCII or all(text is None or text.isascii() for text in texts)
 
 
@@ -63,7 +63,7 @@ _COLUMNS: Final[dict[NameOrder, ColumnElement[str]]] = {
 
 
 def name_orders(connection: Connection) -> tuple[NameOrder, ...]:
-    """Orders to be tried one after the other: first that of an index, if it is of any use. The last holds for all."""
+    """Orders to try one after the other: first that of an index, if it can be used. The last one is always correct."""
     if connection.dialect.name == "postgresql":
         return (NameOrder.OF_POSTGRESQL,)
     match features_of(connection).order_of(_NAME):

@@ -1,8 +1,8 @@
-"""Partitions of a table that lie side by side by name: what a cache loads a part of a very large table from.
+"""Reads partitions of a table that are adjacent by name, to load a part of a very large table.
 
-Databases order names in their own way where one goes on behind another with blanks or control characters
-(`metadata.name_ranges`). So they are asked for a little too much, and what lies in the range is decided here. Where the
-order of the column's collation is another one altogether, they are asked without it (`text_orders`).
+Databases sort names differently if one continues another with blanks or control characters (`metadata.name_ranges`). So
+the statements select slightly more than the range, and the exact selection is made here. If the column's collation
+sorts in an entirely different order, it is overridden (`text_orders`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hms_cache.store.schema import PARTITIONS
 def read_partition_window(
     context: StoreContext, table: TableName, within: NameRange, around: str, most: int
 ) -> tuple[NameRange, Iterator[PartitionRows]] | None:
-    """See `StoreReads.read_partition_window`: the range, and its partitions page by page."""
+    """See `StoreReads.read_partition_window`. Returns the range, and its partitions page by page."""
 
     def find(connection: Connection) -> tuple[PartitionedTable, NameRange, list[tuple[str, int]]] | None:
         header = find_partitioned_table(connection, table)
@@ -55,7 +55,7 @@ def read_partition_window(
 def _first(
     connection: Connection, table: PartitionedTable, order: NameOrder, within: NameRange, around: str, before: int
 ) -> str:
-    """Where the window begins: so many names before `around`, or where `within` does."""
+    """The first name of the window: `before` names before `around`, or the beginning of `within`."""
     if within.end is not None:
         around = min(around, within.end)
     if around <= within.first:
@@ -64,7 +64,7 @@ def _first(
     statement = (
         statement.where(order.column < bindparam("around")).order_by(order.column.desc()).limit(1).offset(before)
     )
-    # A name that somebody asked for may have characters that the column cannot.
+    # A requested name may contain characters that the column cannot.
     rows = comparable_rows(connection, statement, {"table_id": table.table_id, "around": around})
     return max(within.first, range_beginning(rows[0][0])) if rows else within.first
 
@@ -72,7 +72,7 @@ def _first(
 def _rows_from(
     connection: Connection, table: PartitionedTable, order: NameOrder, within: NameRange, most: int
 ) -> Sequence[tuple[str, int]]:
-    """The names from there on with their ids, and a few before: one more than `most`, or to the end of the range."""
+    """Names with ids from there on, preceded by a few smaller ones: `most` + 1, or up to the end of the range."""
     statement = _above(order, select(PARTITIONS.c.PART_NAME, PARTITIONS.c.PART_ID), within.first)
     parameters: dict[str, Any] = {"table_id": table.table_id}
     if within.end is not None:
@@ -84,7 +84,7 @@ def _rows_from(
 def _covered(
     within: NameRange, rows: Sequence[tuple[str, int]], most: int
 ) -> tuple[NameRange, list[tuple[str, int]]] | None:
-    """The range of the first `most` names, and these with their ids."""
+    """The range of the first `most` names, and these names with their ids."""
     names = sorted((name, part_id) for name, part_id in rows if within.holds(name))
     if len(rows) <= most:
         return within, names
