@@ -1,1 +1,1 @@
-"""Connections, dialects, drivers, units of work, sequences: how the store talks to its database."""
+"""Connections, dialects, drivers, units of work and sequences: access to the database."""

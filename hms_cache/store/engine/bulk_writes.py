@@ -1,7 +1,7 @@
-"""Rows written, changed and deleted by the thousand, in few statements.
+"""Inserts, updates and deletes of thousands of rows in few statements.
 
-Drivers send one row per statement of an UPDATE; an INSERT of many rows is one. So changes go as inserts that update the
-row that is there (each database's own form), and deletions name their ids in lists.
+Drivers send one statement per row of an UPDATE, but many rows of an INSERT as one. So changes are inserts that update
+existing rows (in each database's own syntax), and deletions list their ids.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 from hms_cache.values import frozen
 
 IDS_IN_A_STATEMENT = 10_000
-"""Ids written into one statement: some 100 KB of SQL, below SQLite's limit of 1 MB and MySQL's of 16 MB."""
+"""Ids in one statement: some 100 KB of SQL, below the limits of SQLite (1 MB) and MySQL (16 MB)."""
 
 ROWS_IN_A_STATEMENT = 5_000
-"""Rows handed to a driver at once, so that the texts of one batch are in memory at a time."""
+"""Rows passed to a driver at once: only the texts of one batch are in memory."""
 
 _ROWS_IN_A_PACKET = 500
-"""Rows of different tables sent together: what one object of the catalog has, or some. With parameters of the greatest
-length a packet stays below what servers take at least (4 MB)."""
+"""Maximum number of rows, of different tables, in one packet: the rows of one object of the catalog, or a few. Even
+with parameters of maximum length, the packet stays below the smallest limit of servers (4 MB)."""
 
 
 def in_ids(column: Column[Any], name: str = "ids") -> ColumnElement[bool]:
-    """`column IN (…)` over the parameter `name`, a list of integers that goes into the statement's text: lists are then
-    not limited by the number of parameters that a database takes."""
+    """`column IN (…)` for the parameter `name`, a list of integers. The integers are written into the statement's text,
+    so the database's limit on parameters does not apply."""
     return column.in_(bindparam(name, expanding=True, literal_execute=True))
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Inserts the rows, which all have the same keys."""
+    """Inserts rows that all have the same keys."""
     if not rows:
         return
     _require_distinct_parameters(connection, table, rows)
@@ -53,7 +53,8 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
 
 
 def delete_some(connection: Connection, table: Table, condition: ColumnElement[bool], limit: int) -> int:
-    """Deletes rows that meet the condition, any of them, at most `limit`; how many. For tables without a key."""
+    """Deletes any rows that match the condition, at most `limit`, and returns their number. For tables without a
+    primary key."""
     if connection.dialect.name in MYSQL_DIALECTS:
         limited = delete(table).where(condition).with_dialect_options(mysql_limit=limit, mariadb_limit=limit)
         return connection.execute(limited).rowcount
@@ -63,8 +64,8 @@ def delete_some(connection: Connection, table: Table, condition: ColumnElement[b
 
 
 def upsert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Inserts the rows or, where the primary key exists, sets the other columns. All rows have the same keys, which
-    must include every column that may not be null."""
+    """Inserts the rows; if the primary key exists, updates the other columns. All rows have the same keys, which must
+    include every column that is not nullable."""
     if not rows:
         return
     _require_distinct_parameters(connection, table, rows)
@@ -87,9 +88,9 @@ def _execute_rows(
 def insert_together(
     connection: Connection, rows: Mapping[Table, Sequence[Mapping[str, Any]]], *, upserted: Collection[Table] = ()
 ) -> None:
-    """`insert_rows` for several tables in their order, `upsert_rows` for those that are `upserted`, too.
+    """Inserts rows into several tables, in their order; tables in `upserted` are upserted.
 
-    On MySQL and MariaDB few rows go as one packet, if they are not long.
+    On MySQL and MariaDB a small number of rows is sent as one packet.
     """
     given = {table: some for table, some in rows.items() if some}
     few = sum(map(len, given.values())) <= _ROWS_IN_A_PACKET
@@ -107,9 +108,9 @@ def insert_together(
 
 
 def require_distinct_keys(connection: Connection, keys: Iterable[str]) -> None:
-    """Raises MetaException where one object's parameters of these keys do not all have a place in the database.
+    """Raises MetaException if the database would treat two of these parameter keys of one object as equal.
 
-    MySQL and MariaDB take keys for the same that differ in trailing blanks: of two, one value would be lost.
+    MySQL and MariaDB ignore trailing blanks: one of the two values would be lost.
     """
     if connection.dialect.name not in MYSQL_DIALECTS:
         return
@@ -135,7 +136,8 @@ def _require_distinct_parameters(connection: Connection, table: Table, rows: Seq
 
 
 def delete_together(connection: Connection, deletions: Sequence[tuple[Column[Any], Iterable[int]]]) -> None:
-    """`delete_ids` for several columns in their order. On MySQL and MariaDB few ids go as one packet."""
+    """`delete_ids` for several columns, in their order. On MySQL and MariaDB a small number of ids is sent as one
+    packet."""
     given = [(column, found) for column, ids in deletions if (found := sorted(ids))]
     few = sum(len(ids) for _, ids in given) <= IDS_IN_A_STATEMENT
     if few and len(given) > 1 and takes_direct_statements(connection):
@@ -146,7 +148,7 @@ def delete_together(connection: Connection, deletions: Sequence[tuple[Column[Any
 
 
 def delete_ids(connection: Connection, column: Column[Any], ids: Iterable[int]) -> None:
-    """Deletes the rows whose `column` is among the ids."""
+    """Deletes the rows whose `column` has one of these ids."""
     statement = _delete(column)
     for batch in batches(sorted(ids), IDS_IN_A_STATEMENT):
         connection.execute(statement, {"ids": list(batch)})
@@ -159,7 +161,7 @@ def _insert(table: Table) -> Any:
 
 @lru_cache(maxsize=256)
 def _directly(statement: Any, columns: tuple[str, ...]) -> DirectRows:
-    """The same statement as a bare packet, on MySQL and MariaDB: most of what many small rows cost is around it."""
+    """The same statement as a bare packet for MySQL and MariaDB, which avoids most of the cost of many small rows."""
     return DirectRows(statement, columns)
 
 
@@ -187,13 +189,13 @@ def _upsert(dialect: str, table: Table, columns: tuple[str, ...]) -> Any:
 
 
 _KEYS_DELETED_ONE_BY_ONE = 20
-"""Up to this many distinct keys are deleted with a statement each; beyond, all parameters of the owners go and come
-back."""
+"""Up to this many distinct keys are deleted with one statement each. If there are more, all parameters of the owners
+are deleted and inserted again."""
 
 
 @frozen
 class ParameterChange:
-    """The parameters of one owner as they are stored and as they shall be. None as a new value is no value."""
+    """The stored parameters of one owner, and the new ones. A new value None removes the parameter."""
 
     owner_id: int
     before: Mapping[str, str | None]
@@ -203,9 +205,9 @@ class ParameterChange:
 def change_parameters(
     connection: Connection, table: Table, owner_column: str, changes: Sequence[ParameterChange]
 ) -> None:
-    """Makes a parameter table's rows hold `after`; only what differs is written, in few statements.
+    """Changes a parameter table's rows to `after`. Writes only differences, in few statements.
 
-    Raises MetaException as `require_distinct_keys`.
+    Raises MetaException as `require_distinct_keys` does.
     """
     new: list[dict[str, Any]] = []
     gone: dict[str, list[int]] = {}

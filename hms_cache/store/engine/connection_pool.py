@@ -1,4 +1,4 @@
-"""A pool of connections that can be let go of while threads wait for one."""
+"""A connection pool that can be disposed of while threads wait for a connection."""
 
 from __future__ import annotations
 
@@ -10,42 +10,42 @@ from sqlalchemy.pool import ConnectionPoolEntry, QueuePool
 from sqlalchemy.util import queue
 
 _MAKE_ONE: Final = cast(ConnectionPoolEntry, object())
-"""In the queue of a pool that was disposed of: whoever takes it makes a connection."""
+"""Queue item of a disposed pool: the thread that takes it opens a connection."""
 
 
-# SQLAlchemy tells of each pool and connection under the name of the class, and takes this package's level for its own.
+# SQLAlchemy logs each pool and connection under the name of the class, at this package's level.
 logging.getLogger(f"{__name__}.RenewablePool").setLevel(logging.WARNING)
 
 
 class RenewablePool(QueuePool):
-    """As `QueuePool`, but nobody waits for a connection that `dispose` has closed.
+    """As `QueuePool`, but no thread waits for a connection that `dispose` has closed.
 
-    A thread of SQLAlchemy's own pool (2.0) that finds all connections made waits for one to be given back. If `dispose`
-    closes the idle ones meanwhile, none ever is: after a failover the thread would sleep for the whole of
-    `database.pool_timeout_s`, with the event poller or a write in its hands, and only then make a connection.
+    In SQLAlchemy's own pool (2.0), if all connections are in use, a thread waits until one is returned. If `dispose`
+    closes idle connections meanwhile, none is ever returned: after a failover the thread, which may be the event poller
+    or a writer, would wait for all of `database.pool_timeout_s` before it opens a connection.
     """
 
     _is_disposed = False
 
     def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
-        """Nobody would take it from the queue of a pool that was disposed of: it is closed."""
+        """Closes a connection that is returned to a disposed pool: no thread would take it from the queue."""
         if self._is_disposed:
             record.close()
             return
         super()._do_return_conn(record)
         if self._is_disposed:
-            self.dispose()  # just now, perhaps before it stood in the queue
+            self.dispose()  # disposed of just now, perhaps before the connection was in the queue
 
     def _do_get(self) -> ConnectionPoolEntry:
         found = super()._do_get()
         if found is not _MAKE_ONE:
             return found
-        self._put_mark()  # for the next one that waits
+        self._put_mark()  # for the next waiting thread
         return self._create_connection()
 
     def dispose(self) -> None:
-        """Closes what is idle. New calls use another pool (`Engine.dispose`); threads that wait in this one make a
-        connection each, as many at most as have waited. What is in use is closed when it is given back."""
+        """Closes idle connections. New calls use another pool (`Engine.dispose`). Each thread that waits in this one
+        opens a connection. Connections in use are closed when they are returned."""
         self._is_disposed = True
         with suppress(queue.Empty):
             while True:
@@ -56,6 +56,7 @@ class RenewablePool(QueuePool):
         self._put_mark()
 
     def _put_mark(self) -> None:
-        # Full: as many were given back meanwhile as the pool may hold, and wake those that wait.
+        # If the queue is full, as many connections were returned meanwhile as the pool may hold; they wake the waiting
+        # threads.
         with suppress(queue.Full):
             self._pool.put(_MAKE_ONE, False)

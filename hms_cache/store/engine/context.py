@@ -1,4 +1,4 @@
-"""What every entity of the store works with."""
+"""What all entities of the store share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hms_cache.values import frozen
 
 @frozen
 class StoreContext:
-    """The parts that `ObjectStore` hands to its entities (`Databases`, `Tables`, …). Shared by threads."""
+    """The parts that `ObjectStore` passes to its entities (`Databases`, `Tables`, …). Thread-safe."""
 
     database: Database
     messages: MessageBuilder
@@ -26,25 +26,25 @@ class StoreContext:
     settings: Settings
     clock: Clock
     server_user: str = "hive"
-    """Who owns an object whose creator did not say: the account that the server runs as."""
+    """Owner of objects whose creator did not name one: the account that the server runs as."""
     filter_limits: FilterLimits = field(init=False)
-    """Those of the settings; `Database.refused_filters` counts what they refuse."""
+    """From the settings. `Database.refused_filters` counts the filters that exceed them."""
 
     def __post_init__(self) -> None:
         limits = FilterLimits.of(self.settings.catalog, self.database.refused_filters.add)
         object.__setattr__(self, "filter_limits", limits)
 
     def now_s(self) -> int:
-        """Epoch seconds, as times of creation are stored."""
+        """The current time in epoch seconds, as creation times are stored."""
         return stored_s(self.clock.epoch_s())
 
     def ddl_time_s(self) -> int:
-        """Epoch seconds of a parameter, which is a text and goes on after 2038."""
+        """The current time in epoch seconds for a parameter; as a text it is not limited to times before 2038."""
         return int(self.clock.epoch_s())
 
 
 class PartOfStore:
-    """One entity of the store, or some of its operations. Shared by threads."""
+    """One entity of the store, or a part of its operations. Thread-safe."""
 
     def __init__(self, context: StoreContext) -> None:
         self._context = context
@@ -52,9 +52,9 @@ class PartOfStore:
 
 
 def require_table(database: Database, table: Table) -> None:
-    """For what needs a table that the schemas of older Hive releases lack, or spell in lower case (PostgreSQL).
+    """Checks for a table that schemas of older Hive releases lack, or spell in lower case (PostgreSQL).
 
-    Call it before a transaction, since the first question reads the schema over a connection of its own.
+    To be called outside a transaction, since the first call reads the schema on a connection of its own.
 
     :raises MetaException: the database does not have the table.
     """

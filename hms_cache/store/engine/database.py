@@ -10,14 +10,13 @@ engine            isolation                    for
 
 A load's snapshot is that of its first statement on all three databases.
 
-Write and load connections together are limited by ``pool_size``: who takes one waits ``pool_timeout_s`` at most, and a
-thread that holds one may not ask for another (a set of calls, each waiting for its second connection, would stand still
-for ever). Threads of transactions and locks have places of their own (`reserved_places`), so that they do not wait
-behind reads, loads and file work. The check engine has a few connections of its own, and whoever holds one waits for
-nothing else.
+``pool_size`` limits write and load connections together. A thread waits at most ``pool_timeout_s`` for one, and must
+not ask for a second one: calls that all wait for their second connection would deadlock. Threads of transactions and
+locks have reserved connections (`reserved_places`), so that they do not wait for reads, loads and file operations.
+The check engine has a few connections of its own; a thread that holds one waits for nothing else.
 
-SQLite runs in WAL mode with ``synchronous=FULL``: with NORMAL a power cut may take back a commit that was acknowledged
-(P10). Foreign keys are enforced.
+SQLite runs in WAL mode with ``synchronous=FULL``: with NORMAL, a power failure may undo an acknowledged commit (P10).
+Foreign keys are enforced.
 """
 
 from __future__ import annotations
@@ -53,12 +52,12 @@ from hms_cache.store.engine.log_sessions import HistoryText, file_identity, kept
 from hms_cache.store.engine.sequences import IdBlocks
 from hms_cache.store.engine.statement_cache import StatementCache
 
-#: Where a pooled connection keeps the `Database` it belongs to.
+#: Key in a pooled connection's info: the `Database` that it belongs to.
 _OWNER = "hms_cache.database"
 
 _TRANSACTION_CONTROL = frozenset({"BEGIN", "BEGIN IMMEDIATE"})
 
-#: Stands for ``inf`` where a driver wants a number: a day, longer than any statement or client lives.
+#: Used instead of ``inf`` where a driver needs a number: a day, longer than any statement or client lives.
 _LONGEST_S = 86400.0
 _TIMES = (
     "pool_timeout_s",
@@ -71,12 +70,13 @@ _TIMES = (
 
 
 class Database:
-    """One metastore database. Thread-safe. Holds connections until :meth:`close`; opening one is left to the first use.
+    """One metastore database. Thread-safe. Opens connections when they are first needed, and keeps them until
+    :meth:`close`.
 
     :param url: SQLAlchemy's form or JDBC's; the driver is chosen here (PyMySQL, psycopg, sqlite3).
-    :param settings: limits of the connections; its `url` is not looked at. The defaults if None.
-    :param reserved_places: connections, besides `pool_size`, of threads that called `use_reserved_places`.
-    :raises ConfigurationError: the URL is not one, or names an in-memory database.
+    :param settings: limits of the connections; its `url` is ignored. The defaults if None.
+    :param reserved_places: connections, in addition to `pool_size`, for threads that called `use_reserved_places`.
+    :raises ConfigurationError: the URL is invalid, or names an in-memory database.
     """
 
     def __init__(
@@ -107,20 +107,21 @@ class Database:
         )
         self.id_blocks: IdBlocks | None = None if self.dialect == "sqlite" else IdBlocks(self)
         self.commit_listeners: list[CommitListener] = []
-        """Told of every commit of `run_write` on this database; to be filled before the first write."""
+        """Called after every commit of `run_write` on this database. To be set before the first write."""
 
         self.write_guard: WriteGuard | None = None
-        """Who has to agree before a write commits that logs events; None: nobody. To be set before the first write."""
+        """Must agree before a write that logs events commits; None: no check. To be set before the first write."""
 
         self.generation = 0
-        """Counts :meth:`renew`: connections held elsewhere that are older are to be opened anew."""
+        """Incremented by :meth:`renew`: connections that others have opened at a lower value have to be opened
+        again."""
 
         self.renewal_listeners: list[Callable[[], None]] = []
-        """Told of every :meth:`renew`, by the thread that renews."""
+        """Called after every :meth:`renew`, by its thread."""
 
         self.keeps_connections = True
-        """Whether a connection is used again. False while the server is no primary: one that stays open would go on to
-        show a demoted server after its address has moved to the new one."""
+        """Whether connections are reused. False while the server is not a primary: a connection that stays open would
+        continue to show a demoted server after its address has moved to the new primary."""
 
         self.history_text = HistoryText(self.dialect)
         self._file: History | None = None
@@ -130,24 +131,25 @@ class Database:
         self._in_use = threading.BoundedSemaphore(self.settings.pool_size)
         self._reserved = threading.BoundedSemaphore(reserved_places)
         self.held = HeldConnections()
-        """Those of transactions, by the threads that hold them."""
+        """Connections in transactions, by the threads that hold them."""
         self._write_turn = threading.BoundedSemaphore(1)
         self._holding = threading.local()
         places = self.settings.pool_size + reserved_places
         self.check_engine: Engine = self._engine("check", self.settings.check_pool_size)
         self.load_engine: Engine = self._engine("load", places)
-        # SQLite has one writer at a time: threads queue for the connection in turn rather than poll the file's lock.
+        # SQLite has one writer at a time: threads queue for its connection instead of polling the lock of the file.
         self.write_engine: Engine = self._engine("write", 1 if self.is_sqlite else places)
         if metrics is not None:
             metrics.connections_in_use.set_function(self.connections_in_use)
 
     def leave_as_found(self) -> None:
-        """For who only looks at it: an embedded database's file is not made, nor changed to another journal."""
+        """For commands that only inspect: an embedded database's file is neither created nor switched to another
+        journal mode."""
         self._sessions.leave_file_as_found()
 
     @property
     def missing_file(self) -> str | None:
-        """Of an embedded database that is named by its path and is not there yet; None of any other."""
+        """The path of an embedded database that does not exist yet; None for any other database."""
         file = self.url.database or ""
         is_path = self.is_sqlite and not file.startswith("file:")
         return file if is_path and not os.path.exists(file) else None
@@ -159,14 +161,14 @@ class Database:
 
     @property
     def engines(self) -> tuple[Engine, Engine, Engine]:
-        """check, load, write."""
+        """The check, load and write engines."""
         return self.check_engine, self.load_engine, self.write_engine
 
     @property
     def features(self) -> SchemaFeatures:
-        """What the schema has and lacks, read at the first use and kept; :meth:`forget_features` after a change.
+        """Which parts of the schema exist. Read at the first use and kept; see :meth:`forget_features`.
 
-        Must not be asked for the first time with a load or write connection in hand.
+        The first use must not be while the thread holds a load or write connection.
         """
         features = self._features
         if features is None:
@@ -174,28 +176,28 @@ class Database:
         return features
 
     def features_with(self, connection: Connection) -> SchemaFeatures:
-        """As :attr:`features`, for whoever has a connection in hand: read with it at the first use."""
+        """As :attr:`features`, for a thread that holds a connection: the first use reads them with it."""
         features = self._features
         if features is None:
             features = self._features = read_features(connection)
         return features
 
     def read_features(self) -> SchemaFeatures:
-        """The same, read anew, and kept."""
+        """Reads the features again and keeps them."""
         with self.loading() as connection:
             features = self._features = read_features(connection)
         return features
 
     def forget_features(self) -> None:
-        """Read them anew at the next use: the schema was created or upgraded."""
+        """Makes the next use read the features again, after the schema was created or upgraded."""
         self._features = None
 
     def connections_in_use(self) -> int:
-        """Connections taken from the three pools now."""
+        """Number of connections taken from the three pools."""
         return sum(_checked_out(engine) for engine in self.engines)
 
     def renew(self) -> None:
-        """Let go of all connections, and of ids at hand: they may be another server's than new ones lead to."""
+        """Drops all connections and unused ids, since a new connection may lead to another server."""
         self.generation += 1
         self.history_text.forget()
         if self.id_blocks is not None:
@@ -205,36 +207,36 @@ class Database:
             told()
 
     def file_history(self) -> History:
-        """The history of the embedded database: one as long as its file is the same."""
+        """The history of the embedded database. It changes when its file is replaced."""
         identity = file_identity(self.url.database or "")
         known = self._file
         if known is None or known.server_identity != identity:
             self._file = History(identity)
             if known is not None:
-                self.renew()  # open connections still read the file that was there before
+                self.renew()  # open connections still read the previous file
             return self._file
         return known
 
     def close(self) -> None:
-        """Close the connections that are not in use; those that are, when they are given back. Can be used again."""
+        """Closes idle connections now, others when they are returned. The database can be used again."""
         for engine in self.engines:
             engine.dispose()
 
     @contextmanager
     def checking(self) -> Iterator[Connection]:
-        """A connection whose every statement sees the latest commit.
+        """A connection on which every statement sees the latest commit.
 
-        :raises DatabaseUnavailable: none came free in time, or the database does not answer.
+        :raises DatabaseUnavailable: no connection came free in time, or the database does not answer.
         """
         with self._connection(self.check_engine) as connection:
             yield connection
 
     @contextmanager
     def loading(self) -> Iterator[Connection]:
-        """A read-only transaction that shows one moment; rolled back at the end. See `run_read` for one that retries.
+        """A read-only transaction that shows one snapshot; rolled back at the end. `run_read` also retries.
 
-        :raises DatabaseUnavailable: none came free in time, or the database does not answer.
-        :raises RuntimeError: this thread holds a load or write connection already.
+        :raises DatabaseUnavailable: no connection came free in time, or the database does not answer.
+        :raises RuntimeError: this thread already holds a load or write connection.
         """
         shared: Connection | None = getattr(self._holding, "snapshot", None)
         if shared is not None:
@@ -244,7 +246,7 @@ class Database:
             yield connection
 
     def use_reserved_places(self) -> None:
-        """From now on this thread takes its connections from `reserved_places`."""
+        """Makes this thread take its connections from `reserved_places`."""
         self._holding.reserved = True
 
     def _places(self) -> threading.BoundedSemaphore:
@@ -257,12 +259,12 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[Connection]:
-        """A load that others join: until its end, every `loading` of this thread is this one transaction.
+        """A load transaction that all further `loading` of this thread joins until it ends.
 
-        For a cache, which reads several objects and the event position as of one moment.
+        For a cache, which reads several objects and the event position in one snapshot.
 
-        :raises DatabaseUnavailable: none came free in time, or the database does not answer.
-        :raises RuntimeError: this thread holds a load or write connection already.
+        :raises DatabaseUnavailable: no connection came free in time, or the database does not answer.
+        :raises RuntimeError: this thread already holds a load or write connection.
         """
         with self._slot(self._places()), self._connection(self.load_engine) as connection:
             self._holding.snapshot = connection
@@ -273,12 +275,13 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A write transaction; the caller commits, anything else is rolled back. `run_write` is what stores use.
+        """A write transaction. The caller commits it, otherwise it is rolled back. Stores use `run_write`.
 
-        :raises DatabaseUnavailable: none came free in time, or the database does not answer.
-        :raises RuntimeError: this thread holds a load or write connection already.
+        :raises DatabaseUnavailable: no connection came free in time, or the database does not answer.
+        :raises RuntimeError: this thread already holds a load or write connection.
         """
-        # An embedded database's writers queue for their one connection and must not take the readers' places meanwhile.
+        # Writers of an embedded database queue for their one connection, and must not take the readers' places
+        # meanwhile.
         places = self._write_turn if self.is_sqlite else self._places()
         with self._slot(places), self._connection(self.write_engine) as connection:
             yield connection
@@ -290,7 +293,7 @@ class Database:
         except PoolTimeout as error:
             raise self._no_connection() from error
         with connection:
-            # A position check is shared with others and is never cut off: it has its own, short limit.
+            # A position check is shared with other calls and never cut off: it has its own, short limit.
             is_held = engine is not self.check_engine
             if is_held:
                 self.held.note_taken(connection)
@@ -310,7 +313,8 @@ class Database:
 
     @contextmanager
     def _slot(self, places: threading.BoundedSemaphore) -> Iterator[None]:
-        """One of the ``pool_size`` places that write and load connections share, or SQLite's one turn to write."""
+        """Takes one of the ``pool_size`` places of write and load connections, or SQLite's single place for a
+        writer."""
         if getattr(self._holding, "taken", False):
             raise RuntimeError("this thread holds a database connection already and must not wait for a second one")
         if not places.acquire(blocking=False):
@@ -339,7 +343,7 @@ class Database:
             pool_timeout=self.settings.pool_timeout_s,
             pool_recycle=self.settings.recycle_s,
             pool_use_lifo=True,
-            # Every user above ends its transaction; the pool's own ROLLBACK would be one more round trip per call.
+            # Every user above ends its transaction; a ROLLBACK by the pool would cost one more round trip per call.
             pool_reset_on_return=None,
             skip_autocommit_rollback=kind == "check",
             hide_parameters=not self.settings.log_values,
@@ -367,7 +371,7 @@ class Database:
 
 
 def _is_shut(connection: Connection) -> bool:
-    """Whether the driver has closed it: a rollback would fail, and hide what went wrong."""
+    """Whether the driver has closed the connection: a rollback would fail and hide the original error."""
     if connection.closed or connection.invalidated:
         return False
     of_driver = connection.connection.dbapi_connection
@@ -375,7 +379,7 @@ def _is_shut(connection: Connection) -> bool:
 
 
 def read_log_end(database: Database) -> LogHead:
-    """The end of the notification log and the history it is read in, by one statement that sees the latest commit.
+    """The end of the notification log and its history, read by one statement that sees the latest commit.
 
     :raises DatabaseUnavailable: the database does not answer.
     """
@@ -388,9 +392,9 @@ def read_log_end(database: Database) -> LogHead:
 
 
 def session_of(database: Database, connection: Connection) -> History:
-    """The history of the session that a connection of the database is.
+    """The history of this connection's session.
 
-    :raises DatabaseUnavailable: it had to be asked for, and the database does not answer.
+    :raises DatabaseUnavailable: the history was not known yet, and the database does not answer.
     """
     if database.is_sqlite:
         return database.file_history()
@@ -399,7 +403,7 @@ def session_of(database: Database, connection: Connection) -> History:
 
 
 def session_now(database: Database, connection: Connection) -> History:
-    """As `session_of`, asked for now: behind a proxy the connection may lead to another server than before.
+    """As `session_of`, but always read: behind a proxy the connection may lead to another server than before.
 
     :raises DatabaseUnavailable: the database does not answer.
     """
@@ -407,7 +411,7 @@ def session_now(database: Database, connection: Connection) -> History:
 
 
 def features_of(connection: Connection) -> SchemaFeatures:
-    """What the schema behind a connection of a `Database` has and lacks."""
+    """Which parts of the schema exist in the database of this connection."""
     database: Database = connection.info[_OWNER]
     return database.features_with(connection)
 

@@ -1,4 +1,5 @@
-"""What differs between SQLite, MySQL/MariaDB and PostgreSQL: error codes, counters, clocks, proofs of being primary."""
+"""Differences between SQLite, MySQL/MariaDB and PostgreSQL: error codes, counters, clocks, proofs of being a
+primary."""
 
 from __future__ import annotations
 
@@ -24,66 +25,67 @@ DialectName = Literal["sqlite", "mysql", "postgresql"]
 
 T = TypeVar("T")
 
-#: Deadlock, lock wait time-out, and MariaDB's "record has changed since last read".
+#: Deadlock, lock wait timeout, and MariaDB's "record has changed since last read".
 _MYSQL_CONFLICTS = frozenset({1213, 1205, 1020})
 
-#: Too many connections, shutting down, statement time-outs of both makes, killed, and the client library's own 2xxx.
+#: Too many connections, shutdown, statement timeouts (MySQL's and MariaDB's), killed, and the client library's own
+#: 2xxx.
 _MYSQL_UNAVAILABLE = frozenset(
     {1040, 1053, 1203, 1226, 1317, 1927, 1969, 3024, 4031, 2002, 2003, 2006, 2013, 2014, 2055}
 )
 
-#: The server lacks room or memory for the statement, and its connection is as good as before: disk full, table full,
-#: out of memory, of memory to sort, of resources, of threads, of room for locks.
+#: The server lacks space or memory for the statement, but the connection remains usable: disk full, table full, out of
+#: memory, sort memory, resources, threads, or space for locks.
 _MYSQL_LACKS_ROOM = frozenset({1021, 1114, 1037, 1038, 1041, 1135, 1206})
 
-#: An error of the file system with its number in the text, of a storage engine and of files: 28 is "disk full".
+#: File errors of the server or a storage engine, with the system's error number in the text; 28 is "disk full".
 _MYSQL_FILE_ERRORS = frozenset({1026, 1030, 3})
 _DISK_FULL = re.compile(r"err(?:no|code|or)\W{0,3}28\b", re.IGNORECASE)
 
 #: serialization_failure, deadlock_detected, lock_not_available.
 _POSTGRESQL_CONFLICTS = frozenset({"40001", "40P01", "55P03"})
 
-#: Not the primary: the server is read-only (``innodb_read_only``), a Galera node without a quorum.
-#: The connection is given up: a new one may lead to the primary.
+#: Not the primary: the server is read-only (``innodb_read_only``), or a Galera node without a quorum. The connection is
+#: dropped, since a new one may lead to the primary.
 _MYSQL_NOT_PRIMARY = frozenset({1836, 1047})
 
-#: "The server is running with the --read-only option": the same number tells of other options, too.
+#: "The server is running with the --read-only option"; the same number is used for other options.
 _MYSQL_OPTION_PREVENTS = 1290
 
-#: Statement time-out, read-only transaction (on a replica), input/output error; besides all of classes 08
-#: (connections), 53 (disk full, out of memory, too many connections) and 57P (shutdown, crash, start-up, database
+#: Statement timeout, read-only transaction (on a replica), input/output error; in addition all of classes 08
+#: (connections), 53 (disk full, out of memory, too many connections) and 57P (shutdown, crash, startup, database
 #: dropped, idle session ended).
 _POSTGRESQL_UNAVAILABLE = frozenset({"57014", "25006", "58030"})
 
-#: What one statement fails by: its connection is as good as before.
+#: Errors of a single statement, after which the connection remains usable.
 _POSTGRESQL_STATEMENT_FAILED = ("53", "57014", "58030")
 
-#: Limits of the server that a value exceeds although its column has room for it: a row of an index takes 2,704 bytes,
-#: which 676 characters of four bytes may fill.
+#: Limits of the server that a value exceeds although its column could store it: a row of an index has at most 2,704
+#: bytes, that is 676 characters of four bytes.
 _POSTGRESQL_TOO_LARGE = "54"
 
-#: How psycopg (libpq) and SQLite say that a statement has more parameters than they take.
+#: Texts of psycopg (libpq) and SQLite if a statement has too many parameters.
 _TOO_MANY_VALUES = re.compile(r"number of parameters must be between|\Atoo many SQL variables")
 
 
 def is_of_too_many_values(error: BaseException | None) -> bool:
-    """Whether a statement had more parameters than the database takes. Its text says how many those are, but for
+    """Whether a statement had more parameters than the database allows. The error text states the limit, except
     SQLite's."""
     return error is not None and _TOO_MANY_VALUES.search(str(error)) is not None
 
 
 _SQLITE_BUSY, _SQLITE_LOCKED = 5, 6
 
-#: A text is longer than its column may be (`text_types.LimitedText`).
+#: A text is longer than its column allows (`text_types.LimitedText`).
 _SQLITE_CHECK = 275
 
-#: How SQLite says that a pattern of LIKE has more than 50,000 bytes; it has no number for that.
+#: SQLite's text if a LIKE pattern has more than 50,000 bytes; there is no error code.
 _SQLITE_LONG_PATTERN = "LIKE or GLOB pattern too complex"
 
 #: Out of memory, input/output error, disk full, cannot open, not a database.
 _SQLITE_UNAVAILABLE = frozenset({7, 10, 13, 14, 26})
 
-#: The file system is read-only now, or another file has taken the name. A connection that was opened then stays so.
+#: The file system has become read-only, or another file has taken the name. An open connection does not recover.
 _SQLITE_READ_ONLY = 8
 
 
@@ -93,17 +95,17 @@ def dialect_name(name: str) -> DialectName:
 
 
 def translate_error(context: ExceptionContext) -> None:
-    """SQLAlchemy ``handle_error`` listener: raises `RetryableConflict` or `DatabaseUnavailable` where the error is one.
+    """SQLAlchemy ``handle_error`` listener: raises `RetryableConflict` or `DatabaseUnavailable` for such errors.
 
-    Any other error goes on as SQLAlchemy's own; what MySQL cannot compare, and what PostgreSQL or SQLite has a limit
-    for, as `DataError`, as a value that it refuses.
+    Other errors stay SQLAlchemy's own. If MySQL cannot compare a value, or a value exceeds a limit of PostgreSQL or
+    SQLite, the error is `DataError`, as for any value that the database refuses.
     """
     original = context.original_exception
     hides_values = context.engine is None or context.engine.hide_parameters
     if hides_values:
         _leave_out_values(context, original)
     if getattr(original, "sqlstate", None) is None and _TOO_MANY_VALUES.search(str(original)):
-        # psycopg finds that out itself, in an error that else tells of a lost connection.
+        # psycopg detects this itself, with an exception class that usually means a lost connection.
         raise DataError(context.statement, None, original) from original
     had_connection = context.connection is not None
     found = classify(dialect_name(context.dialect.name), original, had_connection=had_connection)
@@ -111,7 +113,8 @@ def translate_error(context: ExceptionContext) -> None:
         found = DatabaseUnavailable(str(original), connection_lost=had_connection)
     if found is not None:
         if isinstance(found, DatabaseUnavailable) and found.connection_lost:
-            # SQLAlchemy does not know all of them; it is to drop the connection and all that are as old.
+            # SQLAlchemy does not know all such errors. This makes it drop the connection and all that are older than
+            # it.
             context.is_disconnect = True
         raise found from original
     if context.dialect.name in ("mysql", "mariadb"):
@@ -127,10 +130,10 @@ def translate_error(context: ExceptionContext) -> None:
 
 
 def _leave_out_values(context: ExceptionContext, original: BaseException) -> None:
-    """Databases put values into their texts: what clients have sent, and what others have stored before."""
+    """Removes values from error texts: databases quote what clients have sent, and what others have stored."""
     told, diagnosis = str(original), getattr(original, "diag", None)
     if diagnosis is not None and diagnosis.message_primary:
-        # Its further lines have the row that is refused, the key that is there already, and parameters.
+        # Further lines contain the refused row, the existing key, and parameters.
         hint = f"\nHINT: {diagnosis.message_hint}" if diagnosis.message_hint else ""
         first = diagnosis.message_primary
         if (getattr(original, "sqlstate", None) or "").startswith(_POSTGRESQL_DATA):
@@ -146,23 +149,23 @@ def _leave_out_values(context: ExceptionContext, original: BaseException) -> Non
 
 
 def without_values_on_mysql(number: object, told: str) -> str:
-    """An error's text without the values in it; the numbers of errors tell which have any."""
+    """An error's text without values. The error number tells whether the text contains any."""
     return _without_quoted(told, "'") if number in _MYSQL_QUOTES_VALUES else told
 
 
-#: Duplicate entries, errors of syntax (near which the statement's values are), values of another type, out of range or
-#: of another character set.
+#: Errors with quoted values: duplicate entries, syntax errors (which quote the statement), and values of a wrong type,
+#: out of range or of another character set.
 _MYSQL_QUOTES_VALUES = frozenset({1062, 1064, 1149, 1292, 1300, 1366, 1367, 1411, 1525, 1586, 1690, 1761, 1762, 1859})
 
 #: The class of data exceptions: "invalid input syntax for type numeric: …".
 _POSTGRESQL_DATA = "22"
 
-#: What MySQL and MariaDB put after a value: where it should have gone.
+#: Text that MySQL and MariaDB put after a value: the key or column that it was meant for.
 _PLACE = re.compile(r" for (?:key|column) (?:'[^' ]*'|`[^' ]*)(?: at row [0-9]+)?\Z")
 
 
 def _without_quoted(told: str, quote: str) -> str:
-    """A text without what stands in quotes, names of the schema excepted. A value may have quotes in it."""
+    """A text without its quoted parts, except names in the schema. A value may contain quotes itself."""
     outside, *pieces = told.split(quote)
     if not pieces or (len(pieces) % 2 == 0 and all(one.upper() in _names_of_schema() for one in pieces[::2])):
         return told
@@ -174,7 +177,7 @@ def _without_quoted(told: str, quote: str) -> str:
 
 @lru_cache
 def _names_of_schema() -> frozenset[str]:
-    """Of tables and their columns, keys and indexes, in upper case."""
+    """Names of tables, columns, keys and indexes, in upper case."""
     names = {"PRIMARY"}
     for table in METADATA.tables.values():
         elements = (*table.columns, *table.indexes, *table.constraints)
@@ -183,7 +186,7 @@ def _names_of_schema() -> frozenset[str]:
 
 
 def is_uncomparable(error: DataError) -> bool:
-    """Whether MySQL could not compare a text with a column: no value of that column is equal to it."""
+    """Whether MySQL could not compare a text with a column, so that no value of the column equals it."""
     original = error.orig
     return original is not None and bool(original.args) and original.args[0] in UNCOMPARABLE
 
@@ -191,9 +194,9 @@ def is_uncomparable(error: DataError) -> bool:
 def classify(
     dialect: DialectName, error: BaseException, *, had_connection: bool = True
 ) -> RetryableConflict | DatabaseUnavailable | None:
-    """What a driver's error means, or None if it is neither a conflict nor an outage.
+    """What a driver's error means; None if it is neither a conflict nor an outage.
 
-    :param had_connection: False while connecting: then nothing was lost.
+    :param had_connection: False while connecting: then no connection was lost.
     """
     if dialect == "mysql":
         conflict, unavailable, lost = _classify_mysql(error)
@@ -210,7 +213,7 @@ def classify(
 
 def _classify_mysql(error: BaseException) -> tuple[bool, bool, bool]:
     code = error.args[0] if error.args and isinstance(error.args[0], int) else None
-    # PyMySQL raises InterfaceError(0, "") when it is handed a connection that it has closed already.
+    # PyMySQL raises InterfaceError(0, "") when it is given a connection that it has already closed.
     closed = type(error).__name__ == "InterfaceError" and code == 0
     read_only = code == _MYSQL_OPTION_PREVENTS and "read" in str(error.args[1:]).lower()
     if code in _MYSQL_LACKS_ROOM or (code in _MYSQL_FILE_ERRORS and _DISK_FULL.search(str(error.args[1:]))):
@@ -222,7 +225,7 @@ def _classify_mysql(error: BaseException) -> tuple[bool, bool, bool]:
 def _classify_postgresql(error: BaseException) -> tuple[bool, bool, bool]:
     state = getattr(error, "sqlstate", None)
     if state is None:
-        # psycopg has no state for what it finds out itself: refused, reset, closed.
+        # psycopg sets no SQLSTATE for errors that it detects itself: connection refused, reset, closed.
         lost = type(error).__name__ == "OperationalError" and not _TOO_MANY_VALUES.search(str(error))
         return False, lost, lost
     unavailable = state in _POSTGRESQL_UNAVAILABLE or state.startswith(("08", "53", "57P"))
@@ -244,11 +247,12 @@ def take_from_counter(
     where: ColumnElement[bool] | None = None,
     parameters: Mapping[str, Any] | None = None,
 ) -> int | None:
-    """Lock the counter's row until the transaction ends, add ``amount``, return the value it had; None without a row.
+    """Locks the counter's row until the transaction ends, adds ``amount``, and returns the previous value; None if
+    there is no row.
 
-    One statement on each database: ``RETURNING``, or MySQL's ``LAST_INSERT_ID(expression)``, whose value comes back
-    with the acknowledgement. A condition that is a constant of its module and takes its values from ``parameters`` is
-    built into a statement once.
+    One statement on each database: ``RETURNING``, or MySQL's ``LAST_INSERT_ID(expression)``, whose value arrives with
+    the acknowledgement. If ``where`` is a module constant that takes its values from ``parameters``, the statement is
+    compiled only once.
     """
     given = {"counter_amount": amount, **(parameters or {})}
     if connection.dialect.name == "mysql":
@@ -258,7 +262,7 @@ def take_from_counter(
     return None if after is None else cast(int, after) - amount
 
 
-#: Statements kept: one for each counter, and some whose conditions are not constant.
+#: Statements kept: one per counter, and some whose conditions are not constant.
 _MAX_COUNTER_STATEMENTS = 64
 
 
@@ -276,9 +280,9 @@ def _taking(column: Column[Any], where: ColumnElement[bool] | None) -> Returning
 
 
 def database_time_ms(connection: Connection) -> int:
-    """The database's clock, epoch milliseconds; SQLite has none but the machine's.
+    """The database's clock in epoch milliseconds; with SQLite, the machine's.
 
-    Transactions and locks are timed by it, so that the servers of a set agree.
+    Transactions and locks use it, so that the servers of a set agree.
     """
     match dialect_name(connection.dialect.name):
         case "mysql":
@@ -291,9 +295,9 @@ def database_time_ms(connection: Connection) -> int:
 
 
 def reason_of_stale_reads(connection: Connection) -> str | None:
-    """Why a read here may miss a commit that was acknowledged elsewhere, or None if it cannot.
+    """Why a read here may miss a commit acknowledged elsewhere; None if it cannot.
 
-    True of replicas, and of Galera clusters unless reads wait for the applier (``wsrep_sync_wait``).
+    Applies to replicas, and to Galera clusters unless reads wait for the applier (``wsrep_sync_wait``).
     """
     match dialect_name(connection.dialect.name):
         case "mysql":
@@ -321,7 +325,7 @@ _KEEPS_EACH_COMMIT: Final = ("fsync", "synchronous_commit")
 
 
 def settings_that_lose_commits(connection: Connection) -> list[str]:
-    """Settings of the database by which a crash of it, or of its machine, takes back what it has committed."""
+    """Settings of the database with which a crash of it, or of its machine, may lose committed transactions."""
     match dialect_name(connection.dialect.name):
         case "mysql":
             names = ", ".join(f"'{name}'" for name in (*_FLUSHES_EACH_COMMIT, "log_bin"))
@@ -343,13 +347,13 @@ def settings_that_lose_commits(connection: Connection) -> list[str]:
 
 
 class SqlFunction(FunctionElement[T]):
-    """A function that databases spell in different ways; `{0}`, `{1}`, … stand for its arguments."""
+    """A function that databases spell differently; `{0}`, `{1}`, … are its arguments."""
 
     sql: ClassVar[str]
-    """In most databases."""
+    """The spelling for databases without one of their own below."""
     sql_on_sqlite: ClassVar[str | None] = None
     sql_on_mysql: ClassVar[str | None] = None
-    """And on MariaDB."""
+    """The spelling for MySQL and MariaDB."""
     sql_on_postgresql: ClassVar[str | None] = None
 
 
@@ -365,7 +369,7 @@ def _sql_of_function(element: SqlFunction[Any], compiler: Any, **keywords: Any) 
 
 
 class CharacterCount(SqlFunction[int]):
-    """Number of characters of a text, under the name that each database has for it. MySQL's `length` counts bytes."""
+    """Number of characters of a text. MySQL's `length` counts bytes."""
 
     name = "character_count"
     type = Integer()

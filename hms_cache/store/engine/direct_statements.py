@@ -1,12 +1,13 @@
-"""Hot statements as bare packets, for MySQL and MariaDB: several in one round trip, past what executes the others.
+"""Sends frequent statements as bare packets to MySQL and MariaDB: several in one round trip, without SQLAlchemy's
+execution.
 
-A statement is SQLAlchemy Core in the module of its entity like any other. Here its text is made once for each engine,
-with what never changes written into it, and a call fills in its values, escaped by the driver, and reads the server's
-acknowledgements. To execute a statement as usual takes six times the processor time: a context, a cursor and a result
-are made for it that nobody asks.
+Statements are SQLAlchemy Core in the module of their entity, as usual. Here their text is compiled once per engine,
+with constants written into it. A call inserts its values, escaped by the driver, and reads the server's
+acknowledgements. Executing a statement in the usual way takes six times the processor time, for a context, a cursor and
+a result that are not needed.
 
-Several statements go to the server as one packet and are carried out until one fails. Later ones can depend on earlier
-ones only by what the server itself remembers: `row_count` and `func.last_insert_id()`.
+Several statements are sent as one packet. The server executes them until one fails. Later ones can depend on earlier
+ones only through the server's state: `row_count` and `func.last_insert_id()`.
 """
 
 from __future__ import annotations
@@ -23,58 +24,58 @@ from sqlalchemy.sql.compiler import SQLCompiler
 from hms_cache.store.engine.drivers.mysql_driver import MySqlConnection
 
 Values = Mapping[str, Any]
-"""Of a statement's parameters, by name; a list for one that expands."""
+"""Values of a statement's parameters, by name; a list for an expanding one."""
 
 Statement = tuple["Direct", Values | Sequence[Values]]
-"""A statement and its values: of each row, for `DirectRows`."""
+"""A statement and its values; for `DirectRows` the values of each row."""
 
 
 def row_count() -> ColumnElement[int]:
-    """How many rows the statement before this one found. On MySQL and MariaDB."""
+    """Number of rows that the previous statement found. On MySQL and MariaDB."""
     return func.row_count(type_=Integer)
 
 
 class Direct:
-    """A statement, to be made once, as a constant of its module. It answers no rows, unless it is a `DirectQuery`."""
+    """A statement, created once as a module constant. It returns no rows, except as a `DirectQuery`."""
 
     __slots__ = ("_columns", "_statement")
 
     def __init__(self, statement: Executable, columns: Sequence[str] | None = None) -> None:
-        """`columns`: of an INSERT that names none."""
-        # Else SQLAlchemy lets MariaDB answer the new key.
+        """`columns`: for an INSERT that does not name its columns."""
+        # Without this, SQLAlchemy makes MariaDB return the new key.
         self._statement = statement.inline() if isinstance(statement, Insert) else statement
         self._columns = None if columns is None else list(columns)
 
     def compiled(self, dialect: Dialect) -> SQLCompiler:
-        """As SQLAlchemy compiles it."""
+        """The statement as SQLAlchemy compiles it."""
         statement: Any = self._statement
         return cast(SQLCompiler, statement.compile(dialect=dialect, column_keys=self._columns))
 
     def filled(self, driver: MySqlConnection, dialect: Dialect, values: Any) -> tuple[str, str]:
-        """What may be shown of it, and its text with the values."""
+        """A text for logs without values, and the text to send with them."""
         text, conversions, _ = _text_of(self, dialect)
         return text, _filled(driver, text, conversions, values)
 
 
 class DirectQuery(Direct):
-    """A statement that answers rows: named tuples, whose values are those that SQLAlchemy would answer.
+    """A statement that returns rows: named tuples with the values that SQLAlchemy would return.
 
-    Its constants may be any texts: those that are no plain words go with the values. Also for PostgreSQL
+    Its constants may be any texts: those that are not plain words are sent with the values. Also for PostgreSQL
     (`read_plans`).
     """
 
     __slots__ = ("_is_kept", "_parts")
 
     def __init__(self, statement: Executable, *, is_kept: bool = True) -> None:
-        """`is_kept`: False for a statement that is made for one call; what is made of it goes with it."""
+        """`is_kept`: False for a statement that is made for one call; its compiled form is discarded with it."""
         super().__init__(statement)
         self._is_kept = is_kept
         self._parts: _Parts | None = None
-        """Of one that is not kept."""
+        """Only for a statement that is not kept."""
 
     @property
     def statement(self) -> Executable:
-        """As SQLAlchemy executes it."""
+        """The statement for execution by SQLAlchemy."""
         return self._statement
 
     def filled(self, driver: MySqlConnection, dialect: Dialect, values: Any) -> tuple[str, str]:
@@ -82,7 +83,7 @@ class DirectQuery(Direct):
         return text, _filled(driver, text, conversions, {**constants, **values} if constants else values)
 
     def with_values(self, dialect: Dialect, values: Values) -> tuple[str, dict[str, Any]]:
-        """Its text with places like `%(name)s`, and all their values, for a driver that takes both."""
+        """The text with placeholders like `%(name)s`, and all values, for a driver that takes both."""
         text, conversions, constants = self._made(dialect).text
         return text, {**constants, **_converted(conversions, values)}
 
@@ -94,7 +95,7 @@ class DirectQuery(Direct):
         return self._parts
 
     def rows(self, dialect: Dialect, found: Iterable[Sequence[Any]]) -> list[Any]:
-        """The driver's rows as this statement's."""
+        """Converts the driver's rows to those of this statement."""
         row, conversions = self._made(dialect).row
         if not conversions:
             return list(map(row, found))
@@ -105,7 +106,7 @@ class DirectQuery(Direct):
 
 
 class DirectRows(Direct):
-    """An INSERT of one row; it is sent for a sequence of them, whose number may be another each time."""
+    """An INSERT of one row that is sent for any number of rows."""
 
     __slots__ = ()
 
@@ -116,7 +117,7 @@ class DirectRows(Direct):
         return text, f"{head}{', '.join(_row_texts(driver, row, conversions, values))}{rest}"
 
     def packets(self, driver: MySqlConnection, dialect: Dialect, values: Sequence[Values]) -> tuple[str, list[str]]:
-        """As `filled`, in as many texts as keep each below `CHARACTERS_OF_A_PACKET`, if a row is not longer."""
+        """As `filled`, in several texts that are each below `CHARACTERS_OF_A_PACKET`, unless a single row is longer."""
         text, conversions, _ = _text_of(self, dialect)
         head, row, rest = _parts_of_insert(text)
         found: list[str] = []
@@ -134,14 +135,15 @@ class DirectRows(Direct):
 
 
 CHARACTERS_OF_A_PACKET = 1_000_000
-"""Of rows that are inserted together: what the driver takes itself, far below what servers take at least (4 MB)."""
+"""Maximum length of rows that are inserted together: the driver's own limit, far below the smallest limit of servers (4
+MB)."""
 
 _PLACE = re.compile(r"%\((\w+)\)s")
 
 
 @lru_cache(maxsize=1024)
 def _parts_of_insert(text: str) -> tuple[str, str, str]:
-    """An INSERT up to its row, the row, and what follows it; all but the row without places for values."""
+    """Splits an INSERT into the text before its row, the row, and the text after it. Only the row has placeholders."""
     head, values, rest = text.partition(" VALUES ")
     end = _end_of_row(rest)
     row, rest = rest[:end], rest[end:]
@@ -151,7 +153,7 @@ def _parts_of_insert(text: str) -> tuple[str, str, str]:
 
 
 def _end_of_row(text: str) -> int:
-    """Behind the parenthesis that closes the one which the text begins with; 0 if there is none."""
+    """The index after the parenthesis that closes the first one; 0 if there is none."""
     depth, quoted = 0, False
     for index, character in enumerate(text):
         if character == "'":
@@ -166,7 +168,7 @@ def _end_of_row(text: str) -> int:
 def _row_texts(
     driver: MySqlConnection, row: str, conversions: Mapping[str, Any], values: Sequence[Values]
 ) -> list[str]:
-    """Each row as it stands in the statement. Columns are written one after the other: many have one value only."""
+    """The text of each row. Works column by column, because many columns have the same value in all rows."""
     if not values:
         return []
     if _PLACE.sub("", row).strip("(), "):
@@ -193,7 +195,7 @@ def _filled(driver: MySqlConnection, text: str, conversions: Mapping[str, Any], 
 
 
 _NOTHING = "(SELECT NULL FROM DUAL WHERE FALSE)"
-"""A list of nothing: each value is in none of it, and not in it."""
+"""An empty list: no value is in it, and every value is not in it."""
 
 
 def _converted(conversions: Mapping[str, Any], values: Values) -> Values:
@@ -203,8 +205,8 @@ def _converted(conversions: Mapping[str, Any], values: Values) -> Values:
 
 
 class _Text(NamedTuple):
-    """A statement's text with places like `%(name)s`, how values are converted, where they are, and what constants go
-    with the values."""
+    """A statement's text with placeholders like `%(name)s`; conversions of values, by name if there are any; and
+    constants that are sent with the values."""
 
     text: str
     conversions: Mapping[str, Any]
@@ -212,14 +214,14 @@ class _Text(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What a query's rows are made by, and by position how values are converted, where they are."""
+    """The row type of a query; conversions of values, by position if there are any."""
 
     make: Callable[[Iterable[Any]], Any]
     conversions: Mapping[int, Callable[[Any], Any]]
 
 
 class _Parts(NamedTuple):
-    """What is made of a query that was compiled."""
+    """What is made of a compiled query."""
 
     text: _Text
     row: _Row
@@ -283,10 +285,10 @@ def _as_text(statement: Direct, compiled: SQLCompiler, dialect: Dialect) -> _Tex
             lambda found: f"{'<> ALL' if found[1] else '= ANY'} (%({found[2]})s::{types[found[2]]}[])", compiled.string
         )
     else:
-        # The driver writes a list with its parentheses.
+        # The driver adds the parentheses of a list.
         text = _EXPANDING.sub(r"\1IN %(\2)s", compiled.string)
     text = _WRITTEN.sub(r"%(\1)s", text)
-    # Percent signs stay doubled: the text is filled in a second time, with the values.
+    # Percent signs stay doubled, because values are formatted into the text a second time.
     return _Text(text.replace("%%", "%%%%") % places, conversions, constants)
 
 
@@ -307,15 +309,15 @@ def _constant(value: Any) -> str:
 
 
 def takes_direct_statements(connection: Connection) -> bool:
-    """Whether `execute_directly` may be called."""
+    """Whether `execute_directly` is supported on this connection."""
     return isinstance(connection.connection.dbapi_connection, MySqlConnection)
 
 
 def execute_directly(connection: Connection, statements: Iterable[Statement], *, commits: bool = False) -> list[Any]:
-    """Send the statements as one packet; what the server answered to each: `Acknowledged`, or rows.
+    """Sends the statements as one packet; returns an `Acknowledged` or rows for each.
 
-    `commits`: COMMIT goes with them; it is carried out when all of them were, and `Connection.commit` is still to be
-    called. Raises what `Connection.execute` does, for any of them.
+    `commits`: the packet ends with COMMIT, which is executed if all statements succeed; `Connection.commit` still has
+    to be called. Raises what `Connection.execute` does, for any of them.
     """
     driver = cast(MySqlConnection, connection.connection.dbapi_connection)
     texts: list[str] = []
@@ -334,8 +336,8 @@ def execute_directly(connection: Connection, statements: Iterable[Statement], *,
 
 
 def execute_in_packets(connection: Connection, statements: Iterable[Statement]) -> None:
-    """Send statements that answer no rows, in order, in as few packets as keep each below `CHARACTERS_OF_A_PACKET`, if
-    no statement is longer. Raises what `Connection.execute` does."""
+    """Sends statements that return no rows, in order, in as few packets as possible, each below
+    `CHARACTERS_OF_A_PACKET` unless a single statement is longer. Raises what `Connection.execute` does."""
     driver = cast(MySqlConnection, connection.connection.dbapi_connection)
     shown: list[str] = []
     packets: list[list[str]] = []
@@ -352,7 +354,7 @@ def execute_in_packets(connection: Connection, statements: Iterable[Statement]) 
 
 
 def insert_directly(connection: Connection, statement: DirectRows, rows: Sequence[Values]) -> None:
-    """Insert rows, as many as there are, in packets of a safe length. Raises what `Connection.execute` does."""
+    """Inserts any number of rows, in packets of a safe length. Raises what `Connection.execute` does."""
     driver = cast(MySqlConnection, connection.connection.dbapi_connection)
     text, packets = statement.packets(driver, connection.dialect, rows)
     _sent(connection, text, *([packet] for packet in packets))
@@ -361,7 +363,7 @@ def insert_directly(connection: Connection, statement: DirectRows, rows: Sequenc
 def _sent(
     connection: Connection, shown: str, *packets: Sequence[str], queries: Collection[int] = (), commits: bool = False
 ) -> list[Any]:
-    """Packets one after the other, told of as one execution, as the driver's own way to insert many rows is."""
+    """Sends packets one after the other. SQLAlchemy's events see one execution, as for the driver's own bulk insert."""
     driver = cast(MySqlConnection, connection.connection.dbapi_connection)
     return told_of(
         connection,
@@ -371,8 +373,8 @@ def _sent(
 
 
 def told_of(connection: Connection, shown: str, send: Callable[[], list[Any]]) -> list[Any]:
-    """What `send` answers, within a transaction, told of as one execution of the text `shown`. Raises what
-    `Connection.execute` does."""
+    """Runs `send` inside a transaction, and reports it to SQLAlchemy's events as one execution of the text `shown`.
+    Raises what `Connection.execute` does."""
     if not connection.in_transaction():
         connection.begin()
     events = connection.engine.dispatch

@@ -1,7 +1,7 @@
-"""What can go wrong between the store and its database, whichever database it is.
+"""Errors between the store and its database, independent of the kind of database.
 
-Driver errors are translated once, where they are raised (`hms_cache.store.engine.dialects.classify`). Integrity
-violations stay `IntegrityError` of SQLAlchemy: only the author of the statement knows what they mean.
+Driver errors are translated once, where they are raised (`hms_cache.store.engine.dialects.classify`). Constraint
+violations stay SQLAlchemy's `IntegrityError`: only the caller of the statement knows what they mean.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from hms_cache.errors import DatabaseUnavailableError, HmsCacheError
 
 
 class DatabaseUnavailable(DatabaseUnavailableError):
-    """The database refused the connection, dropped it, was too slow, or no connection of the pool came free.
+    """The database refused the connection, dropped it or was too slow, or no connection of the pool came free.
 
-    ``connection_lost`` is true when a connection that had been open broke: a transaction on it has been rolled back by
-    the database unless its COMMIT was under way, and it may be run again on a new connection. It is false where this
-    server closed it itself, because the call was given up (`HeldConnections.cut_off`).
+    ``connection_lost`` is true if an open connection broke: the database has rolled back its transaction, unless COMMIT
+    was under way, and the transaction may run again on a new connection. It is false if this server itself closed the
+    connection because the call was given up (`HeldConnections.cut_off`).
     """
 
     def __init__(self, message: str, *, connection_lost: bool = False) -> None:
@@ -23,14 +23,15 @@ class DatabaseUnavailable(DatabaseUnavailableError):
 
 
 class RetryableConflict(HmsCacheError):
-    """The transaction lost to another one (deadlock, serialization, lock wait) and was or has to be rolled back."""
+    """The transaction failed because of another one (deadlock, serialization failure, lock wait) and was rolled back or
+    has to be."""
 
     retriable = True
 
 
 class CommitOutcomeUnknown(DatabaseUnavailable):
-    """The connection broke while COMMIT was under way: the write is whole in the database or not at all, nobody knows.
+    """The connection broke while COMMIT was under way: it is unknown whether the write was committed.
 
-    Never retried here. Nothing that belongs to a commit or to a rollback has been done for it (directories made stay,
-    directories to be deleted stay).
+    Never retried here. No action for a commit or a rollback has run (created directories stay, and so do directories
+    that were to be deleted).
     """

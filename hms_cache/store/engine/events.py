@@ -1,4 +1,4 @@
-"""Events on their way into the notification log, and who hears of commits."""
+"""Interfaces for events that are about to be logged, and for observers of commits."""
 
 from __future__ import annotations
 
@@ -14,40 +14,41 @@ __all__ = ["AnnouncedWrite", "CommitListener", "EventRow", "WriteGuard"]
 
 
 class CommitListener(Protocol):
-    """Who wants to know of this server's own commits. Called by the writing thread, before the write returns."""
+    """Observes this server's own commits. Called by the writing thread, before the write returns."""
 
     def committed(self, events: tuple[EventRow, ...], last_event_id: int | None) -> None:
-        """The write is in the database; its events end at ``last_event_id`` (None: it had none)."""
+        """The write is committed; its last event is ``last_event_id`` (None: it logged none)."""
         ...
 
     def outcome_unknown(self, events: tuple[EventRow, ...]) -> None:
-        """The connection broke during COMMIT: these events may exist, or not."""
+        """The connection broke during COMMIT: these events may or may not exist."""
         ...
 
 
 class AnnouncedWrite(Protocol):
-    """A write that others were told of. Called by the writing thread; after one end the other ends do nothing."""
+    """A write that was announced to others. Called by the writing thread. After one of the three outcomes, further ones
+    have no effect."""
 
     def statements_under_lock(self, connection: Connection) -> Sequence[Statement]:
-        """What `before_commit` wants to know, for the packet that takes the lock of NOTIFICATION_SEQUENCE: executed
+        """Statements whose results `before_commit` needs, sent in the packet that locks NOTIFICATION_SEQUENCE: executed
         after it, in the write's transaction on this connection. On MySQL and MariaDB."""
         ...
 
     def before_commit(self, connection: Connection, answers: Sequence[Any] | None = None) -> None:
-        """In the write's transaction, under the lock of NOTIFICATION_SEQUENCE; nothing but rows of the log is written
-        after it, with COMMIT.
+        """Called in the write's transaction while NOTIFICATION_SEQUENCE is locked. After it, only rows of the log are
+        written, and COMMIT.
 
-        :param answers: to `statements_under_lock`, if they were executed.
+        :param answers: results of `statements_under_lock`, if they were executed.
         :raises RetryableConflict: the transaction must not be committed; it may be run again.
         """
         ...
 
     def committed(self, first: int, last: int) -> None:
-        """It is in the database, with the events from ``first`` to ``last``."""
+        """The write is committed, with the events from ``first`` to ``last``."""
         ...
 
     def abandoned(self) -> None:
-        """It was rolled back."""
+        """The write was rolled back."""
         ...
 
     def outcome_unknown(self) -> None:
@@ -56,25 +57,25 @@ class AnnouncedWrite(Protocol):
 
 
 class WriteGuard(Protocol):
-    """Who has to agree before a write commits whose events may change what is answered from memory."""
+    """Must agree before a write commits whose events may change what memory answers."""
 
     is_acknowledged: bool
-    """Whether others acknowledge each write, and answer fewer reads from memory until it ends: then it is announced,
-    and takes the lock of NOTIFICATION_SEQUENCE, as late as can be."""
+    """Whether others acknowledge each write, and answer fewer reads from memory until it ends. If so, writes are
+    announced, and take the lock of NOTIFICATION_SEQUENCE, as late as possible."""
 
     def ready(self) -> None:
-        """Before each write, with no connection taken: waits until writes can be announced.
+        """Called before each write, without a connection: waits until writes can be announced.
 
-        :raises DatabaseUnavailable: not in time.
+        :raises DatabaseUnavailable: this took too long.
         """
         ...
 
     def announces(self, events: Sequence[EventRow]) -> bool:
-        """Whether `begin` is to be called for a write with these events. False for none."""
+        """Whether `begin` has to be called for a write with these events. False without events."""
         ...
 
     def begin(self, events: Sequence[EventRow]) -> AnnouncedWrite:
-        """A write comes to its events, which are all that it will have: they are written next. Does not wait.
+        """Announces a write that is about to log these events, which are all of its events. Does not wait.
 
         :raises RetryableConflict: it has to be run again.
         """

@@ -1,7 +1,7 @@
-"""Which parts of the schema a database has: databases made by Hive 3.1 or 4.1 are used as they are.
+"""Which parts of the schema a database has: databases made by Hive 3.1 or 4.1 are used without changes.
 
-Our definitions are 4.0's. An older or newer database lacks some tables and columns; whoever reads or writes one of
-those asks here first. `SchemaFeatures` is read once per server and changes only when an operator upgrades the schema.
+The definitions here are those of 4.0. Older and newer databases lack some tables and columns; code that uses one of
+these checks `SchemaFeatures` first. It is read once per server, and changes only when an operator upgrades the schema.
 """
 
 from __future__ import annotations
@@ -28,32 +28,31 @@ from hms_cache.store.schema import (
 from hms_cache.values import frozen
 
 _COLUMNS: Final = {name: tuple(column.name for column in table.columns) for name, table in METADATA.tables.items()}
-"""Names alone: each worker of a server looks through them, and each look at a definition would take memory of its
-own."""
+"""Names only: each worker of a server reads them, and definitions would take memory in each worker."""
 
 
 class TextOrder(Enum):
-    """How the database orders the texts of a column."""
+    """How the database sorts the texts of a column."""
 
     CODE_POINTS = "by code point"
 
     ASCII = "by code point where one of the two is of ASCII"
-    """MySQL's ``latin1_bin`` is the order of the bytes of code page 1252, which has the euro before the letters with
+    """MySQL's ``latin1_bin`` sorts by the bytes of code page 1252, in which the euro sign precedes letters with
     accents."""
 
     OTHER = "otherwise"
-    """MySQL's collations for people: without regard to case, and marks before letters or behind them."""
+    """MySQL's linguistic collations: case-insensitive, and with special rules for punctuation."""
 
 
 _ORDERED: Final = (PARTITIONS.c.PART_NAME, PARTITION_KEY_VALS.c.PART_KEY_VAL)
-"""Columns of which rows are looked for by their order."""
+"""Columns that are searched by ranges."""
 
 _LISTED: Final = (TAB_COL_STATS.c.COLUMN_NAME, PART_COL_STATS.c.COLUMN_NAME)
-"""Columns that are compared with lists of names, of which one that cannot be compared would hide the others."""
+"""Columns that are compared with lists of names. One name that cannot be compared would hide the others."""
 
 
 def order_of_collation(collation: str) -> TextOrder:
-    """That of a collation of MySQL."""
+    """The order of one of MySQL's collations."""
     if not collation.lower().endswith("_bin"):
         return TextOrder.OTHER
     return TextOrder.CODE_POINTS if collation.lower().startswith(("utf8", "ascii")) else TextOrder.ASCII
@@ -61,61 +60,61 @@ def order_of_collation(collation: str) -> TextOrder:
 
 @frozen
 class SchemaFeatures:
-    """What differs from `METADATA`."""
+    """Differences from `METADATA`."""
 
     version: str | None
-    """``VERSION.SCHEMA_VERSION``; None if there is no such row. Of several rows, which Hive's own server refuses, the
-    oldest one's."""
+    """``VERSION.SCHEMA_VERSION``; None without such a row. If there are several rows, which Hive's own server refuses,
+    the oldest."""
 
     missing_tables: frozenset[str] = frozenset()
-    """Those of `METADATA`, and of `LATER_METADATA`, that it does not have."""
+    """Tables of `METADATA` and `LATER_METADATA` that are missing."""
 
     missing_columns: frozenset[tuple[str, str]] = frozenset()
-    """(table, column) of tables that exist."""
+    """(table, column) that are missing in existing tables."""
 
     generated_columns: frozenset[tuple[str, str]] = frozenset()
-    """Columns that the database fills and that must not be named in an INSERT, although 4.0 has them plain."""
+    """Columns that the database generates and that an INSERT must not name, although in 4.0 they are plain."""
 
     folded_tables: frozenset[str] = frozenset()
-    """Tables spelled in lower case: Hive 3.1's PostgreSQL script did not quote those of transactions and locks."""
+    """Tables in lower case: Hive 3.1's PostgreSQL script did not quote those of transactions and locks."""
 
     single_byte_text: bool = False
-    """MySQL only: names are kept in ``latin1``; other text is refused by the database (we run it in strict mode)."""
+    """MySQL only: names are stored in ``latin1``. The database refuses other text (in the strict mode used here)."""
 
     single_byte_columns: frozenset[tuple[str, str]] = frozenset()
-    """MySQL only: (table, column) of those of `_LISTED` that are ``latin1``, whatever other names are: sites with names
-    of columns in Chinese change some columns of Hive's and leave the others."""
+    """MySQL only: (table, column) of `_LISTED` that are ``latin1``, regardless of other columns: sites with Chinese
+    column names convert some of Hive's columns and leave the others."""
 
     text_orders: frozenset[tuple[str, str, TextOrder]] = frozenset()
-    """MySQL only: (table, column, order) of columns whose texts it does not order by code point. Sites that have values
-    in Chinese change Hive's columns to ``utf8``, whose collation is another one then."""
+    """MySQL only: (table, column, order) of columns that are not sorted by code point. Sites with Chinese values
+    convert Hive's columns to ``utf8``, which changes the collation."""
 
     def is_single_byte(self, column: Column[Any]) -> bool:
-        """Whether this column, of `_LISTED`, has the characters of ``latin1`` only."""
+        """Whether this column of `_LISTED` can only store characters of ``latin1``."""
         return (column.table.name, column.name) in self.single_byte_columns
 
     def order_of(self, column: Column[Any]) -> TextOrder:
-        """How the database orders the texts of this column, of `_ORDERED`."""
+        """How the database sorts the texts of this column of `_ORDERED`."""
         for table, name, order in self.text_orders:
             if (table, name) == (column.table.name, column.name):
                 return order
         return TextOrder.CODE_POINTS
 
     def has(self, element: Table | Column[Any]) -> bool:
-        """Whether the database has this table, or this column of it."""
+        """Whether the database has this table or column."""
         if isinstance(element, Table):
             return element.name not in self.missing_tables
         table: str = element.table.name
         return table not in self.missing_tables and (table, element.name) not in self.missing_columns
 
     def column(self, column: Column[Any], default: Any = None) -> ColumnElement[Any]:
-        """The column for a SELECT list, or ``default`` under its name where the database does not have it."""
+        """The column for a SELECT list; if the database lacks it, ``default`` under its name."""
         if self.has(column):
             return column
         return (null() if default is None else literal(default, column.type)).label(column.name)
 
     def writable(self, table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
-        """``values`` without the columns that the database does not have or fills itself."""
+        """``values`` without columns that the database lacks or generates itself."""
         if not self.missing_columns and not self.generated_columns:
             return dict(values)
         left_out = self.missing_columns | self.generated_columns
@@ -123,30 +122,30 @@ class SchemaFeatures:
 
     @property
     def has_min_history_write_id(self) -> bool:
-        """Since 4.0.0-beta-1."""
+        """Exists since 4.0.0-beta-1."""
         return self.has(MIN_HISTORY_WRITE_ID)
 
     @property
     def has_write_ids_of_tables(self) -> bool:
-        """``TBLS.WRITE_ID`` and ``PARTITIONS.WRITE_ID``, since 4.0."""
+        """``TBLS.WRITE_ID`` and ``PARTITIONS.WRITE_ID`` exist since 4.0."""
         return self.has(TBLS.c.WRITE_ID)
 
     @property
     def has_transaction_lock_table(self) -> bool:
-        """``TXN_LOCK_TBL`` with self-numbered ``TXNS``, since 4.0; before it NEXT_TXN_ID was the counter.
+        """``TXN_LOCK_TBL`` with self-numbered ``TXNS`` exists since 4.0; before, NEXT_TXN_ID was the counter.
 
-        An upgrade writes the version last: a table of 4.0 in a schema of 3 tells of one that was cut short.
+        An upgrade writes the version last: a table of 4.0 in a schema of 3 means that an upgrade was interrupted.
         """
         return self.has(TXN_LOCK_TBL) and not (self.version or "").startswith("3.")
 
 
 def read_features(connection: Connection) -> SchemaFeatures:
-    """Compare the database with `METADATA`; a few catalog queries. ``version`` is None where there is no schema."""
+    """Compares the database with `METADATA`; a few catalog queries. ``version`` is None if there is no schema."""
     return features_of(connection, inspect_tables(connection))
 
 
 def features_of(connection: Connection, tables: Mapping[str, TableShape]) -> SchemaFeatures:
-    """As :func:`read_features`, for tables already inspected."""
+    """As :func:`read_features`, for tables that have been inspected already."""
     folded = {name for name in _COLUMNS if name not in tables and name.lower() in tables}
     present = {name: tables[name] for name in _COLUMNS if name in tables}
     missing_columns = {
@@ -181,7 +180,7 @@ def features_of(connection: Connection, tables: Mapping[str, TableShape]) -> Sch
 
 
 def _collations(tables: Mapping[str, TableShape], columns: Iterable[Column[Any]]) -> Iterator[tuple[str, str, str]]:
-    """(table, column, collation) of those of the columns that have one."""
+    """(table, column, collation) of those columns that have a collation."""
     for column in columns:
         shape = tables.get(column.table.name)
         found = shape.columns.get(column.name) if shape is not None else None

@@ -1,4 +1,4 @@
-"""Which thread holds which connection, so that a call that was given up stops waiting for the database."""
+"""Tracks which thread holds which connection, so that a call that is given up stops waiting for the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hms_cache.store.engine.drivers.driver_sockets import interrupt
 from hms_cache.store.engine.errors import DatabaseUnavailable
 
 _STUCK_PAUSE_S = 0.02
-"""Between looks whether a thread has given its connection back."""
+"""Pause between checks whether a thread has returned its connection."""
 
 
 class HeldConnections:
@@ -21,13 +21,14 @@ class HeldConnections:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._by_thread: dict[int, list[tuple[Connection, Any]]] = {}
-        """Connections, ours and the driver's, that each thread holds, by its identifier. `_lock` guards all three."""
+        """Connections (SQLAlchemy's and the driver's) that each thread holds, by thread identifier. `_lock` guards all
+        three."""
         self._cut: set[Connection] = set()
         self._given_up: set[int] = set()
-        """Identifiers of the threads whose call was given up and has not ended."""
+        """Identifiers of threads whose call was given up and has not ended."""
 
     def note_taken(self, connection: Connection) -> None:
-        """By this thread. Raises DatabaseUnavailable: its call was given up."""
+        """Called by the thread that takes a connection. Raises DatabaseUnavailable if its call was given up."""
         of_driver = connection.connection.dbapi_connection
         thread = threading.get_ident()
         with self._lock:
@@ -36,7 +37,7 @@ class HeldConnections:
             self._by_thread.setdefault(thread, []).append((connection, of_driver))
 
     def note_given_back(self, connection: Connection) -> bool:
-        """Whether it was cut off meanwhile, and must not be used again."""
+        """Returns whether the connection was cut off meanwhile, and must not be reused."""
         thread = threading.get_ident()
         with self._lock:
             held = self._by_thread[thread]
@@ -48,12 +49,12 @@ class HeldConnections:
             return was_cut
 
     def cut_off(self, thread: int) -> bool:
-        """Closes the socket of the connection that a thread holds, or interrupts SQLite's statement: what waits for the
-        database there fails. False: it holds none. From any thread; does not wait.
+        """Closes the socket of the connection that a thread holds, or interrupts SQLite's statement, so that the thread
+        stops waiting for the database. Returns False if it holds none. Can be called from any thread; does not wait.
 
-        What fails there is then the end of it, and is not run again: the connection was not lost, nobody waits for the
-        answer any more, and a write was said to have been given up. For the same reason the thread gets no other
-        connection before `call_ended`, whatever it waits for now.
+        The failure in that thread is final and not retried: the connection was not lost, the client no longer waits,
+        and a write has been reported as given up. For the same reason the thread gets no other connection before
+        `call_ended`.
         """
         with self._lock:
             self._given_up.add(thread)
@@ -64,8 +65,8 @@ class HeldConnections:
             return bool(held)
 
     def cut_off_stuck(self, patience_s: float) -> None:
-        """As `cut_off`, of each thread that holds after so long what it holds now: for a server that stops. Waits for
-        as long, unless none does."""
+        """`cut_off` for each thread that still holds, after `patience_s`, a connection that it holds now: for a server
+        that stops. Waits that long, unless all are returned earlier."""
         held = self._now()
         end_s = monotonic() + patience_s
         while held and monotonic() < end_s:
@@ -84,13 +85,13 @@ class HeldConnections:
             return {thread: [one for one, _ in connections] for thread, connections in self._by_thread.items()}
 
     def call_ended(self, thread: int) -> None:
-        """The call for which a thread was cut off is over; the thread may use the database again."""
+        """The call for which the thread was cut off has ended; the thread may use the database again."""
         with self._lock:
             self._given_up.discard(thread)
 
     def require_not_cut_off(self, connection: Connection) -> None:
-        """For the last moment before a COMMIT. SQLite has no socket to be closed: between two statements nothing else
-        stops it.
+        """Last check before a COMMIT. SQLite has no socket to close, so nothing else stops a call between two
+        statements.
 
         :raises DatabaseUnavailable: `cut_off` was called for the thread that holds the connection.
         """
@@ -103,8 +104,8 @@ def _given_up() -> DatabaseUnavailable:
 
 
 def end_for_good(failure: BaseException | None) -> None:
-    """What failed on a connection that was cut off becomes an error that is no reason for another attempt."""
+    """Makes an error on a connection that was cut off final, so that it is not retried."""
     if isinstance(failure, DatabaseUnavailable):
-        failure.connection_lost = False  # goes on as it is: the outcome of a COMMIT stays unknown
+        failure.connection_lost = False  # keeps its class: the outcome of a COMMIT stays unknown
     elif isinstance(failure, Exception):
         raise DatabaseUnavailable(f"the call was given up: {failure}") from failure

@@ -1,7 +1,7 @@
-"""Large tables looked at part by part, in the order of an index.
+"""Examines large tables part by part, in the order of an index.
 
-Background work that has to see all rows of a table sooner or later sees some at a time: what it costs at a time does
-not grow with the table. Each server has a place of its own at which it goes on; nothing is lost if one starts anew.
+Background work that has to visit all rows of a table visits some at a time, so that the cost of one step does not grow
+with the table. Each server remembers its own place; a restart begins again without harm.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from hms_cache.clock import Clock
 from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
 Place = tuple[str, str]
-"""Values of the columns by which the index orders."""
+"""Values of the two columns by which the index sorts."""
 
 
 def is_after(connection: Connection, columns: tuple[Column[Any], Column[Any]], place: Place) -> ColumnElement[bool]:
-    """Whether a row comes after all rows of this place, as a range of an index that begins with these columns."""
+    """A condition: the row comes after all rows of this place, as a range of an index that begins with these
+    columns."""
     first, second = columns
     if connection.dialect.name in MYSQL_DIALECTS:
-        # Which know no range of rows.
+        # MySQL and MariaDB cannot use an index for a comparison of rows.
         return or_(first > place[0], and_(first == place[0], second > place[1]))
     if connection.dialect.name == "sqlite":
-        # Which begins with all rows of the place. This is the first text after it.
+        # The range begins after all rows of the place: this is the smallest text after it.
         at_least: ColumnElement[bool] = tuple_(*columns) >= _row(columns, (place[0], f"{place[1]}\0"))
         return at_least
     condition: ColumnElement[bool] = tuple_(*columns) > _row(columns, place)
@@ -47,17 +48,17 @@ def _row(columns: tuple[Column[Any], Column[Any]], place: Place) -> Any:
 
 
 class IndexWalk:
-    """A look at a table in parts, by two columns with which an index begins. The second one may be NULL.
+    """A walk through a table in parts, by two columns with which an index begins. The second column may be NULL.
 
-    All rows with the same two values are in one part, so that what is counted of them is complete. For one thread.
+    All rows with the same two values are in one part, so that aggregates over them are complete. Not thread-safe.
     """
 
     ROWS_OF_A_PART: Final = 30_000
-    """A tenth of a second where rows are grouped. With more of one place a part has all of that place."""
+    """A tenth of a second if rows are grouped. If one place has more rows, the part has all of them."""
 
     _SHORT_S: Final = 0.1
     _MAX_OF_TIME: Final = 0.01
-    """Of one place that is large a part takes longer: then there are pauses."""
+    """Share of time. A part with one large place takes longer, and is followed by a pause."""
 
     _LONGEST_PAUSE_S: Final = 3600.0
 
@@ -70,11 +71,11 @@ class IndexWalk:
 
     @property
     def part(self) -> Sequence[ColumnElement[bool]]:
-        """Conditions, each of which some rows of the part meet, and no row more than one; none during a pause."""
+        """Conditions that together select the part's rows, each row once. Empty during a pause."""
         return self._part
 
     def go_on(self, connection: Connection) -> None:
-        """To the next part, after the last one to the first."""
+        """Advances to the next part, and after the last one to the first."""
         self._part = ()
         if self._clock.monotonic_s() < self._rests_until_s:
             return
@@ -90,13 +91,13 @@ class IndexWalk:
         else:
             part.append(and_(_is_up_to(connection, columns, end), *after))
             if begin is None or begin[0] != end[0]:
-                # These are in no range of both columns.
+                # These rows are not in any range of both columns.
                 part.append(and_(first == end[0], second.is_(None)))
         self._part, self._end = part, end
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """What is done with the part; it may be done again before the walk goes on."""
+        """Context for the work on a part. The work may run again before the walk advances."""
         begun_s = self._clock.monotonic_s()
         try:
             yield

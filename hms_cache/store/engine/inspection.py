@@ -1,7 +1,7 @@
-"""What a database really holds: tables, columns, keys and indexes read from its own catalog.
+"""Reads the tables, columns, keys and indexes that a database has from its own catalog.
 
 SQLAlchemy's reflection is not used on MySQL: it takes a key on a column whose name contains ``PARTITION`` for a
-partitioning clause and leaves it out.
+partitioning clause and omits it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ColumnShape:
     nullable: bool
     default: str | None
     generated: bool = False
-    """The database numbers it, or computes it."""
+    """The database generates its values."""
 
     collation: str | None = None
     """MySQL only."""
@@ -43,7 +43,7 @@ class IndexShape:
     """PostgreSQL only: ``btree`` or ``hash``."""
 
     prefixes: tuple[int | None, ...] = ()
-    """MySQL only: characters indexed of each column, None for all."""
+    """MySQL only: number of indexed characters per column, None for all."""
 
 
 @frozen
@@ -60,7 +60,7 @@ class ForeignKeyShape:
 
 @dataclass(slots=True)
 class TableShape:
-    """A table; columns in their order, the rest by name."""
+    """A table: columns in their order, the rest by name."""
 
     name: str
     columns: dict[str, ColumnShape] = field(default_factory=dict)
@@ -71,11 +71,11 @@ class TableShape:
 
 
 def inspect_tables(connection: Connection) -> dict[str, TableShape]:
-    """Every table of the connection's database (PostgreSQL: those that a name alone finds, in whichever schema of the
-    search path they are), by name as it is spelled there.
+    """All tables of the connection's database, by name as the database spells it. PostgreSQL: those that can be used
+    without a schema name, in any schema of the search path.
 
-    Where MySQL takes names of tables for the same that differ in case (``lower_case_table_names``), in upper case, as
-    Hive spells all of its own.
+    If MySQL compares table names case-insensitively (``lower_case_table_names``), names are returned in upper case, as
+    Hive spells its own.
     """
     match dialect_name(connection.dialect.name):
         case "mysql":
@@ -101,9 +101,9 @@ def _inspect_mysql(connection: Connection) -> dict[str, TableShape]:
         " WHERE c.TABLE_SCHEMA = DATABASE() AND t.TABLE_TYPE = 'BASE TABLE' ORDER BY c.TABLE_NAME, c.ORDINAL_POSITION",
     ):
         shape = tables.setdefault(spelled(table), TableShape(spelled(table)))
-        # MariaDB spells "no default" of a nullable column as the word NULL, MySQL as a null.
+        # For a nullable column without default, MariaDB has the word NULL, and MySQL a null.
         default_text = None if default in (None, "NULL") else str(default)
-        # MySQL says DEFAULT_GENERATED of a default that is an expression.
+        # MySQL marks a default that is an expression as DEFAULT_GENERATED.
         generated = any(word in extra.upper().split() for word in ("AUTO_INCREMENT", "GENERATED"))
         shape.columns[name] = ColumnShape(name, column_type, nullable == "YES", default_text, generated, collation)
     keys: dict[tuple[str, str], tuple[bool, list[tuple[str, int | None]]]] = {}
@@ -137,8 +137,8 @@ def _inspect_mysql(connection: Connection) -> dict[str, TableShape]:
     return tables
 
 
-#: Of `pg_class` as `c`: a table, which may be partitioned, that statements mean by its name without a schema. The
-#: current schema alone would not do: a schema with the account's name comes first, and is empty where the tables are in
+#: Selects from `pg_class` as `c` the tables, also partitioned ones, that can be used without a schema name. The current
+#: schema alone would not be sufficient: a schema with the account's name comes first, and is empty if the tables are in
 #: `public`.
 _FOUND_BY_NAME = (
     "c.relkind IN ('r', 'p') AND pg_table_is_visible(c.oid) AND c.relnamespace NOT IN"
@@ -157,7 +157,7 @@ def _inspect_postgresql(connection: Connection) -> dict[str, TableShape]:
     ):
         shape = tables.setdefault(table, TableShape(table))
         generated = default is not None and default.startswith("nextval(")
-        # Hive's script writes DEFAULT NULL::character varying, which is no default at all.
+        # Hive's script writes DEFAULT NULL::character varying, which means no default.
         written = None if default is None or default.startswith("NULL::") else default
         shape.columns[name] = ColumnShape(name, column_type, not required, written, generated)
     for table, key, unique, primary, method, columns in _rows(
@@ -167,7 +167,7 @@ def _inspect_postgresql(connection: Connection) -> dict[str, TableShape]:
         " JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = k.attnum ORDER BY k.position)"
         " FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid JOIN pg_class c ON c.oid = x.indrelid"
         " JOIN pg_am m ON m.oid = i.relam"
-        # One that an interrupted CREATE INDEX CONCURRENTLY has left is used by nothing.
+        # An index that an interrupted CREATE INDEX CONCURRENTLY has left is not used.
         f" WHERE {_FOUND_BY_NAME} AND x.indisvalid",
     ):
         if primary:
@@ -194,8 +194,8 @@ def _inspect_postgresql(connection: Connection) -> dict[str, TableShape]:
 
 
 def _inspect_sqlite(connection: Connection) -> dict[str, TableShape]:
-    """SQLAlchemy knows the names of constraints, which are in the text of a table's definition only. It takes a
-    millisecond for each table: it is asked for those that have such."""
+    """Uses SQLAlchemy for the names of constraints, which exist only in the text of a table's definition. That takes a
+    millisecond per table, so it is done only for tables that have such constraints."""
     inspector = inspect(connection)
     tables = {name: TableShape(name) for name in inspector.get_table_names()}
     keys: dict[str, list[tuple[int, str]]] = {}
@@ -222,7 +222,7 @@ def _inspect_sqlite(connection: Connection) -> dict[str, TableShape]:
         elif origin == "u":
             with_constraints.add(table)
     for (table, name, unique), columns in indexes.items():
-        if None not in columns:  # none of expressions
+        if None not in columns:  # no index on expressions
             tables[table].indexes[name] = IndexShape(name, tuple(filter(None, columns)), unique)
     for table in sorted(with_constraints):
         for constraint in inspector.get_unique_constraints(table):

@@ -1,4 +1,4 @@
-"""Lists that grow with the database and have no limit in their request: how many rows one call reads for them."""
+"""Limits the rows that one call reads for a list that grows with the database and has no limit in its request."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ T = TypeVar("T")
 
 
 def limited(statement: Select[Any]) -> Select[Any]:
-    """The statement for a list: one row more than `limits.listed_rows` allows tells that there are too many."""
+    """Adds a limit to the statement of a list: one row more than `limits.listed_rows`, to detect that there are too
+    many."""
     return statement.limit(input_limits().listed_rows + 1)
 
 
 def listed(rows: Sequence[T], what: str) -> Sequence[T]:
     """The rows of a list. Raises MetaException if there are more than `limits.listed_rows`.
 
-    A list that is cut would be taken for the whole.
+    A truncated list would be taken for a complete one.
     """
     most = input_limits().listed_rows
     if len(rows) > most:

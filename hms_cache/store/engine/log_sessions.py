@@ -49,22 +49,23 @@ _SYSTEM_IDENTIFIER: Final = "(SELECT system_identifier FROM pg_control_system())
 
 
 class HistoryText:
-    """The statement for one database's server, made at the first use. Two threads may find it; both the same."""
+    """The statement for one database's server, made at the first use. Two threads may make it at the same time; both
+    are equal."""
 
     def __init__(self, dialect: DialectName) -> None:
         self._dialect = dialect
         self._statement: Select[Any] | None = None
         self._query: DirectQuery | None = None
-        """Of `_statement`."""
+        """The query of `_statement`."""
 
     def forget(self) -> None:
-        """Find it anew: another server may be behind the address."""
+        """Makes the next use create it again: another server may be behind the address."""
         self._statement = None
 
     def statement(self, connection: Connection) -> Select[Any]:
-        """The end of the log and the history it is read in: one row, one round trip. Raises DatabaseUnavailable.
+        """The end of the log and its history: one row, one round trip. Raises DatabaseUnavailable.
 
-        One object as long as nothing is forgotten: to make it anew costs as much as the answer does.
+        Returns the same object until `forget`: creating it costs as much as the query.
         """
         found = self._statement
         if found is None:
@@ -74,7 +75,7 @@ class HistoryText:
         return found
 
     def query(self, connection: Connection) -> DirectQuery:
-        """The same, to be asked together with other questions."""
+        """The statement as a query that can be sent together with other questions."""
         statement, found = self.statement(connection), self._query
         if found is None or found.statement is not statement:
             found = self._query = DirectQuery(statement)
@@ -86,7 +87,7 @@ def _mysql_text(connection: Connection) -> str:
     rows = connection.exec_driver_sql(f"SHOW GLOBAL VARIABLES WHERE Variable_name IN ({names})").tuples().all()
     there = {row[0].lower() for row in rows}
     server = ", ".join(f"@@global.{name}" for name in _SERVER_VARIABLES if name in there)
-    # What matters of Galera's is what this session does.
+    # Of Galera's settings, those of this session count.
     scopes = {name: "" if name.startswith("wsrep") else "global." for name in _STANDING_VARIABLES}
     standing = ", ".join(f"'{name}', @@{scopes[name]}{name}" for name in _STANDING_VARIABLES if name in there)
     return (
@@ -102,26 +103,26 @@ def _postgresql_text(connection: Connection) -> str:
 
 def read_head(connection: Connection, history_text: HistoryText) -> LogHead:
     """The end of the log, on MySQL, MariaDB or PostgreSQL. Raises DatabaseUnavailable."""
-    # The read that every exact read waits for: `Connection.execute` would cost more than all the rest of it.
+    # Every exact read waits for this read: `Connection.execute` would cost more than everything else in it.
     [[row]] = ask_together(connection, [Question(history_text.query(connection), {})])
     return head_of(connection, row)
 
 
 def head_plan(connection: Connection, history_text: HistoryText) -> Plan[LogHead]:
-    """The same, together with what else is read in a snapshot: its fence."""
+    """`read_head` as a plan, to read a snapshot's fence together with other questions."""
     [row] = yield from ask(Question(history_text.query(connection), {}))
     return head_of(connection, row)
 
 
 def head_of(connection: Connection, row: Sequence[Any]) -> LogHead:
-    """What a row of `HistoryText.query` says."""
+    """Parses a row of `HistoryText.query`."""
     next_event_id, text = row
     return LogHead((next_event_id or 1) - 1, history_of(connection.info, connection.dialect.name, text))
 
 
 def history_of(session: MutableMapping[Any, Any], dialect: str, text: str) -> History:
-    """The history that a text names: the same object as long as the same connection (`session`: what is kept with it,
-    from its opening to its end) brings the same text."""
+    """The history that a text describes. The same object as long as the same connection returns the same text
+    (`session`: the connection's info, which lives as long as the connection)."""
     kept = session.get(_KEPT)
     if kept is None or kept[0] != text:
         kept = session[_KEPT] = text, parse_history(dialect, text)
@@ -130,7 +131,7 @@ def history_of(session: MutableMapping[Any, Any], dialect: str, text: str) -> Hi
 
 
 def parse_history(dialect: str, text: str) -> History:
-    """A new history, of the session that brought this text."""
+    """A new history for the session that returned this text."""
     server, standing, session, database = text.split(_SEPARATOR, 3)
     kind = "postgresql" if dialect == "postgresql" else "mysql"
     reason = _reason_in_postgresql(standing) if kind == "postgresql" else _reason_in_mysql(standing)
@@ -153,18 +154,18 @@ def _reason_in_mysql(standing: str) -> str | None:
 
 
 def kept_history(session: Mapping[Any, Any]) -> History | None:
-    """The history that this connection was last seen in; None: it was not asked yet."""
+    """The history in which this connection was last seen; None if it was not read yet."""
     kept = session.get(_KEPT)
     return kept[1] if kept is not None else None
 
 
 def last_event_id(connection: Connection) -> int:
-    """The end of the log alone."""
+    """The last event id only."""
     return (connection.execute(_NEXT_EVENT_ID).scalar() or 1) - 1
 
 
 def file_identity(path: str) -> str:
-    """What names an embedded database: the file itself; another one may have been put in its place under its name."""
+    """Identifies an embedded database by its file: another file may have been put in its place under the same name."""
     path = os.path.abspath(path)
     try:
         status = os.stat(path)

@@ -1,9 +1,9 @@
-"""Event ids taken and rows of the log written in one packet, so that others wait for one round trip less.
+"""Takes event ids and writes rows of the log in one packet, which shortens the wait of other writers by a round trip.
 
-From the moment when NOTIFICATION_SEQUENCE is locked until COMMIT nobody else can log an event. With two packets and
-COMMIT the client is waited for twice in that time, with one packet once. PostgreSQL takes the id in a common table
-expression. MariaDB and MySQL are sent both statements together, of which the second takes the id from the first; a
-compound statement of MariaDB does the same and costs both sides twice as much. SQLite has no round trips.
+From the lock on NOTIFICATION_SEQUENCE until COMMIT no other writer can log an event. With two packets and COMMIT this
+time contains two waits for the client, with one packet only one. On PostgreSQL a common table expression takes the id.
+MariaDB and MySQL get both statements together, and the second uses the id of the first; a compound statement of MariaDB
+would do the same at twice the cost for both sides. SQLite has no round trips.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from hms_cache.store.engine.features import read_features
 from hms_cache.store.schema import NOTIFICATION_LOG, NOTIFICATION_SEQUENCE
 
 MAX_EVENTS: Final = 64
-"""More are written by the driver's own way to insert many rows, which cuts them into statements of a safe length."""
+"""More events are written by the driver's bulk insert, which splits them into statements of a safe length."""
 
 MAX_CHARACTERS: Final = 256 * 1024
-"""Of all messages together: far below what servers take as one statement (max_allowed_packet, 16 MB)."""
+"""Of all messages together: far below the limit of servers for a statement (max_allowed_packet, 16 MB)."""
 
 _COLUMNS: Final = (
     *("NL_ID", "EVENT_TIME", "EVENT_TYPE", "CAT_NAME", "DB_NAME", "TBL_NAME", "MESSAGE", "MESSAGE_FORMAT"),
@@ -64,16 +64,16 @@ def rows_of_events(events: Sequence[EventRow], row_ids: Sequence[int], time_s: i
 
 
 def can_log_at_once(connection: Connection, messages: Sequence[str]) -> bool:
-    """Whether `log_at_once` may be called for events with these messages."""
+    """Whether `log_at_once` supports events with these messages."""
     if connection.dialect.name == "sqlite":
         return False
     return len(messages) <= MAX_EVENTS and sum(map(len, messages)) <= MAX_CHARACTERS
 
 
 def log_at_once(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> int | None:
-    """Take as many event ids as there are rows, write the rows with them, in order; the first id.
+    """Takes one event id per row and writes the rows with them, in order; returns the first id.
 
-    None, and nothing is written, if NOTIFICATION_SEQUENCE has no row. `rows` have all columns but EVENT_ID.
+    Returns None and writes nothing if NOTIFICATION_SEQUENCE has no row. `rows` have all columns except EVENT_ID.
     NOTIFICATION_SEQUENCE stays locked until the transaction ends.
     """
     if connection.dialect.name == "postgresql":
@@ -90,19 +90,19 @@ def log_at_once(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> in
 def commit_with(
     connection: Connection, statements: Sequence[Statement], rows: Sequence[Mapping[str, Any]] = ()
 ) -> None:
-    """Execute the statements, write the rows, which have an EVENT_ID that was taken in this transaction, and commit it,
-    in one packet.
+    """Executes the statements, writes the rows (whose EVENT_IDs were taken in this transaction), and commits, all in
+    one packet.
 
-    On MySQL and MariaDB. Waits for no lock. `has_refused_rows` tells what an error was about. `Connection.commit` is
-    still to be called.
+    On MySQL and MariaDB. Does not wait for locks. After an error, `has_refused_rows` tells what failed.
+    `Connection.commit` still has to be called.
     """
     of_log = [(_ADD_WITH_IDS, rows)] if rows else []
     execute_directly(connection, [*statements, *of_log], commits=True)
 
 
 def begin_event_ids(connection: Connection, next_event_id: int) -> None:
-    """Write the row of NOTIFICATION_SEQUENCE, which is missing in databases of Hive 3.1 that never logged an event; it
-    stays locked until the transaction ends.
+    """Inserts the row of NOTIFICATION_SEQUENCE, which is missing in databases of Hive 3.1 that have never logged an
+    event. It stays locked until the transaction ends.
 
     :raises RetryableConflict: another server is doing the same.
     """
@@ -115,14 +115,14 @@ def begin_event_ids(connection: Connection, next_event_id: int) -> None:
 
 
 def log_with_ids(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows, of any number, which have an EVENT_ID that was taken in this transaction."""
+    """Writes any number of rows whose EVENT_IDs were taken in this transaction."""
     insert_rows(connection, NOTIFICATION_LOG, rows)
 
 
 def has_refused_rows(connection: Connection) -> bool:
-    """After `commit_with` has failed: whether the database has said that it does not take a statement or the rows.
+    """After `commit_with` has failed: whether the database has refused a statement or the rows.
 
-    Then COMMIT was not carried out; else that is unknown.
+    If so, COMMIT was not executed; otherwise the outcome is unknown.
     """
     return not connection.invalidated and bool(getattr(connection.connection.dbapi_connection, "has_refused", False))
 
@@ -160,11 +160,11 @@ TAKING_EVENT_IDS: Final = update(NOTIFICATION_SEQUENCE).values(
         + bindparam("count", type_=Integer())
     }
 )
-"""Locks the sequence; the first id is the acknowledgement's `last_id`. On MySQL and MariaDB."""
+"""Locks the sequence. The acknowledgement's `last_id` is the first id. On MySQL and MariaDB."""
 
 TAKE_EVENT_IDS: Final = Direct(TAKING_EVENT_IDS)
 TAKE_FOR_LAST_ROW: Final = Direct(TAKING_EVENT_IDS.where(row_count() == 1))
-"""As `TAKE_EVENT_IDS` if the statement before it concerned one row, else nothing."""
+"""As `TAKE_EVENT_IDS` if the previous statement found exactly one row; otherwise takes no ids."""
 
 
 @lru_cache(MAX_EVENTS)

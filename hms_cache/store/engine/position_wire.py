@@ -1,10 +1,11 @@
-"""The position check on MariaDB and MySQL as bare packets, for an event loop: no thread hop, no driver code per check.
+"""The position check on MariaDB and MySQL as bare packets, for an event loop: no thread switch and no driver code per
+check.
 
-PyMySQL opens the connection and authenticates; from then on the connection carries one question, for NEXT_EVENT_ID and
-the history it is of, and answers of six short packets. The question is a prepared statement, which the database neither
-parses nor plans again; where none can be had (a limit of the server, a proxy) it is the text. Sockets are the caller's:
-this class sends and parses. An answer that is the last one byte for byte is not even read: server, session and position
-are what they were.
+PyMySQL opens and authenticates the connection. From then on it carries only one question, for NEXT_EVENT_ID and its
+history, and replies of six short packets. The question is a prepared statement, which the database does not parse or
+plan again; if it cannot be prepared (a limit of the server, a proxy), it is sent as text. The caller owns the socket;
+this class sends and parses. A reply that is equal to the last one byte for byte is not parsed: server, session and
+position have not changed.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ _PACKETS_OF_AN_ANSWER: Final = 6
 """Column count, two columns, end of columns, the row, end of rows: the protocol without CLIENT_DEPRECATE_EOF."""
 
 _PACKETS_OF_A_STATEMENT: Final = 4
-"""Its id, its two columns, end of columns."""
+"""Statement id, two columns, end of columns."""
 
 _NULL_ROW: Final = b"\x00\x04"
 _NUMBER_ROW: Final = b"\x00\x00"
-"""How rows of prepared statements begin: a zero, then a bit for each null column, from the third bit on."""
+"""First bytes of a row of a prepared statement: a zero, then a bit per null column, beginning with the third bit."""
 
 _NULL: Final = 0xFB
 _TWO_LENGTH_BYTES: Final = 0xFC
@@ -44,17 +45,17 @@ _TWO_LENGTH_BYTES: Final = 0xFC
 _READ_BYTES: Final = 4096
 
 PREPARE_TIMEOUT_S: Final = 5.0
-"""As long as an answer to the question may take: without a statement the text does."""
+"""The same limit as for a reply to the question. After it, the text is used."""
 
 
 class PositionConnection:
-    """One connection that can only ask for the position. Used by one thread; a question waits for its answer."""
+    """A connection that only asks for the position. Used by one thread; a question waits for its reply."""
 
     def __init__(self, connection: pymysql.connections.Connection, question: str) -> None:
-        """Takes over an open connection in autocommit mode, so that every question sees the latest commit.
+        """Takes over an open connection and switches it to autocommit, so that every question sees the latest commit.
 
-        `question`: a statement that answers NEXT_EVENT_ID and a text that names the history (`log_sessions`). Waits
-        for the database to prepare it, and to answer it once (`first`). Raises DatabaseUnavailable.
+        `question`: a statement that returns NEXT_EVENT_ID and a text that identifies the history (`log_sessions`).
+        Waits for the database to prepare it, and for the first reply (`first`). Raises DatabaseUnavailable.
         """
         connection.autocommit(True)
         sock: socket.socket = connection._sock
@@ -71,12 +72,12 @@ class PositionConnection:
         )
         self._last = LogHead(0, UNKNOWN_HISTORY)
         self.first = self._ask_and_wait()
-        """What the first question found."""
+        """The result of the first question."""
         sock.setblocking(False)
 
     @staticmethod
     def can_take(connection: pymysql.connections.Connection) -> bool:
-        """Whether the connection is a plain socket: TLS has state that bare packets would bypass."""
+        """Whether the connection is a plain socket: bare packets would bypass TLS."""
         return type(getattr(connection, "_sock", None)) is socket.socket
 
     def fileno(self) -> int:
@@ -84,7 +85,7 @@ class PositionConnection:
         return self._socket.fileno()
 
     def ask(self) -> None:
-        """Sends the question. Raises DatabaseUnavailable when the connection is gone."""
+        """Sends the question. Raises DatabaseUnavailable if the connection is lost."""
         self._received = b""
         try:
             if self._socket.send(self._request) != len(self._request):
@@ -93,7 +94,7 @@ class PositionConnection:
             raise DatabaseUnavailable(f"the connection of the position check is lost: {error}") from error
 
     def receive(self) -> LogHead | None:
-        """Takes what has come: the end of the log, or None while the answer is incomplete.
+        """Reads what has arrived. Returns the end of the log, or None while the reply is incomplete.
 
         Raises DatabaseUnavailable.
         """
@@ -106,7 +107,7 @@ class PositionConnection:
         if not data:
             raise DatabaseUnavailable("the database closed the connection of the position check")
         self._received = received = self._received + data if self._received else data
-        if received == self._last_answer:  # nothing was written since: no need to read the packets
+        if received == self._last_answer:  # nothing has been written since: no need to parse
             return self._last
         answer = parse_answer(received)
         if answer is None:
@@ -117,11 +118,11 @@ class PositionConnection:
 
     @property
     def history(self) -> History:
-        """That of the last answer."""
+        """The history in the last reply."""
         return self._last.history
 
     def close(self) -> None:
-        """Gives the connection up."""
+        """Closes the connection."""
         self._connection._force_close()
 
     def _ask_and_wait(self) -> LogHead:
@@ -134,7 +135,7 @@ class PositionConnection:
         return head
 
     def _prepare(self, request: bytes) -> bytes | None:
-        """The id of the statement, as it is on the wire; None when the database refuses to prepare one."""
+        """The statement's id in wire format; None if the database refuses to prepare it."""
         self._socket.settimeout(PREPARE_TIMEOUT_S)
         received = b""
         try:
@@ -154,7 +155,7 @@ class PositionConnection:
 
 
 def _packets(data: bytes, count: int) -> list[bytes]:
-    """The first packets, without their headers, as many of `count` as are there whole."""
+    """The bodies of the first packets, at most `count`, as far as they are complete."""
     found: list[bytes] = []
     position = 0
     while len(found) < count and len(data) >= position + 4:
@@ -167,11 +168,11 @@ def _packets(data: bytes, count: int) -> list[bytes]:
 
 
 def parse_answer(data: bytes) -> tuple[int, str] | None:
-    """The last event id (NEXT_EVENT_ID - 1, 0 for an empty table) in an answer, and the text beside it; None while it
-    is incomplete.
+    """The last event id in a reply (NEXT_EVENT_ID - 1, or 0 for an empty table), and the text next to it; None while
+    the reply is incomplete.
 
-    Takes rows of both kinds: a number of 8 bytes, and digits. Raises DatabaseUnavailable for an error packet or
-    anything that is no such answer.
+    Accepts rows of both protocols: a number of 8 bytes, or digits. Raises DatabaseUnavailable for an error packet or an
+    unexpected reply.
     """
     packets = _packets(data, _PACKETS_OF_AN_ANSWER)
     for packet in packets:
@@ -197,7 +198,7 @@ def _unreadable() -> DatabaseUnavailable:
 
 
 def _text(row: bytes, start: int) -> str:
-    """A text with its length before it, which ends the row."""
+    """Decodes a text with a length prefix at the end of a row."""
     if len(row) <= start:
         raise _unreadable()
     length, begin = row[start], start + 1

@@ -1,11 +1,11 @@
-"""Reads as plans: what a read asks together goes to the database together, in one round trip.
+"""Reads as plans: all questions that a read asks at the same time take one round trip.
 
-A plan is a generator. It yields the questions whose answers it needs next, is sent the rows of each, and returns what
-it made of them. Several plans can be carried out side by side: what all of them ask at a time goes together. Thus a
-read takes as many round trips as its longest chain of questions that depend on each other.
+A plan is a generator. It yields the questions whose answers it needs next, is sent the rows of each, and returns its
+result. Several plans can run side by side: the questions that all of them ask at a time are sent together. So a read
+takes as many round trips as its longest chain of dependent questions.
 
 MySQL and MariaDB get the questions as one bare packet (`direct_statements`), PostgreSQL in the driver's pipeline mode,
-with BEGIN before the first, if need be. SQLite, where there are no round trips, executes one after the other.
+with BEGIN first if necessary. On SQLite, which has no round trips, they are executed one by one.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Question(NamedTuple):
     query: DirectQuery
     values: Values
     compares_texts: bool = False
-    """Whether no row is the answer where MySQL cannot compare a given text with a column: Hive's own schema keeps names
-    in latin1, and the comparison with other text is an error."""
+    """Whether the result is empty if MySQL cannot compare a given text with a column: Hive's own schema stores names in
+    latin1, and a comparison with other text is an error."""
 
 
 Plan = Generator[Sequence[Question], Sequence[Rows], T]
@@ -52,7 +52,7 @@ _WAITING: Final = "hms_cache.waiting_plan"
 
 
 def carry_out(connection: Connection, plan: Plan[T]) -> T:
-    """What the plan returns. Raises what it raises, and what `Connection.execute` does."""
+    """Runs the plan and returns its result. Raises what the plan raises, and what `Connection.execute` does."""
     waiting = connection.info.get(_WAITING)
     if waiting is not None:
         return cast(T, _carry_out(connection, side_by_side(waiting(), plan))[1])
@@ -69,11 +69,10 @@ def _carry_out(connection: Connection, plan: Plan[T]) -> T:
 
 
 def with_the_next(connection: Connection, make: Callable[[], Plan[T]]) -> Callable[[], T]:
-    """Has a plan carried out together with the next one on this connection; if that one fails before it has asked
-    anything, with the one after it. What is returned answers what it returned; it carries it out by itself if nothing
-    else was asked yet.
+    """Makes a plan run together with the next plan on this connection, or, if that one fails before its first question,
+    with the one after it. The returned function returns the plan's result; if the plan has not run yet, it runs it.
 
-    `forget_waiting` is to be called before the connection is given back.
+    `forget_waiting` has to be called before the connection is returned.
     """
     found: list[T] = []
 
@@ -100,7 +99,7 @@ def forget_waiting(connection: Connection) -> None:
 
 
 def side_by_side(*plans: Plan[Any]) -> Plan[tuple[Any, ...]]:
-    """Several plans as one. Of those that raise, the first one's error counts."""
+    """Combines several plans into one. If some raise, the error of the first one counts."""
     results: list[Any] = [None] * len(plans)
     asked: dict[int, Sequence[Question]] = {}
     answers: Sequence[Rows] = ()
@@ -129,15 +128,15 @@ class Outcome(Generic[T]):
     error: Exception | None
 
     def result(self) -> T:
-        """What it returned. Raises what it raised."""
+        """Returns the plan's result or raises its error."""
         if self.error is not None:
             raise self.error
         return cast(T, self.value)
 
 
 def attempt(plan: Plan[T]) -> Plan[Outcome[T]]:
-    """The plan's outcome, for plans that are made on an assumption. What the database answers with an error is raised
-    all the same: its transaction may not go on after it."""
+    """The plan's outcome, for plans that rely on an assumption. Errors of the database are raised anyway: the
+    transaction must not continue after them."""
     try:
         return Outcome((yield from plan), None)
     except (SQLAlchemyError, DatabaseUnavailable, RetryableConflict):
@@ -147,14 +146,14 @@ def attempt(plan: Plan[T]) -> Plan[Outcome[T]]:
 
 
 def ask(question: Question) -> Plan[Rows]:
-    """The answer to one question."""
+    """Asks one question and returns its rows."""
     [rows] = yield [question]
     return rows
 
 
 def ask_together(connection: Connection, questions: Sequence[Question], *, ends: bool = False) -> list[Rows]:
-    """The rows of each. `ends`: the transaction, of a connection for loads, ends with the last of them, if they go
-    together. Raises what `Connection.execute` does."""
+    """Returns the rows of each question. `ends`: the last question also ends the transaction (of a load connection), if
+    they are sent together. Raises what `Connection.execute` does."""
     if not questions:
         return []
     try:
@@ -165,7 +164,7 @@ def ask_together(connection: Connection, questions: Sequence[Question], *, ends:
             if driver.has_pipelines:
                 return _ask_in_a_pipeline(connection, driver, questions, ends)
     except DataError as error:
-        # MySQL goes on after the error, and so does the snapshot.
+        # On MySQL the transaction and its snapshot continue after the error.
         if not is_uncomparable(error) or not any(one.compares_texts for one in questions):
             raise
         return [_ask_alone(connection, one) for one in questions]

@@ -1,9 +1,9 @@
-"""Ids of new rows, from SEQUENCE_TABLE, as Hive's DataNucleus takes them.
+"""Ids of new rows, from SEQUENCE_TABLE, as Hive's DataNucleus allocates them.
 
-``NEXT_VAL`` is the next id to hand out. Whoever locks the row and adds what it takes is safe beside Java servers. On
-MySQL and PostgreSQL blocks are taken in a short transaction of their own, *before* the write transaction begins: inside
-it the row lock would serialise all writers until they commit. On SQLite there is one writer anyway, and ids are taken
-inside its transaction.
+``NEXT_VAL`` is the next unused id. Locking the row and adding the number of ids is safe together with Java servers. On
+MySQL and PostgreSQL blocks are allocated in a short transaction of their own, *before* the write transaction begins:
+inside it, the row lock would serialize all writers until they commit. SQLite has only one writer anyway, and ids are
+allocated inside its transaction.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ _PACKAGE = "org.apache.hadoop.hive.metastore.model."
 
 NOTIFICATION_LOG = "MNotificationLog"
 
-#: Ids taken at once when a write needs fewer: Hive 4's block. Unused ids of a block are lost when the server stops.
+#: Minimum number of ids to allocate: Hive 4's block size. Unused ids of a block are lost when the server stops.
 BLOCK_SIZE = 10
 
-#: Every write that logs an event needs one of these, and transactions that calls share need dozens.
+#: Every write that logs an event needs one of these, and combined transactions need dozens.
 _BLOCK_SIZES: Mapping[str, int] = {NOTIFICATION_LOG: 1000}
 
-#: The id column of each model class, for a sequence whose row is missing or behind.
+#: The id column of each model class, for a sequence whose row is missing or too low.
 ID_COLUMNS: Mapping[str, Column[Any]] = {
     "MCatalog": schema.CTLGS.c.CTLG_ID,
     "MColumnDescriptor": schema.CDS.c.CD_ID,
@@ -80,7 +80,7 @@ _IS_OF_CLASS = schema.SEQUENCE_TABLE.c.SEQUENCE_NAME == bindparam("sequence_name
 
 @frozen
 class LaggingSequence:
-    """A sequence that would have handed out an id in use: found at ``next_value``, raised to ``raised_to``."""
+    """A sequence that would have allocated an id in use: its value ``next_value`` was raised to ``raised_to``."""
 
     model: str
     next_value: int | None
@@ -88,11 +88,11 @@ class LaggingSequence:
 
 
 def take_ids(connection: Connection, model: str, count: int) -> range:
-    """``count`` consecutive new ids of ``model`` ("MTable", …), in the caller's transaction, whose row lock it keeps.
+    """``count`` consecutive new ids of ``model`` ("MTable", …), in the caller's transaction, which keeps the row lock.
 
-    A missing row starts above the largest id in use.
+    A missing row is created above the largest id in use.
 
-    :raises RetryableConflict: another server has just made the missing row.
+    :raises RetryableConflict: another server has just created the missing row.
     :raises KeyError: no such model class.
     """
     column = ID_COLUMNS[model]
@@ -108,10 +108,10 @@ def take_ids(connection: Connection, model: str, count: int) -> range:
 
 
 def raise_lagging_sequences(connection: Connection) -> list[LaggingSequence]:
-    """Raise every sequence that is not above the largest id of its table, in the caller's transaction.
+    """Raises every sequence that is not above the largest id of its table, in the caller's transaction.
 
-    Such a sequence stops all writes of its class (duplicate keys). Meant for the start of a server. Tables or sequences
-    that do not exist yet are left alone.
+    Such a sequence makes all writes of its class fail (duplicate keys). To be called when a server starts. Missing
+    tables or sequences are skipped.
     """
     table = schema.SEQUENCE_TABLE
     found: dict[str, int] = {
@@ -137,9 +137,9 @@ def _largest_id(connection: Connection, column: Column[Any]) -> int:
 
 
 class IdBlocks:
-    """Ids taken from SEQUENCE_TABLE and not used yet, for MySQL and PostgreSQL. Thread-safe.
+    """Unused ids allocated from SEQUENCE_TABLE, for MySQL and PostgreSQL. Thread-safe.
 
-    ``_lock`` guards ``_free`` and is never held across a statement.
+    ``_lock`` guards ``_free`` and is never held during a statement.
     """
 
     def __init__(self, database: Database) -> None:
@@ -148,7 +148,7 @@ class IdBlocks:
         self._free: dict[str, list[range]] = {}
 
     def take_free(self, model: str, count: int) -> list[int] | None:
-        """``count`` ids from blocks at hand, ascending within a block; None, and nothing taken, if there are fewer."""
+        """``count`` unused ids, ascending within a block. None, and nothing is taken, if there are fewer."""
         with self._lock:
             blocks = self._free.get(model, [])
             if sum(map(len, blocks)) < count:
@@ -165,11 +165,12 @@ class IdBlocks:
             return taken
 
     def reserve(self, wanted: Mapping[str, int]) -> dict[str, list[int]]:
-        """Ids per model class; what is not at hand is taken in one short transaction, rows locked in order of name.
+        """Ids per model class. Missing ones are allocated in one short transaction, which locks rows in order of their
+        names.
 
-        Must not be called with a connection in hand.
+        Must not be called while holding a connection.
 
-        :raises RetryableConflict, DatabaseUnavailable: nothing has been handed out.
+        :raises RetryableConflict, DatabaseUnavailable: no id has been taken.
         """
         reserved: dict[str, list[int]] = {}
         short: dict[str, int] = {}
@@ -193,15 +194,15 @@ class IdBlocks:
         return reserved
 
     def forget(self) -> None:
-        """Use none of the ids at hand: another server may be the primary now, and not know that they were taken."""
+        """Drops all unused ids: another server may be the primary now, on which they are not allocated."""
         with self._lock:
             self._free.clear()
 
     def give_back(self, unused: Mapping[str, Iterable[int]]) -> None:
-        """Return ids that are in no committed row and in no transaction whose outcome is unknown."""
+        """Returns ids that are in no committed row and in no transaction with an unknown outcome."""
         for model, ids in unused.items():
             with self._lock:
-                # Before the newer blocks: the lowest ids are used first.
+                # Before the newer blocks, so that the lowest ids are used first.
                 self._free.setdefault(model, [])[:0] = _consecutive(ids)
 
     def _add(self, model: str, block: range) -> None:
@@ -215,7 +216,7 @@ class IdBlocks:
                 model: take_ids(connection, model, max(short[model], _BLOCK_SIZES.get(model, BLOCK_SIZE)))
                 for model in sorted(short)
             }
-            # A lost acknowledgement loses ids, no more: the error goes on and nothing of the block is used.
+            # A lost acknowledgement only loses ids: the error is raised and none of the block is used.
             connection.commit()
         return blocks
 

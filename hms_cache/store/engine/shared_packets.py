@@ -1,8 +1,8 @@
-"""Calls of several kinds in one transaction whose statements share packets, for MySQL and MariaDB.
+"""Combines calls of several kinds in one transaction whose statements share packets, for MySQL and MariaDB.
 
-Of each kind the calls are a `Part`. The first packet has what locks and reads for all of them, the second what they
-write, with the ids of their events, and the third the rows of the log and COMMIT: however many calls there are, three
-round trips, and two where nothing is to be locked before it is written.
+The calls of each kind are a `Part`. The first packet has the locking reads of all parts, the second their writes with
+the ids of their events, the third the rows of the log and COMMIT. Any number of calls takes three round trips, or two
+if nothing has to be locked first.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from hms_cache.store.engine.work_units import WriteTransaction
 
 
 class Part(Protocol):
-    """Calls of one kind. Its methods are called once each, in this order."""
+    """Calls of one kind. The methods are called once each, in this order."""
 
     @property
     def further_events(self) -> int:
-        """How many events `outcomes` appends."""
+        """Number of events that `outcomes` appends."""
         ...
 
     def locking(self) -> Sequence[Statement]:
-        """What is locked, and read under these locks."""
+        """Statements that lock rows, and that read while these are locked."""
         ...
 
     def writing(self, found: Sequence[Any]) -> Sequence[Statement]:
-        """What is written, given what was answered to `locking`. Here the part may execute statements of its own,
-        for calls that need more, and append events."""
+        """Statements that write, given the results of `locking`. Here the part may execute further statements for calls
+        that need them, and append events."""
         ...
 
     def outcomes(self, written: Sequence[Any]) -> Sequence[Any]:
-        """Of each call, given what was answered to `writing`. Executes nothing: the ids of events are taken."""
+        """The outcome of each call, given the results of `writing`. Executes nothing: event ids have been taken."""
         ...
 
 
 def carry_out_parts(transaction: WriteTransaction, parts: Sequence[Part]) -> list[Sequence[Any]]:
-    """The outcomes of each part. Their locks are taken in the order of the parts, and what they write is written so.
+    """The outcomes of each part. Locks are taken, and rows written, in the order of the parts.
 
-    Without events the last packet has COMMIT, too: calls without events do no harm if they are carried out twice.
+    Without events the last packet includes COMMIT: executing calls without events twice does no harm.
     """
     found = _sent([part.locking() for part in parts], transaction.execute_directly)
     writing = [part.writing(answers) for part, answers in zip(parts, found, strict=True)]
@@ -55,7 +55,7 @@ def carry_out_parts(transaction: WriteTransaction, parts: Sequence[Part]) -> lis
 def _sent(
     statements: Sequence[Sequence[Statement]], execute: Callable[[Sequence[Statement]], list[Any]]
 ) -> list[Sequence[Any]]:
-    """Those of all parts as one packet; what was answered to those of each."""
+    """Sends the statements of all parts as one packet; returns the results per part."""
     together = [one for of_part in statements for one in of_part]
     answers = execute(together) if together else []
     found: list[Sequence[Any]] = []

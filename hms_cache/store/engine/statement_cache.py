@@ -1,7 +1,7 @@
-"""Compiled statements that are kept for the next call with the same text.
+"""A cache of compiled statements.
 
-SQLAlchemy keeps with each the values that it was first executed with. They are a client's: one request of 100 MB
-per kind of statement would stay until the process ends.
+SQLAlchemy keeps with each statement the values of its first execution. These come from clients: a request of 100 MB per
+kind of statement would stay in memory until the process ends.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Any, Final
 from sqlalchemy.util import LRUCache
 
 STATEMENTS: Final = 500
-"""As many as SQLAlchemy keeps by default; half as many again before the least used are dropped."""
+"""SQLAlchemy's default. The least used are dropped when there are half as many again."""
 
 LONGEST_VALUES: Final = 16 * 1024
-"""Characters and bytes of all first values of one statement: 750 statements keep 12 MB at most. A statement that comes
-with more is compiled (a millisecond), and kept when it comes with less."""
+"""Characters and bytes of all first values of one statement: 750 statements keep at most 12 MB. A statement with more
+is compiled (a millisecond) but not kept."""
 
 
 class StatementCache(LRUCache[Any, Any]):
-    """For the execution option `compiled_cache` of one engine. Used from any thread."""
+    """The `compiled_cache` of one engine. Thread-safe."""
 
     def __init__(self) -> None:
         super().__init__(STATEMENTS)
 
     def __setitem__(self, key: Any, compiled: Any) -> None:
-        """Keep the statement, unless its values are long."""
+        """Keeps the statement unless its values are long."""
         values = [bound.value for bound in compiled.binds.values()]
         if compiled.cache_key is not None:
             values += [bound.value for bound in compiled.cache_key.bindparams]
@@ -34,7 +34,7 @@ class StatementCache(LRUCache[Any, Any]):
 
 
 def length_of(values: list[Any], enough: int) -> int:
-    """Characters, bytes and elements of values and lists of them; the count ends soon after it is `enough`."""
+    """Number of characters, bytes and elements in values and lists of values. Stops counting soon after `enough`."""
     length = 0
     for value in values:
         if isinstance(value, str | bytes):

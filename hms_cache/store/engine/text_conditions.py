@@ -1,12 +1,12 @@
-"""Conditions on texts: the very same text, and names that match a pattern.
+"""Conditions on texts: exact equality, and names that match a pattern.
 
-MySQL and MariaDB take texts for the same that are not. They ignore trailing blanks in all columns of texts, and case
-and accents in those to which Hive's script gives no binary collation: nearly all of transactions, locks, compactions,
-resource plans, procedures and scheduled queries. To Hive `p=a`, `p=A`, `p=á` and `p=a ` are four partitions.
+MySQL and MariaDB consider different texts equal: they ignore trailing blanks in all text columns, and case and accents
+in columns to which Hive's script gives no binary collation, which are nearly all columns of transactions, locks,
+compactions, resource plans, procedures and scheduled queries. For Hive `p=a`, `p=A`, `p=á` and `p=a ` are four
+partitions.
 
-Names of catalogs, databases and tables need none of this: they are stored in lower case and without blanks around them
-and consist of ASCII, and a catalog is asked for by nothing else (`normalize_catalog`). Columns are asked for as clients
-spell them.
+Names of catalogs, databases and tables need none of this: they are stored in lower case, without surrounding blanks, in
+ASCII, and requests are normalized in the same way (`normalize_catalog`). Columns are looked up as clients spell them.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
 
 def same_text(column: ColumnElement[Any], value: ColumnElement[Any] | str | None) -> ColumnElement[bool]:
-    """Whether the column has exactly this text, or, of None, none; an index on the column serves it."""
+    """A condition: the column has exactly this text (None: is NULL). Can use an index on the column."""
     return column.is_(None) if value is None else _SameText(column, value)
 
 
 def one_of_texts(column: ColumnElement[Any], values: Sequence[str]) -> ColumnElement[bool]:
-    """Whether the column has exactly one of these texts; no index on this column serves it on MySQL."""
+    """A condition: the column has exactly one of these texts. MySQL cannot use an index on the column."""
     return _Bytes(column).in_(values)
 
 
 def begins_with(column: ColumnElement[Any], text: str) -> ColumnElement[bool]:
-    """Whether the column's text begins with exactly this one: LIKE alone ignores case on SQLite."""
+    """A condition: the text begins with exactly this one. LIKE alone is case-insensitive on SQLite."""
     return column.startswith(text, autoescape=True) & (func.substr(column, 1, len(text)) == text)
 
 
 _BYTES = "CAST(CONVERT({} USING utf8mb4) AS BINARY)"
-"""On MySQL. In one character set: a value comes in that of the connection."""
+"""On MySQL. Converted to one character set, because a value has that of the connection."""
 
 
 class _SameText(SqlFunction[bool]):
@@ -50,12 +50,12 @@ class _SameText(SqlFunction[bool]):
     sql_on_mysql = f"({{0}} = {{1}} AND {_BYTES.format('{0}')} = {_BYTES.format('{1}')})"
 
     def self_group(self, against: Any = None) -> _SameText:
-        # Without this, `= 1` would be put after it where a database has no booleans, which no index serves.
+        # Otherwise `= 1` would be appended on databases without booleans, which prevents the use of an index.
         return self
 
 
 class _Text(TypeDecorator[str]):
-    """A text that MySQL gets as the bytes of its UTF-8 form."""
+    """A text that is sent to MySQL as its UTF-8 bytes."""
 
     impl = String
     cache_ok = True
@@ -76,9 +76,9 @@ class _Bytes(SqlFunction[str]):
 
 
 class ExactText(SqlFunction[Any]):
-    """What tells a text from any other one where GROUP BY of the text alone does not; to be grouped by besides it.
+    """An additional GROUP BY key that separates texts which GROUP BY of the text alone would merge.
 
-    MySQL and MariaDB compare by the collation, and no further than some `max_sort_length` bytes.
+    MySQL and MariaDB compare by the collation, and only the first `max_sort_length` bytes.
     """
 
     name = "exact_text"
@@ -90,13 +90,15 @@ class ExactText(SqlFunction[Any]):
 # Patterns
 
 _LONGEST_CHARACTERS: Final = 10_000
-"""Of a pattern for LIKE: SQLite refuses those of 50,000 bytes. Half of it may be escapes, and no name has 5,000."""
+"""Maximum length of a pattern for LIKE: SQLite refuses 50,000 bytes. Half of it may be escapes, and no name has 5,000
+characters."""
 
 
 def may_match(column: ColumnElement[Any], pattern: str | None) -> list[ColumnElement[bool]]:
-    """Conditions that every (lower-case) name which matches the pattern meets; none when all names match.
+    """Conditions that every (lower-case) name matching the pattern meets; empty if all names match.
 
-    Others may meet them, too: Python decides and orders. Raises MetaException for a pattern of too many alternatives.
+    Other names may meet them, too: the caller decides in Python. Raises MetaException if a pattern has too many
+    alternatives.
     """
     if pattern is None or pattern in ("*", ".*"):
         return []
@@ -105,5 +107,5 @@ def may_match(column: ColumnElement[Any], pattern: str | None) -> list[ColumnEle
         return []
     can_match = [text for text in patterns if len(text) - text.count("%") <= _LONGEST_CHARACTERS]
     likes = [column.like(text, escape=LIKE_ESCAPE) for text in can_match]
-    # A pattern of no alternative at all ("", "|"), or of too long ones, matches nothing.
+    # A pattern without alternatives ("", "|"), or with only too long ones, matches nothing.
     return [or_(*likes)] if likes else [column.is_(None) & column.is_not(None)]

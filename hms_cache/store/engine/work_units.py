@@ -1,9 +1,9 @@
 """Write and read transactions as units of work that can be run again.
 
-A write is a function of a `WriteTransaction`. It is run in one database transaction, its events are appended as the
-last statements before the commit, and if it loses to another transaction the whole is run again. Lock order: id blocks
-first (their own transaction), then whatever the work locks, ``NOTIFICATION_SEQUENCE`` last. The lock on that one row
-lives until the commit and makes event ids gapless and ascending in commit order, for Java writers too.
+A write is a function of a `WriteTransaction`. It runs in one database transaction, whose last statements before the
+commit append its events. After a conflict with another transaction the whole function runs again. Lock order: id blocks
+first (in their own transaction), then the rows that the work locks, ``NOTIFICATION_SEQUENCE`` last. The lock on that
+row is held until the commit and makes event ids gapless and ascending in commit order, also with Java writers.
 """
 
 from __future__ import annotations
@@ -52,22 +52,22 @@ T = TypeVar("T")
 
 _LOGGER = logging.getLogger(__name__)
 
-#: Waits between attempts are drawn at random below a limit that doubles from the first to the longest.
+#: The wait between attempts is random, below a limit that doubles from the first to the longest.
 _FIRST_RETRY_WAIT_S = 0.005
 _LONGEST_RETRY_WAIT_S = 1.0
 
-#: How often a transaction is run again whose connection broke before its COMMIT. Once: the pool may hold connections
-#: that went stale, but all of them are replaced when the first is found so.
+#: How often a transaction is run again if its connection broke before COMMIT. Once: the pool may hold stale
+#: connections, but all of them are replaced when the first one is noticed.
 _LOST_CONNECTION_RETRIES = 1
 
 
-#: Built once: what every write sends while it holds the lock that all writes share.
+#: Compiled once: sent by every write while it holds the lock that all writes share.
 
 
 class NeedMoreIds(Exception):
-    """The work asked for more ids than are at hand; it is rolled back and run again with ``count`` reserved.
+    """The work needs more ids than are reserved. It is rolled back and run again with ``count`` reserved.
 
-    Raised by `WriteTransaction.ids` and meant for `run_write`: work lets it pass.
+    Raised by `WriteTransaction.ids` for `run_write`; work must not catch it.
     """
 
     def __init__(self, model: str, count: int) -> None:
@@ -77,9 +77,9 @@ class NeedMoreIds(Exception):
 
 
 class WriteTransaction:
-    """What a write works with: one connection, new ids, events, and things to do when its fate is known.
+    """What a write works with: one connection, new ids, events, and actions for after its end.
 
-    Belongs to the thread that runs the work, and to this one attempt.
+    Belongs to the thread that runs the work, and to one attempt.
     """
 
     def __init__(self, connection: Connection, ids: _Ids, guard: WriteGuard | None = None) -> None:
@@ -89,13 +89,13 @@ class WriteTransaction:
 
         self._guard = guard
         self.last_event_id: int | None = None
-        """Id of the last event. Set by the commit: None before, and without events."""
+        """Id of the last event, set by the commit: None before, and without events."""
 
         self._ids = ids
         self._taken_event_ids: range | None = None
-        """Those that the work took with its own statements."""
+        """Ids that the work took with its own statements."""
         self._unsent_rows: list[dict[str, Any]] = []
-        """Rows of the log that go with COMMIT."""
+        """Rows of the log that are sent with COMMIT."""
         self._left_for_commit: list[Statement] = []
         self._events: list[EventRow] = []
         self._event_characters = 0
@@ -103,7 +103,7 @@ class WriteTransaction:
         self._on_rollback: list[tuple[Callable[[], None], bool]] = []
 
     def id(self, model: str) -> int:
-        """One new id of the model class (``"MTable"``, …), see :meth:`ids`."""
+        """One new id of the model class (``"MTable"``, …); see :meth:`ids`."""
         return self.ids(model, 1)[0]
 
     def ids(self, model: str, count: int) -> list[int]:
@@ -115,32 +115,32 @@ class WriteTransaction:
 
     @property
     def takes_event_ids_early(self) -> bool:
-        """Whether `execute_and_take_event_ids` takes any: where others acknowledge a write with these events, the lock
-        is taken as late as can be."""
+        """Whether `execute_and_take_event_ids` takes ids: if others acknowledge a write with these events, the lock is
+        taken as late as possible."""
         return self._guard is None or not (self._guard.is_acknowledged and self._guard.announces(self._events))
 
     def execute_directly(self, statements: Sequence[Statement]) -> list[Any]:
-        """Send statements as one packet; what was said of each. On MySQL and MariaDB."""
+        """Sends statements as one packet, and returns the result of each. On MySQL and MariaDB."""
         return execute_directly(self.connection, statements)
 
     def execute_and_commit(self, statements: Sequence[Statement]) -> list[Any]:
-        """As `execute_directly`, with COMMIT in the packet: for all statements of a work without events that does no
-        harm if it is carried out twice. If the connection breaks, it is run again, as before a COMMIT."""
+        """As `execute_directly`, with COMMIT in the packet: for all statements of a work without events that can be
+        executed twice without harm. If the connection breaks, the work runs again, as before a COMMIT."""
         return execute_directly(self.connection, statements, commits=True)
 
     def leave_for_commit(self, statements: Sequence[Statement]) -> None:
-        """Have the statements go in one packet with COMMIT. They must wait for nobody's locks: the outcome is unknown
-        if the connection breaks meanwhile. On MySQL and MariaDB."""
+        """Makes the statements part of the packet with COMMIT. They must not wait for other transactions' locks: if the
+        connection breaks meanwhile, the outcome is unknown. On MySQL and MariaDB."""
         self._left_for_commit += statements
 
     def execute_and_take_event_ids(
         self, statements: Sequence[Statement], count: int, taking: Direct = TAKE_EVENT_IDS
     ) -> list[Any]:
-        """As `execute_directly`, for the last statements of the work that wait for anybody's locks: ids for ``count``
-        events are taken in the same packet, and NOTIFICATION_SEQUENCE stays locked from then on. What is appended later
-        is about transactions alone: if others had to acknowledge it, they would be waited for under the lock.
+        """As `execute_directly`, for the last statements of the work that wait for locks. Takes ids for ``count``
+        events in the same packet; NOTIFICATION_SEQUENCE stays locked from then on. Events appended later must be about
+        transactions only: if others had to acknowledge them, they would be waited for under the lock.
 
-        :param taking: a form of `TAKE_EVENT_IDS` that takes none where its own condition says so.
+        :param taking: a form of `TAKE_EVENT_IDS` with a condition on which it takes none.
         """
         if not self.takes_event_ids_early or self._taken_event_ids is not None:
             return self.execute_directly(statements)
@@ -150,7 +150,7 @@ class WriteTransaction:
         return answers
 
     def append_event(self, event: EventRow) -> None:
-        """Have the event written with the commit, after those appended before it, in the same transaction (P10).
+        """Adds an event to those that are written with the commit, in the same transaction (P10).
 
         :raises MetaException: the messages of all events have more characters than ``limits.request_event_characters``.
         """
@@ -170,38 +170,40 @@ class WriteTransaction:
 
     @property
     def has_events(self) -> bool:
-        """Whether any was appended: all changes of the catalog do, the server's upkeep mostly does not."""
+        """Whether any event was appended: true for changes of the catalog, mostly not for the server's own
+        maintenance."""
         return bool(self._events)
 
     def after_commit(self, action: Callable[[], None]) -> None:
-        """Do this once the commit is certain, in order of registration: deletions of files, mostly.
+        """Registers an action for after the commit (mostly deletion of files), run in order of registration.
 
         No connection is held then. An error in it is logged; the write stays acknowledged.
         """
         self._after_commit.append(action)
 
     def on_rollback(self, action: Callable[[], None], *, under_locks: bool = False) -> None:
-        """Do this if this attempt is rolled back, the last registered first: undoing directories that it made, mostly.
+        """Registers an action for a rollback of this attempt (mostly removal of directories), run in reverse order.
 
-        No connection is held then. An error in it is logged; what caused the rollback goes on.
+        No connection is held then. An error in it is logged; the cause of the rollback is raised.
 
-        :param under_locks: do it before the rollback if the work fails, so that whoever waits for a lock does not find
-            what is about to be undone. It must be quick. Not if the database has ended the transaction, whose locks are
-            gone then, if a file system does not answer, or if one that was registered after it is to be done later.
+        :param under_locks: run it before the rollback if the work fails, so that a transaction that waits for a lock
+          does not find what is about to be undone. It must be fast. It
+          runs after the rollback nevertheless if the database has already ended the transaction and released its locks,
+          if a file system does not respond, or if an action registered later is not `under_locks`.
         """
         self._on_rollback.append((action, under_locks))
 
     def write_events(self, time_s: int) -> None:
-        """Write the events: the last statements before the commit, and mostly one (`log_writes`).
+        """Writes the events as the last statements before the commit, mostly a single one (`log_writes`).
 
-        NOTIFICATION_SEQUENCE is locked first, then the log's id sequence if no ids are at hand: Hive's order.
+        NOTIFICATION_SEQUENCE is locked first, then the log's id sequence if no ids are reserved: Hive's order.
         """
         events = self._events
         answers: list[Any] | None = None
         guard = self._guard if self._guard is not None and self._guard.announces(events) else None
         if self._taken_event_ids is None and guard is not None:
-            # From here until they hear of the commit the others answer no read by lease. They acknowledge while the
-            # lock is taken.
+            # From here until they learn of the commit, the others answer no read by lease. They acknowledge while the
+            # lock is being taken.
             self.announced = guard.begin(events)
             answers = self._take_event_ids_with_questions()
         if self._taken_event_ids is not None:
@@ -216,9 +218,9 @@ class WriteTransaction:
             self.announced.before_commit(self.connection, answers)
 
     def _take_event_ids_with_questions(self) -> list[Any] | None:
-        """Takes the ids in one packet with what the guard wants to know under the lock; the answers to that.
+        """Takes the ids in one packet with the guard's questions under the lock, and returns the answers to these.
 
-        None, and nothing is taken, if it wants to know nothing, or that is not possible.
+        None, and nothing is taken, if the guard has no questions or this is not possible.
         """
         events = self._events
         if self.announced is None or not takes_direct_statements(self.connection):
@@ -235,10 +237,10 @@ class WriteTransaction:
         return answers
 
     def _log_with_commit(self, taken: range, time_s: int) -> None:
-        """Make the rows for `commit`: the ids are there, and nobody is waited for any more."""
+        """Prepares the rows for `commit`: the ids are known, and no further waits are necessary."""
         events = self._events
         if len(events) != len(taken):
-            # The row is locked: what follows is ours, and what is left over goes back.
+            # The row is locked: the following ids can be taken, and unused ones returned.
             counter = schema.NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID
             take_from_counter(self.connection, counter, len(events) - len(taken))
         if not events:
@@ -253,7 +255,7 @@ class WriteTransaction:
         self.last_event_id = taken.start + len(events) - 1
 
     def commit(self) -> None:
-        """Commit, after `write_events`: with the rows of the log and what else is still to be sent."""
+        """Commits after `write_events`, together with the rows of the log and other statements still to be sent."""
         if self._unsent_rows or self._left_for_commit:
             commit_with(self.connection, self._left_for_commit, self._unsent_rows)
         self.connection.commit()
@@ -264,7 +266,8 @@ class WriteTransaction:
         return bool(self._unsent_rows or self._left_for_commit) and has_refused_rows(self.connection)
 
     def _log_at_once(self, time_s: int) -> int | None:
-        """The id of the first event; None, and nothing is written, where that is not possible."""
+        """Writes the events in one statement; returns the id of the first. None, and nothing is written, if not
+        possible."""
         if not can_log_at_once(self.connection, [event.message for event in self._events]):
             return None
         row_ids = self._ids.take_at_hand(NOTIFICATION_LOG, len(self._events))
@@ -287,12 +290,12 @@ class WriteTransaction:
         return first
 
     def tell_committed(self) -> None:
-        """Whoever was told of the write hears that it is committed."""
+        """Tells those to whom the write was announced that it is committed."""
         if self.announced is not None and self.last_event_id is not None:
             self.announced.committed(self.last_event_id - len(self._events) + 1, self.last_event_id)
 
     def undo_under_locks(self) -> None:
-        """The work has failed: run the actions for a rollback that are to be run before it."""
+        """After the work has failed: runs the rollback actions that are to run before the rollback."""
         first = len(self._on_rollback)
         while first and self._on_rollback[first - 1][1]:
             first -= 1
@@ -302,7 +305,7 @@ class WriteTransaction:
             _do_all("before a rollback", [action for action, _ in reversed(actions)])
 
     def finish(self, *, committed: bool) -> None:
-        """Run the actions registered for this end, and have done with all of them."""
+        """Runs the actions registered for this outcome, and discards all others."""
         after_commit, on_rollback = self._after_commit, [action for action, _ in self._on_rollback]
         self._after_commit, self._on_rollback = [], []
         if committed:
@@ -322,21 +325,20 @@ def _refused(error: DataError) -> MetaException:
 
 
 def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids: Mapping[str, int] | None = None) -> T:
-    """Run ``work`` in one write transaction together with its events; what it returned, after the commit.
+    """Runs ``work`` in one write transaction together with its events, and returns its result after the commit.
 
-    If it loses to another transaction (deadlock, serialization, lock wait) the whole is run again, with random waits,
-    at most ``retry_attempts`` times in all and not after ``retry_total_s``; if its connection breaks before the commit,
-    once; if a file system does not answer soon, when it has answered (`warehouse.waits`). ``work`` must have no effect
-    but through its transaction and the actions that it registers there. Any other error rolls back and goes on to the
-    caller.
+    After a conflict (deadlock, serialization failure, lock wait) everything is run again, with random waits, at most
+    ``retry_attempts`` times and not after ``retry_total_s``; once if the connection breaks before the commit; if a file
+    system is slow to respond, after it has responded (`warehouse.waits`). ``work`` must have no effect except through
+    its transaction and the actions registered there. Any other error rolls back and is raised.
 
-    :param ids: how many new ids of which model classes the work will take, by its own knowledge. They are reserved
-        before its connection is taken. Without it the first run finds out, unless there are enough at hand.
+    :param ids: number of new ids per model class that the work will take, if known. They are reserved before its
+      connection is taken. Otherwise the first run finds out, unless enough are reserved already.
     :raises MetaException: a value does not fit its column.
     :raises CommitOutcomeUnknown: the connection broke while COMMIT was under way; never run again.
-    :raises RetryableConflict: lost to another transaction each time.
-    :raises DatabaseUnavailable: no connection came free, or the database is gone.
-    :raises RuntimeError: this thread holds a connection already.
+    :raises RetryableConflict: every attempt failed because of another transaction.
+    :raises DatabaseUnavailable: no connection came free, or the database is unavailable.
+    :raises RuntimeError: this thread already holds a connection.
     """
     wanted = dict(ids or {})
     with waits_of_a_write() as waits:
@@ -348,21 +350,21 @@ def run_write(database: Database, work: Callable[[WriteTransaction], T], *, ids:
             except StillWaiting as waiting:
                 waiting.wait()
             except DataError as error:
-                # A value that the column cannot hold: too long, out of range, of another character set.
+                # A value that the column cannot store: too long, out of range, of another character set.
                 raise _refused(error) from error
             else:
                 return result
 
 
 def run_read(database: Database, work: Callable[[Connection], T]) -> T:
-    """Run ``work`` on one read-only snapshot, that of its first statement; what it returned.
+    """Runs ``work`` on one read-only snapshot, that of its first statement, and returns its result.
 
-    Run again as a write is, also after a connection that turned out to be stale. Inside `Database.snapshot` it joins
-    that transaction and is run once: whoever opened the snapshot has to begin anew.
+    Retried like a write, also after a stale connection. Inside `Database.snapshot` it joins that transaction and runs
+    once: the owner of the snapshot has to begin again.
 
-    :raises DatabaseUnavailable: no connection came free, or the database is gone.
-    :raises MetaException: the database does not take a value, such as a name of megabytes.
-    :raises RuntimeError: this thread holds a connection already.
+    :raises DatabaseUnavailable: no connection came free, or the database is unavailable.
+    :raises MetaException: the database refuses a value, such as a name of megabytes.
+    :raises RuntimeError: this thread already holds a connection.
     """
 
     def read_once() -> T:
@@ -397,7 +399,7 @@ def _write_once(
                 transaction.undo_under_locks()
                 raise
             transaction.write_events(stored_s(database.clock.epoch_s()))
-            if transaction.has_events:  # not the server's own upkeep
+            if transaction.has_events:  # not for the server's own maintenance
                 crash_point(CrashPoint.BEFORE_COMMIT)
             database.held.require_not_cut_off(connection)
             _commit(transaction)
@@ -433,12 +435,12 @@ def _commit(transaction: WriteTransaction) -> None:
     try:
         transaction.commit()
     except (RetryableConflict, IntegrityError, DataError):
-        # The database says no: rolled back.
+        # The database has refused it: rolled back.
         raise
     except BaseException as error:
         if transaction.was_refused:
             raise
-        # Anything else, an interrupt of this thread included, says nothing about what the database did.
+        # Any other error, including an interrupt of this thread, does not tell what the database did.
         raise CommitOutcomeUnknown(
             f"a write was being committed when this happened: {error}", connection_lost=True
         ) from error
@@ -463,20 +465,20 @@ class _Ids:
         return taken
 
     def take_here(self, connection: Connection, model: str, count: int) -> list[int]:
-        """As :meth:`take`; without enough of them, from the sequence's row inside the transaction."""
+        """As :meth:`take`; if too few are reserved, from the sequence's row inside the transaction."""
         taken = None if self._blocks is None else self._take_reserved(model, count)
         return list(take_ids(connection, model, count)) if taken is None else taken
 
     def take_at_hand(self, model: str, count: int) -> list[int] | None:
-        """As :meth:`take` without any statement; None if there are not enough, as on SQLite always."""
+        """As :meth:`take` without any statement; None if too few are reserved, which is always so on SQLite."""
         return None if self._blocks is None else self._take_reserved(model, count)
 
     def put_back(self, model: str, count: int) -> None:
-        """The last ``count`` that were taken are in no row."""
+        """The last ``count`` ids taken are not in any row."""
         self._used[model] -= count
 
     def close(self, *, used: bool) -> None:
-        """Give back what is in no row: what was not taken, and unless ``used``, all of it."""
+        """Returns ids that are not in any row: those not taken, and unless ``used``, all of them."""
         if self._blocks is not None:
             self._blocks.give_back(
                 {model: ids[self._used.get(model, 0) if used else 0 :] for model, ids in self._reserved.items()}
@@ -498,8 +500,8 @@ class _Ids:
 
 
 def run_again_if_lost(database: Database, work: Callable[[], T]) -> T:
-    """What ``work`` returns, which opens its transaction itself; run again as `run_write` says, for whoever opens a
-    snapshot. Most succeed at once, without the means of trying."""
+    """Runs ``work``, which opens its transaction itself, and retries as `run_write` describes. For callers that open a
+    snapshot. The first attempt runs without the retry machinery, since most succeed."""
     started_s = time.monotonic()
     failures: list[BaseException] = []
     try:

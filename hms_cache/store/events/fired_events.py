@@ -1,4 +1,4 @@
-"""Events that clients fire: INSERT, told by writers of data files, and RELOAD, told by caches of their refreshes.
+"""Events that clients fire: INSERT by writers of data files, and RELOAD by caches that refresh.
 
 Facts: `HMSHandler.fire_listener_event` (Hive 4.0).
 """
@@ -33,7 +33,7 @@ class FiredEvents(PartOfStore):
 
         def event(owner: Table, partition: Partition | None, position: int) -> EventRow:
             data = inserts[position][1]
-            # A client that does not say whether it has replaced the files may have done so: clients of Hive 2.3 cannot.
+            # Without `replace` the files may have been replaced: clients of Hive 2.3 cannot say.
             is_replace = data.replace is None or bool(data.replace)
             return self._context.messages.build_insert(owner, partition, is_replace=is_replace, files=_files(data))
 
@@ -63,8 +63,8 @@ class FiredEvents(PartOfStore):
         partitions: Sequence[Sequence[str] | None],
         event: Callable[[Table, Partition | None, int], EventRow],
     ) -> list[int]:
-        """Writes an event for each of the places, the table (None) or one of its partitions, as they are by then: all
-        of them, or none."""
+        """Logs one event for each element, the table (None) or one of its partitions, with their current state: all or
+        none."""
         if not partitions:
             return []
         written: list[WriteTransaction] = []
@@ -87,7 +87,7 @@ class FiredEvents(PartOfStore):
     ) -> list[Partition | None]:
         """The partitions with these values, in this order, and None for the table itself.
 
-        Raises NoSuchObjectException for one that is not there.
+        Raises NoSuchObjectException if one does not exist.
         """
         if not any(places):
             return [None] * len(places)
@@ -104,9 +104,8 @@ class FiredEvents(PartOfStore):
 
 
 def _files(data: InsertEventRequestData) -> list[str]:
-    """File names as Hive's messages encode them without a change-management root (`ReplChangeManager.encodeFileUri`):
-    `file###subdirectory`. Checksums are only written along with such a root.
-    """
+    """File names as Hive encodes them in messages without a change-management root (`ReplChangeManager.encodeFileUri`):
+    `file###subdirectory`. Checksums exist only with such a root."""
     directories = list(data.subDirectoryList or ())
     return [
         f"{name}###{directories[number] if number < len(directories) else ''}"

@@ -1,4 +1,4 @@
-"""Reading and trimming NOTIFICATION_LOG: for the poller, for clients, and for retention."""
+"""Reads and trims NOTIFICATION_LOG, for the poller, for clients, and for retention."""
 
 from __future__ import annotations
 
@@ -57,16 +57,17 @@ _ROW_COLUMNS = (
     _LOG.MESSAGE_FORMAT,
 )
 
-#: Messages are of a few KiB, at times of MiB: this many rows are read before it is known which.
+#: Messages have some KiB, sometimes MiB: this many rows are read before their lengths are known.
 _FIRST_ROWS = 64
 
-#: No message up to it is too long to be read with others: as many as fill a page, at most, are asked for at once.
+#: No message up to this length is too long to be read together with others: at most as many as fill a page are read at
+#: once.
 _LONG_MESSAGE = 64 * 1024
 
-#: How much longer than its share of the page a message may be and still be read with others.
+#: Factor by which a message may exceed its share of the page and still be read together with others.
 _MAX_ABOVE_AVERAGE = 2
 
-#: Text held for one batch of the poller.
+#: Maximum amount of text in one batch of the poller.
 _MAX_PAGE_BYTES = 64 * 1024 * 1024
 
 #: Thrift's default limit for a message (TConfiguration): a client could not read more.
@@ -76,7 +77,7 @@ _MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 class NotificationLog:
     """The log as the poller (`hms_cache.notifications.event_log.EventLog`) and clients read it. Thread-safe.
 
-    :param max_response: most events in one answer to a client (``metastore.max.event.response``).
+    :param max_response: maximum number of events in one reply to a client (``metastore.max.event.response``).
     """
 
     def __init__(self, database: Database, *, max_response: int = 1_000_000) -> None:
@@ -86,14 +87,14 @@ class NotificationLog:
     # ---- for the poller ----
 
     def head(self) -> LogHead:
-        """The log's end and the history it is read in, by one statement that sees the latest commit.
+        """The log's end and its history, read by one statement that sees the latest commit.
 
         :raises DatabaseUnavailable: the database does not answer.
         """
         return read_log_end(self._database)
 
     def fetch(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> LogPage:
-        """At most ``limit`` rows after this event, by id; fewer, but two at least, if they pass 64 MiB of text.
+        """At most ``limit`` rows after this event, by id; if they exceed 64 MiB of text, fewer, but at least two.
 
         ``known_event_id``: as in `EventLog`.
 
@@ -104,8 +105,8 @@ class NotificationLog:
             return page._replace(history=session_of(self._database, connection))
 
     def read(self, after_event_id: int, limit: int, known_event_id: int | None = None) -> tuple[LogHead, LogPage]:
-        """`head`, then `fetch`, on one connection; in one round trip, where the database takes statements together and
-        the page is no longer than its first statement answers.
+        """`head`, then `fetch`, on one connection. One round trip if the database takes statements together and the
+        first statement returns the whole page.
 
         :raises DatabaseUnavailable: the database does not answer.
         """
@@ -121,7 +122,7 @@ class NotificationLog:
             return head, page._replace(history=head.history)
 
     def renew(self) -> None:
-        """Lets go of all connections to the database."""
+        """Drops all connections to the database."""
         self._database.renew()
 
     def keep_connections(self, *, wanted: bool) -> None:
@@ -162,7 +163,7 @@ class NotificationLog:
         wanted = request.maxEvents or 0
         limit = wanted if 0 < wanted < self._max_response else self._max_response
         if known_event_id is not None:
-            limit = max(limit, 2)  # else whoever reads on from this event never comes further
+            limit = max(limit, 2)  # otherwise a client that reads on from this event would make no progress
         page = run_read(
             self._database,
             lambda connection: _read_page(connection, conditions, limit, _MAX_RESPONSE_BYTES, known_event_id),
@@ -170,9 +171,9 @@ class NotificationLog:
         return NotificationEventResponse(events=[row.sent() for row in page.rows])
 
     def get_notification_events_count(self, request: NotificationEventsCountRequest) -> NotificationEventsCountResponse:
-        """Events after ``fromEventId``, up to ``toEventId`` if given, at most ``limit`` if given.
+        """The number of events after ``fromEventId``, up to ``toEventId`` and at most ``limit`` if given.
 
-        Of one database (``*``: of all) and catalog; those that name none (transactions) count, too
+        Of one database (``*``: all) and catalog. Events without a database (transactions) count, too
         (``ObjectStore.getNotificationEventsCount``, Hive 4.0).
         """
         conditions: list[ColumnElement[bool]] = [_LOG.EVENT_ID > request.fromEventId]
@@ -190,7 +191,7 @@ class NotificationLog:
             return NotificationEventsCountResponse(eventsCount=limit)
         statement = select(func.count()).select_from(NOTIFICATION_LOG).where(*conditions)
         if limit is not None:
-            # The database need not count the millions of events that come after these.
+            # The database need not count millions of further events.
             some = select(_LOG.EVENT_ID).where(*conditions).limit(limit)
             statement = select(func.count()).select_from(some.subquery("some_events"))
         count = run_read(self._database, lambda connection: connection.execute(statement).scalar())
@@ -205,11 +206,11 @@ def _read_page(
     known_event_id: int | None,
     first: Sequence[Any] | None = None,
 ) -> LogPage:
-    """Rows by event id: few with the first statement, since nobody knows how large they are, then what fits. `first`:
-    what that statement has answered already. `known_event_id`: as in `EventLog`.
+    """Rows by event id: a few with the first statement, since their size is unknown, then as many as fit. `first`: the
+    result of that statement, if it was executed already. `known_event_id`: as in `EventLog`.
 
-    A statement leaves out messages that are much longer than those before them; they are read one by one. Else a few
-    events of a table with a parameter of 90 MB would fill the memory of every server that follows the log.
+    A statement leaves out messages that are much longer than the previous ones; these are read one by one. Otherwise a
+    few events of a table with a parameter of 90 MB would fill the memory of every server that follows the log.
     """
     rows: list[NotificationRow] = []
     held = 0
@@ -237,18 +238,18 @@ def _read_page(
             return LogPage(rows, exhausted=False)
         is_long = len(whole) < len(read)
         if whole:
-            # By both columns: without the unique index of Hive 4 an id may stand in the log twice.
+            # By both columns: without Hive 4's unique index, the log may contain an id twice.
             last_id, last_key = rows[-1].event_id, whole[-1].NL_ID
             after = [or_(_LOG.EVENT_ID > last_id, and_(_LOG.EVENT_ID == last_id, _LOG.NL_ID > last_key))]
 
 
 def _longest_of(wanted: int, room: int) -> int:
-    """How long a message may be to be read together with so many others, where there is room for so many bytes."""
+    """Maximum length of a message to read it together with `wanted` others, if there is space for `room` bytes."""
     return max(_LONG_MESSAGE, _MAX_ABOVE_AVERAGE * room // wanted)
 
 
 def _first_question(after_event_id: int, limit: int) -> Question:
-    """What `_read_page` asks first for the poller."""
+    """The first statement of `_read_page` for the poller."""
     wanted = min(_FIRST_ROWS, limit, max(1, _MAX_PAGE_BYTES // _LONG_MESSAGE))
     return Question(
         _FIRST_ROWS_QUERY,
@@ -257,14 +258,14 @@ def _first_question(after_event_id: int, limit: int) -> Question:
 
 
 def _whole_rows(read: Sequence[Any], longest: int | None, known_event_id: int | None) -> list[Any]:
-    """Those before the first whose message was left out and is wanted."""
+    """The rows before the first one whose message was left out but is needed."""
     return list(
         takewhile(lambda row: longest is None or (row.LENGTH or 0) <= longest or row.EVENT_ID == known_event_id, read)
     )
 
 
 def _recognized_message(connection: Connection, key: int) -> str | None:
-    """The message of the row with this `NL_ID`, or, if it is long, what it is recognized by."""
+    """The message of the row with this `NL_ID`; for a long message, the parts by which it is recognized."""
     row = connection.execute(_RECOGNIZED, {"key": key}).first()
     if row is None or row.CHARACTERS is None or row.CHARACTERS <= MAX_RECOGNIZED:
         return row.MESSAGE if row is not None else None
@@ -272,7 +273,8 @@ def _recognized_message(connection: Connection, key: int) -> str | None:
 
 
 def _rows_statement(conditions: Sequence[ColumnElement[bool]], longest: int | BindParameter[int] | None) -> Select[Any]:
-    """Rows by event id, their `NL_ID` and the length of their message, which is null if it is longer than `longest`."""
+    """Selects rows by event id, with their `NL_ID` and the length of their message. A message longer than `longest` is
+    null."""
     length = func.length(_LOG.MESSAGE)
     message = _LOG.MESSAGE if longest is None else case((length <= longest, _LOG.MESSAGE), else_=None).label("MESSAGE")
     columns = [message if column is _LOG.MESSAGE else column for column in _ROW_COLUMNS]
@@ -294,15 +296,16 @@ _FIRST_ROWS_QUERY = DirectQuery(
 )
 
 
-#: The row of AUX_TABLE whose lock lets one server at a time clean. MT_KEY2 is part of the key and means nothing here.
+#: Key of the row in AUX_TABLE that is locked to let one server at a time clean. MT_KEY2 is part of the key and has no
+#: meaning here.
 _CLEANER = "NotificationLogCleaner"
 
 
 class EventCleaner:
-    """Deletes old events, beginning with the oldest, so that what remains has no hole. Thread-safe.
+    """Deletes old events, the oldest first, so that the rest has no gap. Thread-safe.
 
-    Hive's own cleaner deletes by time alone: with servers whose clocks differ it can open a hole in the middle. A time
-    that is still to come tells nothing but that a clock was wrong: such an event is as old as those that came after it.
+    Hive's own cleaner deletes by time only: if the servers' clocks differ, it can make a gap. A time in the future only
+    shows that a clock was wrong: such an event counts as being as old as those after it.
     """
 
     def __init__(self, database: Database, clock: Clock | None = None) -> None:
@@ -310,12 +313,12 @@ class EventCleaner:
         self._clock: Clock = clock or SystemClock()
 
     def clean_events(self, ttl_s: float, batch: int) -> int:
-        """Delete the events that are older than ``ttl_s`` and have no younger one before them; how many.
+        """Deletes events that are older than ``ttl_s`` and have no younger event before them; returns their number.
 
-        The newest event always stays: followers of the log recognize their place by it. Each transaction deletes at
-        most ``batch`` events; it waits while another server cleans.
+        The newest event is never deleted: readers of the log recognize their position by it. Each transaction deletes
+        at most ``batch`` events, and waits while another server cleans.
 
-        :raises DatabaseUnavailable: the database went away; what was deleted before stays deleted.
+        :raises DatabaseUnavailable: the database became unavailable; events deleted before stay deleted.
         """
         now_s = stored_s(self._clock.epoch_s())
         run_write(self._database, _ensure_cleaner_row)
@@ -329,7 +332,7 @@ class EventCleaner:
                 return deleted
 
     def clean_markers(self, retention_s: float) -> int:
-        """Delete the markers on partitions that are older than this; how many. Raises DatabaseUnavailable."""
+        """Deletes markers on partitions that are older than this; returns their number. Raises DatabaseUnavailable."""
         before_ms = (self._clock.epoch_s() - retention_s) * 1000
         old = delete(PARTITION_EVENTS).where(before_ms >= PARTITION_EVENTS.c.EVENT_TIME)
         return run_write(self._database, lambda transaction: transaction.connection.execute(old).rowcount)
@@ -343,16 +346,16 @@ def _ensure_cleaner_row(transaction: WriteTransaction) -> None:
     try:
         connection.execute(insert(AUX_TABLE).values(MT_KEY1=_CLEANER, MT_KEY2=0))
     except IntegrityError:
-        savepoint.rollback()  # another server was first
+        savepoint.rollback()  # another server has inserted it
     else:
         savepoint.commit()
 
 
 def _lock_cleaner_row(connection: Connection) -> bool:
-    """Whether the row is there, and locked now.
+    """Locks the row; returns whether it exists.
 
-    A schema of Hive 3.1 on PostgreSQL has the table under another name. Two servers that clean at once delete the same
-    events there, or one waits for the other's.
+    In a schema of Hive 3.1 on PostgreSQL the table has another name. There two servers that clean at once delete the
+    same events, or one waits for the other.
     """
     if not features_of(connection).has(AUX_TABLE):
         return True
@@ -386,7 +389,7 @@ def _clean_batch(transaction: WriteTransaction, before_s: int, now_s: int, batch
 
 
 def _is_old_after(connection: Connection, event_id: int, before_s: int, now_s: int) -> bool:
-    """Whether the next event with a time that has come is old."""
+    """Whether the next event whose time is not in the future is old."""
     following = select(_LOG.EVENT_TIME).where(_LOG.EVENT_ID > event_id, _LOG.EVENT_TIME <= now_s)
     found = connection.execute(following.order_by(_LOG.EVENT_ID).limit(1)).scalar()
     return found is not None and found <= before_s

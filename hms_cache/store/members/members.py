@@ -1,6 +1,6 @@
-"""Rows of HMS_CACHE_MEMBERS: joining, renewal, revocation. Each function is one statement or one transaction.
+"""Rows of HMS_CACHE_MEMBERS: join, renewal, revocation. Each function is one statement or one transaction.
 
-`hms_cache.lease` says what they mean; docs/model/Lease.tla is the rule.
+`hms_cache.lease` explains them; docs/model/Lease.tla is the definition.
 """
 
 from __future__ import annotations
@@ -49,63 +49,63 @@ _OWN_DIRECTLY, _ALL_DIRECTLY = DirectQuery(_OWN), DirectQuery(_ALL)
 
 
 class MemberRow(NamedTuple):
-    """One member as the database has it."""
+    """One member as stored in the database."""
 
     member: str
     address: str
-    """Host and port, as the other members reach it."""
+    """Host and port at which the other members reach it."""
     epoch: int
     lease_ms: int
-    """How long its lease lasts from each renewal; 0: it holds none, and nobody waits for it."""
+    """Duration of its lease from each renewal. 0: it has no lease, and no member waits for it."""
     is_revoked: bool
-    """Its lease is not renewed any more under this epoch; what is left of it may still count."""
+    """Its lease is not renewed any more in this epoch; the rest of it may still be valid."""
     is_fenced: bool
-    """Its writes must not commit under this epoch."""
+    """Its writes must not commit in this epoch."""
 
 
 class MembersRead(NamedTuple):
-    """All members at one moment, and the history that they were read in; None: there was no row."""
+    """All members at one moment, and the history in which they were read (None: there was no row)."""
 
     rows: tuple[MemberRow, ...]
     history: History | None
 
 
 class Look(NamedTuple):
-    """What a server knows that is no member."""
+    """What a server that is not a member sees."""
 
     has_table: bool
-    """Whether any server of this database ever read by lease."""
+    """Whether any server of this database has ever used leases."""
     has_members: bool
     history: History
-    """Where this was read: a replica may lack a member that has just joined."""
+    """The history in which this was read: a replica may lack a member that has just joined."""
 
 
 class UnderLock(NamedTuple):
-    """What a write knows under the lock that all writers share."""
+    """What a write reads under the lock that all writers share."""
 
     is_own: bool
-    """Whether the own row is there, is not fenced and stays locked, so that nobody fences it meanwhile."""
+    """Whether the own row exists and is not fenced. It stays locked, so that it cannot be fenced meanwhile."""
     rows: tuple[MemberRow, ...]
     """All members."""
     history: History
-    """Where this was read."""
+    """The history in which this was read."""
 
 
 class JoinResult(NamedTuple):
-    """Where the log stood when the row was written, under the lock that every writer needs."""
+    """The end of the log when the row was written, under the lock that every writer needs."""
 
     position: int
     history: History
     rows: tuple[MemberRow, ...]
-    """All members, the new one among them."""
+    """All members, including the new one."""
     may_lease: bool
-    """Whether it has a lease to it under this epoch."""
+    """Whether the member may hold a lease in this epoch."""
     was_there: bool
-    """Whether the member's row of its last epoch was still there."""
+    """Whether the row of its last epoch still existed."""
 
 
 def create_table(database: Database) -> None:
-    """Create HMS_CACHE_MEMBERS if it is not there; servers that start at once are put in line.
+    """Creates HMS_CACHE_MEMBERS if it does not exist. Servers that start at the same time do so one after the other.
 
     :raises DatabaseUnavailable: the database does not answer.
     """
@@ -117,7 +117,7 @@ def create_table(database: Database) -> None:
 
 
 def has_table(database: Database) -> bool:
-    """Whether any server of this database ever read by lease.
+    """Whether any server of this database has ever used leases.
 
     :raises DatabaseUnavailable: the database does not answer.
     """
@@ -126,7 +126,7 @@ def has_table(database: Database) -> bool:
 
 
 def look(database: Database, *, knows_table: bool = False) -> Look:
-    """Whether there is any member, with a lease or without, by one statement where the table is known to be there.
+    """Whether any member exists, with or without a lease. One statement if the table is known to exist.
 
     :raises DatabaseUnavailable: the database does not answer.
     """
@@ -142,25 +142,25 @@ def look(database: Database, *, knows_table: bool = False) -> Look:
     except DBAPIError:
         if not knows_table or has_table(database):
             raise
-        return look(database)  # dropped by hand, or with a dump of before
+        return look(database)  # dropped manually, or by restoring an older dump
 
 
 def join(database: Database, row: MemberRow, *, last_epoch: int = 0, may_be_first: bool = True) -> JoinResult:
-    """Write the member's row under the lock of NOTIFICATION_SEQUENCE: a writer that takes the lock later sees it.
+    """Writes the member's row under the lock of NOTIFICATION_SEQUENCE: writers that take the lock later see it.
 
-    `last_epoch`: under which it was a member before; 0: it never was.
+    `last_epoch`: its previous epoch as a member; 0: none.
 
-    `may_be_first`: it is known that writers who announce nothing have seen this member's earlier row. Otherwise, or
-    without such a row, it has a lease only where another member has one.
+    `may_be_first`: writers that do not announce are known to have seen this member's earlier row. Otherwise, or without
+    such a row, it gets a lease only if another member has one.
 
     :raises DatabaseUnavailable: the database does not answer.
-    :raises RetryableConflict: lost to another transaction.
+    :raises RetryableConflict: a conflict with another transaction.
     """
     with database.writing() as connection:
         locked = select(NOTIFICATION_SEQUENCE.c.NEXT_EVENT_ID).with_for_update()
         next_event_id = connection.execute(locked).scalar()
         if next_event_id is None:
-            # The first write would make it, and waits for this.
+            # The first write would create it, and waits for this transaction.
             next_event_id = 1
             begin_event_ids(connection, next_event_id)
         history = session_now(database, connection)
@@ -185,12 +185,12 @@ def read(connection: Connection) -> tuple[MemberRow, ...]:
 
 
 def read_if_there(connection: Connection) -> tuple[MemberRow, ...]:
-    """As `read`; none where no server of this database ever read by lease."""
+    """As `read`; empty if no server of this database has ever used leases."""
     return read(connection) if inspect(connection).has_table(HMS_CACHE_MEMBERS.name) else ()
 
 
 def read_with_history(database: Database) -> MembersRead:
-    """All members and the history they are read in, by one statement that sees the latest commit: a renewal.
+    """All members and their history, read by one statement that sees the latest commit: a renewal.
 
     :raises DatabaseUnavailable: the database does not answer.
     """
@@ -199,7 +199,7 @@ def read_with_history(database: Database) -> MembersRead:
     except DBAPIError:
         if has_table(database):
             raise
-        return MembersRead((), None)  # dropped: nobody is a member
+        return MembersRead((), None)  # the table was dropped: there are no members
 
 
 def _read_with_history(database: Database) -> MembersRead:
@@ -217,16 +217,15 @@ def _read_with_history(database: Database) -> MembersRead:
 
 
 def _history_column(database: Database, connection: Connection) -> ColumnClause[Any]:
-    """For a statement that reads something else as well. On MySQL, MariaDB and PostgreSQL."""
+    """The history as a column of another statement. On MySQL, MariaDB and PostgreSQL."""
     return literal_column(str(list(database.history_text.statement(connection).selected_columns)[1]))
 
 
 def questions_under_lock(database: Database, connection: Connection, member: str, epoch: int) -> list[Question]:
-    """To be asked together, in this order, under the lock: the first one locks the own row until the transaction ends.
-    `under_lock` reads the answers.
+    """Questions to ask together, in this order, under the lock. The first one locks the own row until the transaction
+    ends. `under_lock` parses the answers.
 
-    The history is asked for each time: behind a proxy a connection that was opened on one server may have been moved to
-    another.
+    The history is read each time: a proxy may move an open connection to another server.
     """
     questions = [Question(_OWN_DIRECTLY, {"member": member, "epoch": epoch}), Question(_ALL_DIRECTLY, {})]
     if not database.is_sqlite:
@@ -235,32 +234,34 @@ def questions_under_lock(database: Database, connection: Connection, member: str
 
 
 def under_lock(database: Database, connection: Connection, answers: Sequence[Any]) -> UnderLock:
-    """What was answered to `questions_under_lock`."""
+    """Parses the answers to `questions_under_lock`."""
     own, found, *heads = answers
     history = head_of(connection, heads[0][0]).history if heads else database.file_history()
     return UnderLock(bool(own), tuple(map(_row, found)), history)
 
 
 def revoke(database: Database, member: str, epoch: int) -> None:
-    """Have a member's lease not renewed any more, committed on its own.
+    """Marks a member's lease as not to be renewed, in a transaction of its own.
 
     :raises DatabaseUnavailable: the database does not answer, or the row stays locked.
-    :raises RetryableConflict: lost to another transaction.
+    :raises RetryableConflict: a conflict with another transaction.
     """
     _change(database, update(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch).values(REVOKED=1))
 
 
 def fence(database: Database, member: str, epoch: int) -> None:
-    """Have no write of a member commit under this epoch, committed on its own; waits for one that has locked its row.
+    """Prevents all writes of a member from committing in this epoch, in a transaction of its own. Waits for a write
+    that has locked the row.
 
     :raises DatabaseUnavailable: the database does not answer, or the row stays locked.
-    :raises RetryableConflict: lost to another transaction.
+    :raises RetryableConflict: a conflict with another transaction.
     """
     _change(database, update(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member, _M.EPOCH == epoch).values(FENCED=1))
 
 
 def end_leases(connection: Connection, members: Iterable[tuple[str, int]]) -> None:
-    """Nobody has to wait for these leases any more, which are over for good; in the caller's transaction."""
+    """Records, in the caller's transaction, that these leases have expired for good, so that no member waits for
+    them."""
     for member, epoch in members:
         connection.execute(
             update(HMS_CACHE_MEMBERS)
@@ -270,10 +271,10 @@ def end_leases(connection: Connection, members: Iterable[tuple[str, int]]) -> No
 
 
 def forget(database: Database, member: str, epoch: int) -> None:
-    """Delete the row of a member without a lease. For one that lives it is a fence: it joins again.
+    """Deletes the row of a member without a lease. If the member is alive, this fences it: it joins again.
 
     :raises DatabaseUnavailable: the database does not answer, or the row stays locked.
-    :raises RetryableConflict: lost to another transaction.
+    :raises RetryableConflict: a conflict with another transaction.
     """
     _change(
         database,
@@ -282,19 +283,19 @@ def forget(database: Database, member: str, epoch: int) -> None:
 
 
 def leave(database: Database, member: str) -> bool:
-    """Delete the row of a member that has given up its lease; whether there was one.
+    """Deletes the row of a member that has given up its lease; returns whether it existed.
 
     :raises DatabaseUnavailable: the database does not answer.
-    :raises RetryableConflict: lost to another transaction.
+    :raises RetryableConflict: a conflict with another transaction.
     """
     return _change(database, delete(HMS_CACHE_MEMBERS).where(_M.MEMBER_ID == member))
 
 
 def _change(database: Database, statement: Update | Delete) -> bool:
-    """One statement that is its own transaction; whether it found a row.
+    """Executes one statement as its own transaction; returns whether it found a row.
 
-    Not two, statement and COMMIT: a server that is stopped between them would keep the row locked as long as it is
-    stopped, and with it the write that waits for the row under the lock that all writes share.
+    Statement and COMMIT are not sent separately: a server stopped between them would keep the row locked, and with it
+    block the write that waits for the row under the lock that all writes share.
     """
     if database.is_sqlite:
         with database.writing() as connection:

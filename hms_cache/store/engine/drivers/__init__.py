@@ -1,1 +1,1 @@
-"""The drivers of the databases, and what of them is done otherwise here: limits, whole rows, TLS, files."""
+"""The database drivers, and where this program deviates from them: limits, complete rows, TLS, files."""

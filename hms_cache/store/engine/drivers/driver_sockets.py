@@ -1,4 +1,4 @@
-"""Ends what a connection's thread waits for, from another thread."""
+"""Interrupts, from another thread, what a connection's thread waits for."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 
 def interrupt(connection: Any) -> None:
-    """`connection` is a driver's: sqlite3's, PyMySQL's or psycopg's, or None. Does not raise, and does not wait.
+    """Interrupts a driver's connection (sqlite3, PyMySQL, psycopg, or None). Does not raise, and does not wait.
 
-    The sockets are shut down, not closed: their numbers stay taken until the thread that waits has let go of them.
+    Sockets are shut down, not closed: their descriptors stay allocated until the waiting thread has released them.
     """
     try:
         if isinstance(connection, sqlite3.Connection):
@@ -21,12 +21,12 @@ def interrupt(connection: Any) -> None:
             return
         own = getattr(connection, "_sock", None)
         if own is not None:
-            socket.socket.shutdown(own, socket.SHUT_RDWR)  # below TLS: a farewell in its terms would wait
+            socket.socket.shutdown(own, socket.SHUT_RDWR)  # below TLS: a close message of TLS would wait
         elif hasattr(connection, "fileno"):
             with socket.socket(fileno=os.dup(connection.fileno())) as copy:
                 copy.shutdown(socket.SHUT_RDWR)
     except (OSError, sqlite3.Error, TypeError, ValueError):
-        return  # it has just ended by itself
+        return  # the connection has just ended
     except Exception as error:
         if type(error).__module__.split(".")[0] != "psycopg":
             raise  # psycopg's OperationalError: the connection is closed

@@ -1,8 +1,8 @@
-"""PyMySQL's connection with quicker ways to write long texts into statements and to read rows.
+"""PyMySQL's connection with faster escaping of long texts and faster reading of rows.
 
-The driver sends statements whole, with every text escaped in them: character by character, by a table, once one
-character becomes two. Event messages are some thousand characters with a quotation mark every ten, so escaping them was
-a fifth of what writing statistics of partitions cost. The result here is the driver's own, character by character.
+The driver sends complete statements with all texts escaped in them. As soon as one character needs an escape, it looks
+up each character in a table. Event messages have some thousand characters with a quotation mark every ten, so escaping
+took a fifth of the time of writing partition statistics. The result here is the same as the driver's.
 
 Rows are read by `mysql_rows.BufferedResult`.
 """
@@ -27,10 +27,10 @@ from hms_cache.store.engine.drivers.mysql_tls import REQUIRE_TLS
 from hms_cache.store.schema.text_planes import UNCOMPARABLE, comparable_parameters
 
 LONG_TEXT_CHARACTERS = 64
-"""From here on seven searches of the whole text cost less than looking up each character."""
+"""From this length on, seven searches of the whole text are faster than looking up each character."""
 
 _ESCAPES = (
-    ("\\", "\\\\"),  # first: the others bring backslashes of their own
+    ("\\", "\\\\"),  # first, because the other escapes contain backslashes
     ('"', '\\"'),
     ("'", "\\'"),
     ("\n", "\\n"),
@@ -41,7 +41,7 @@ _ESCAPES = (
 
 
 def escaped(text: str) -> str:
-    """The text as it stands between quotation marks, where the server takes backslashes as escapes (its default)."""
+    """The text as it stands between quotation marks, if the server takes backslashes as escapes (its default)."""
     if len(text) < LONG_TEXT_CHARACTERS:
         return str(escape_string(text))
     for character, escape in _ESCAPES:
@@ -50,27 +50,28 @@ def escaped(text: str) -> str:
 
 
 LARGE_STATEMENT_BYTES = 1024 * 1024
-"""From here on it is looked whether the server takes the statement (`max_allowed_packet`): no server takes less."""
+"""From this length on, the statement is compared with the server's limit (`max_allowed_packet`). No server has a lower
+limit."""
 
 
 class Acknowledged(NamedTuple):
-    """What the server says of a statement that answers no rows."""
+    """The server's reply to a statement that returns no rows."""
 
     rows: int
-    """How many it found or made."""
+    """Number of rows found or inserted."""
     last_id: int
-    """The number given out for it, or set by LAST_INSERT_ID(expression)."""
+    """The generated id, or the value set by LAST_INSERT_ID(expression)."""
 
 
 _OK: Final = 0x00
 _HEADER: Final = 4
 _SHORTEST: Final = _HEADER + 7
 _LENGTH_BYTES: Final = {0xFC: 2, 0xFD: 3, 0xFE: 8}
-"""Of a number that is longer than a byte, by the byte before it."""
+"""Length of a number that is longer than a byte, by the byte before it."""
 
 
 class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no types
-    """As the driver's, in all but the time it takes, and that it never does without TLS that is required."""
+    """The driver's connection, but faster, and never without TLS if TLS is required."""
 
     _rfile: Any
     _sock: Any
@@ -81,23 +82,24 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         # A packet may hold several statements.
         options["client_flag"] = options.get("client_flag", 0) | CLIENT.MULTI_STATEMENTS
         self.rolls_back_later = False
-        """Whether `rollback` waits for no answer: reads have nothing to learn from it."""
+        """Whether `rollback` returns without waiting for the reply, which reads do not need."""
         self._owes_answer = False
         self._largest_statement_bytes: int | None = None
-        """None until a large one is sent."""
+        """None until a large statement is sent."""
         self._has_committed = False
         self.has_refused = False
-        """Whether the server has refused a statement of the last packet, and with it those after it: COMMIT, too."""
+        """Whether the server has refused a statement of the last packet, and therefore skipped those after it,
+        including COMMIT."""
         super().__init__(*arguments, **options)
 
     def connect(self, sock: Any = None) -> None:
-        """Connects, with a larger buffer to read from than the driver's. Nothing has been read ahead at this moment."""
+        """Connects, with a larger read buffer than the driver's. Nothing has been read ahead at this point."""
         super().connect(sock)
         self._rfile.close()
         self._rfile = self._sock.makefile("rb", buffering=BUFFER_BYTES)
 
     def _read_query_result(self, unbuffered: bool = False) -> int:
-        """The answer to a statement; how many rows it has or changed."""
+        """Reads the reply to a statement, and returns the number of rows in it or changed."""
         if unbuffered:
             return int(super()._read_query_result(unbuffered))
         self._result = None
@@ -113,9 +115,9 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         return int(result.affected_rows)
 
     def _get_server_information(self) -> None:
-        """The driver's first step: what the server can do. Nothing of ours has been sent yet."""
+        """The driver's first step reads the server's capabilities. No data of this client has been sent yet."""
         super()._get_server_information()
-        # The driver takes any context of ours for a demand; ssl_mode=PREFERRED is none.
+        # The driver treats any TLS context as required; with ssl_mode=PREFERRED it is not.
         self._ssl_required = self._requires_tls
         if self._requires_tls and not self.server_capabilities & CLIENT.SSL:
             raise OperationalError(
@@ -123,7 +125,7 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
             )
 
     def literal(self, value: Any) -> str:
-        """A value as it stands in a statement, whatever its type."""
+        """The SQL literal of a value of any type."""
         if type(value) is int:
             return str(value)
         return "NULL" if value is None else self.escape(value)
@@ -131,15 +133,15 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
     def send_together(
         self, statements: Sequence[str], *, queries: Collection[int] = (), commits: bool = False
     ) -> list[Any]:
-        """Sends statements, which are filled in, as one packet; what was said of each: `Acknowledged`, or the rows of
-        those whose numbers are among `queries`.
+        """Sends complete statements as one packet, and returns for each an `Acknowledged`, or rows if its number is in
+        `queries`.
 
-        They are carried out until one fails, whose error is raised. `commits`: COMMIT is the last of them, its answer
-        is left out, and `commit` has nothing left to do.
+        The server executes them until one fails, whose error is raised. `commits`: COMMIT is appended; its reply is not
+        returned, and the next `commit` does nothing.
         """
         self.has_refused = False
         texts = [*statements, "COMMIT"] if commits else statements
-        # As the driver's `query`: what came as bytes that are no text goes out as these bytes.
+        # As in the driver's `query`: bytes that arrived as invalid text are sent as the same bytes.
         self._execute_command(COMMAND.COM_QUERY, ";".join(texts).encode(self.encoding, "surrogateescape"))
         answers: list[Any] = []
         stops = [*sorted(queries), len(texts)]
@@ -152,7 +154,7 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
                     answers.append(self._rows())
         except BaseException as error:
             self._close_unless_answered(error)
-            # The driver closes it when nothing comes.
+            # The driver closes the connection if no reply arrives.
             self.has_refused = len(answers) < len(statements) and self._sock is not None
             raise
         if commits:
@@ -161,27 +163,28 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         return answers
 
     def _close_unless_answered(self, error: BaseException) -> None:
-        """After an error amid the answers, such as want of memory. One that the server sent is the last of them (or the
-        driver's own, which has closed the connection); after another one the rest would be taken for what the next
-        statement is answered."""
+        """After an error between replies, such as lack of memory. An error that the server sent is the last reply (and
+        after the driver's own errors the connection is closed); after any other error, the remaining replies would be
+        taken for those of the next statement."""
         if not isinstance(error, MySQLError) or not error.args or not isinstance(error.args[0], int):
             self._force_close()
 
     def _rows(self) -> tuple[tuple[Any, ...], ...]:
-        """The rows that are the next answer. Raises the error that it is, or that it does not come."""
+        """The rows of the next reply. Raises the error that the reply contains, or that it does not arrive."""
         result = BufferedResult(self)
         result.read()
         if result.rows is None:
-            self._force_close()  # what follows would be taken for another statement's
+            self._force_close()  # the rest would be taken for another statement's reply
             raise OperationalError(CR.CR_MALFORMED_PACKET, "a statement that answers rows has answered none")
         rows: tuple[tuple[Any, ...], ...] = result.rows
         return rows
 
     def _take_acknowledgements(self, count: int, answers: list[Acknowledged]) -> bool:
-        """Appends those that stand whole in the buffer, up to so many in all; whether there was one."""
+        """Appends the acknowledgements that are complete in the buffer, until there are `count`. Returns whether there
+        was one."""
         try:
             buffer = self._rfile.peek(1)
-        except OSError:  # the driver's own read fails, too, and says so in its way
+        except OSError:  # the driver's own read fails, too, and raises its error
             return False
         position, size, sequence = 0, len(buffer), self._next_seq_id
         while len(answers) < count and position + _SHORTEST <= size:
@@ -205,26 +208,28 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         return True
 
     def _acknowledgement(self) -> Acknowledged:
-        """The next packet, as the driver reads it. Raises the error that it is, or that it does not come."""
+        """The next acknowledgement, as the driver reads it. Raises the error that the reply contains, or that it does
+        not arrive."""
         packet = self._read_packet()
         if not packet.is_ok_packet():
-            self._force_close()  # rows of it would be taken for the next statement's
+            self._force_close()  # the rows would be taken for the next statement's reply
             raise OperationalError(CR.CR_MALFORMED_PACKET, "a statement that answers no rows has answered some")
         ok = OKPacketWrapper(packet)
         self.server_status = ok.server_status
         return Acknowledged(ok.affected_rows, ok.insert_id)
 
     def commit(self) -> None:
-        """Ends the transaction, if it was not ended by the last packet."""
+        """Ends the transaction, unless the last packet has ended it."""
         if self._has_committed:
             self._has_committed = False
             return
         super().commit()
 
     def rollback(self) -> None:
-        """Ends the transaction. With `rolls_back_later` the answer is read before the next command: a round trip less.
+        """Ends the transaction. With `rolls_back_later` the reply is read before the next command, which saves a round
+        trip.
 
-        The server ends its snapshot at once all the same. A connection that is lost is found so by its next use.
+        The server ends the snapshot immediately in any case. A lost connection is noticed at its next use.
         """
         if not self.rolls_back_later:
             super().rollback()
@@ -237,23 +242,23 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         self._owes_answer = True
 
     def _settle(self) -> None:
-        """Reads the answer to ROLLBACK that nobody waited for, which has mostly come long since."""
+        """Reads the outstanding reply to ROLLBACK, which has usually arrived long before."""
         if self._owes_answer:
             self._owes_answer = False
             self._read_ok_packet()
 
     def _execute_command(self, command: Any, sql: Any) -> None:
-        """Sends a command. A thread that computes by turns gives its turn to another until the answer begins to come:
-        the driver reads answers packet by packet, and would not say when it waits."""
+        """Sends a command. A thread that computes in turns yields its turn until the reply begins to arrive: the driver
+        reads packet by packet and does not report that it waits."""
         self._has_committed = False
         try:
-            if self._sock:  # else the driver says that it is closed
+            if self._sock:  # otherwise the driver raises that it is closed
                 self._settle()
-                if len(sql) >= LARGE_STATEMENT_BYTES // 4:  # characters have four bytes at most
+                if len(sql) >= LARGE_STATEMENT_BYTES // 4:  # a character has at most four bytes
                     sql = self._allowed(sql)
             super()._execute_command(command, sql)
             if turns.pause():
-                with suppress(OSError):  # the driver's own read fails, too, and says so in its way
+                with suppress(OSError):  # the driver's own read fails, too, and raises its error
                     self._rfile.peek(1)
                 turns.resume()
         except BaseException as error:
@@ -261,10 +266,10 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
             raise
 
     def _allowed(self, sql: Any) -> bytes:
-        """The statement's bytes. Raises DataError if they are more than the server takes.
+        """The statement's bytes. Raises DataError if they exceed the server's limit.
 
-        It would close the connection in the middle, which looks as if it had gone: the statement was sent again, the
-        client told to retry, and the pool's other connections were thrown away with this one.
+        The server would close the connection while receiving, which looks like a lost connection: the statement would
+        be sent again, the client told to retry, and the pool's other connections dropped with this one.
         """
         data: bytes = sql.encode(self.encoding, "surrogateescape") if isinstance(sql, str) else bytes(sql)
         if len(data) >= LARGE_STATEMENT_BYTES:
@@ -282,24 +287,25 @@ class MySqlConnection(Connection):  # type: ignore[misc]  # the driver has no ty
         return data
 
     def escape(self, obj: Any, mapping: Any = None) -> str:
-        """A value as it stands in a statement."""
+        """The SQL literal of a value."""
         if type(obj) is str and not self.server_status & SERVER_STATUS.SERVER_STATUS_NO_BACKSLASH_ESCAPES:
             return f"'{escaped(obj)}'"
         return str(super().escape(obj, mapping))
 
 
 class ComparingCursor(Cursor):  # type: ignore[misc]  # the driver has no types
-    """As the driver's; a text that a column has no characters for is in no row, instead of an error of collations."""
+    """The driver's cursor, but a comparison with a text that the column cannot represent finds no row instead of
+    raising a collation error."""
 
     def execute(self, query: str, args: Any = None) -> int:
-        """Sends a statement; how many rows it has answered or changed."""
+        """Sends a statement and returns the number of rows in the reply or changed."""
         try:
             return int(super().execute(query, args))
         except OperationalError as error:
             if error.args[0] not in UNCOMPARABLE:
                 raise
             failure = error
-        # Columns of utf8mb3 lack the characters beyond the basic plane only.
+        # Columns of utf8mb3 lack only the characters outside the basic plane.
         for plane in (2, 1):
             comparable = comparable_parameters(query, args, plane)
             if comparable is not None:
@@ -317,11 +323,11 @@ class ComparingCursor(Cursor):  # type: ignore[misc]  # the driver has no types
 
 
 class _Uncomparable(Exception):
-    """Still not comparable."""
+    """The statement is still not comparable."""
 
 
 def _number(buffer: bytes, at: int) -> tuple[int, int]:
-    """A number of the length that it begins with, and where it ends."""
+    """Decodes a number with a length prefix; returns it with the index after it."""
     first = buffer[at]
     if first < 0xFB:
         return first, at + 1
@@ -330,5 +336,5 @@ def _number(buffer: bytes, at: int) -> tuple[int, int]:
 
 
 def connect(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> MySqlConnection:
-    """SQLAlchemy's `do_connect` listener: what the pool's connections are."""
+    """SQLAlchemy's `do_connect` listener: opens the pool's connections."""
     return MySqlConnection(*arguments, **{"cursorclass": ComparingCursor, **options})

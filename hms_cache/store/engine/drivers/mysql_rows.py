@@ -1,9 +1,9 @@
-"""Rows of MySQL's text protocol, read out of the connection's buffer many at a time.
+"""Reads rows of MySQL's text protocol from the connection's buffer, many at a time.
 
 PyMySQL reads each row as a packet of its own: two reads of the buffered socket, an object for the packet, and three
-calls for each column. Reading 10,000 partitions spent more time there than in everything that is made of them. Here the
-packets that the buffer already holds are read in one loop, and the driver reads what does not fit: packets that are not
-there as a whole, the end of the rows, errors. Values are the driver's own.
+calls per column. Reading 10,000 partitions took longer than everything done with them. Here, packets that are complete
+in the buffer are read in one loop; the driver reads the rest: incomplete packets, the end of the rows, errors. The
+values are the same as the driver's.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from pymysql.connections import MySQLResult
 from pymysql.err import InternalError
 
 BUFFER_BYTES = 65_536
-"""Of a connection's reader: some 200 rows of partitions. With the driver's 8 KiB one row of 27 lies across two
-fillings and is read the long way."""
+"""Size of a connection's read buffer: some 200 rows of partitions. With the driver's 8 KiB, one of 27 rows crosses the
+end of the buffer and is read the slow way."""
 
 _MAX_DESCRIPTIONS = 512
-"""Kept descriptions of columns. The program has some hundred statements that answer rows; what is above starts anew."""
+"""Maximum number of kept column descriptions. The program has some hundred statements that return rows; if there are
+more, all are dropped."""
 
 _HEADER = 4  # three bytes of length, one of sequence
 _LONG_PACKET = 0xFFFFFF  # another packet continues it
@@ -34,7 +35,7 @@ def _decoded(encoding: str, converter: Callable[[str], Any], data: bytes) -> Any
 
 
 def _conversion(encoding: str | None, converter: Callable[[Any], Any] | None) -> _Convert:
-    """What the driver does with the bytes of a value of this column."""
+    """How the driver converts the bytes of a value of this column."""
     if encoding is None:
         return converter or bytes
     if converter is None:
@@ -49,7 +50,7 @@ def _text(encoding: str, data: bytes) -> str:
 
 
 class _Description:
-    """What the server says of the columns of a result, and how their values are read."""
+    """The server's description of the columns of a result, and how their values are read."""
 
     __slots__ = ("conversions", "converters", "description", "fields")
 
@@ -61,17 +62,18 @@ class _Description:
 
 
 _descriptions: dict[tuple[str, bytes], _Description] = {}
-"""By the connection's encoding and the bytes that describe the columns. A dictionary's own steps are atomic."""
+"""By the connection's encoding and the bytes of the descriptions. Single operations on a dictionary are atomic."""
 
 
 class BufferedResult(MySQLResult):  # type: ignore[misc]  # the driver has no types
-    """The driver's result, in all but the time it takes."""
+    """The driver's result, but faster."""
 
     connection: Any
     conversions: list[_Convert]
 
     def _get_descriptions(self) -> None:
-        """What the columns are. The same statement brings the same bytes each time, which are not taken apart again."""
+        """Reads the column descriptions. The same statement returns the same bytes each time; they are parsed only
+        once."""
         connection = self.connection
         described = self._buffered_descriptions()
         known = _descriptions.get((connection.encoding, described)) if described else None
@@ -91,14 +93,15 @@ class BufferedResult(MySQLResult):  # type: ignore[misc]  # the driver has no ty
         self.conversions = known.conversions
 
     def _buffered_descriptions(self) -> bytes:
-        """The packets that describe the columns, if the buffer holds all of them; else nothing. Takes none out."""
+        """The packets with the column descriptions if all of them are in the buffer, otherwise nothing. Does not
+        consume them."""
         buffer = self.connection._rfile.peek(1)
         position, size, sequence = 0, len(buffer), self.connection._next_seq_id
         for _ in range(self.field_count):
             if position + _HEADER >= size:
                 return b""
             length = buffer[position] | buffer[position + 1] << 8 | buffer[position + 2] << 16
-            # What is not a description in its turn is the driver's to judge.
+            # The driver handles anything that is not a description in the expected order.
             if buffer[position + 3] != sequence or length == _LONG_PACKET or buffer[position + _HEADER] >= _NULL:
                 return b""
             position += _HEADER + length
@@ -106,7 +109,7 @@ class BufferedResult(MySQLResult):  # type: ignore[misc]  # the driver has no ty
         return bytes(buffer[:position]) if position <= size else b""
 
     def _read_rowdata_packet(self) -> None:
-        """All rows, each a tuple, in the order of the server."""
+        """Reads all rows as tuples, in the order of the server."""
         connection = self.connection
         rows: list[tuple[Any, ...]] = []
         while True:
@@ -120,13 +123,13 @@ class BufferedResult(MySQLResult):  # type: ignore[misc]  # the driver has no ty
         self.rows = tuple(rows)
 
     def _take_rows(self, connection: Any, rows: list[tuple[Any, ...]]) -> None:
-        """Appends the rows that stand whole in the buffer, fills it again while they come in time, and stops before
-        anything else."""
+        """Appends rows that are complete in the buffer, refills it while data arrives in time, and stops at anything
+        else."""
         reader, conversions = connection._rfile, self.conversions
         while True:
             try:
                 buffer = reader.peek(1)
-            except OSError:  # the driver's next read fails, too, and says so in its way
+            except OSError:  # the driver's next read fails, too, and raises its error
                 return
             taken, sequence = _rows_of(buffer, connection._next_seq_id, conversions, rows)
             if not taken:
@@ -138,7 +141,8 @@ class BufferedResult(MySQLResult):  # type: ignore[misc]  # the driver has no ty
 
 
 def _rows_of(buffer: bytes, sequence: int, conversions: list[_Convert], rows: list[tuple[Any, ...]]) -> tuple[int, int]:
-    """The rows at the beginning of the buffer; how many bytes they are, and the next packet's number.
+    """Appends the rows at the beginning of the buffer. Returns their number of bytes, and the number of the next
+    packet.
 
     Raises InternalError for a row whose values reach beyond its packet.
     """
@@ -151,7 +155,7 @@ def _rows_of(buffer: bytes, sequence: int, conversions: list[_Convert], rows: li
             break
         row: list[Any] = []
         for convert in conversions:
-            if at >= end:  # a row may have fewer values than columns, as the driver has it
+            if at >= end:  # as in the driver, a row may have fewer values than columns
                 break
             count = buffer[at]
             at += 1

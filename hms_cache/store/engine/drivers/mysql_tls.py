@@ -23,7 +23,7 @@ from sqlalchemy.engine import URL
 
 from hms_cache.errors import ConfigurationError
 
-#: In a connection's options: TLS or no connection. Taken out before the driver sees them.
+#: Connection option: connect with TLS or not at all. Removed before the driver sees the options.
 REQUIRE_TLS = "hms_cache_require_tls"
 
 _MODES = ("DISABLED", "PREFERRED", "REQUIRED", "VERIFY_CA", "VERIFY_IDENTITY")
@@ -31,7 +31,7 @@ _NAMES = ("ssl_mode", "ssl_ca", "ssl_capath", "ssl_cert", "ssl_key", "ssl_key_pa
 
 
 def _preferred() -> ssl.SSLContext:
-    """TLS where the server offers it, and nothing is verified: no certificates are read."""
+    """TLS if the server offers it, without verification: no certificates are read."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -39,14 +39,14 @@ def _preferred() -> ssl.SSLContext:
 
 
 _PREFERRED = _preferred()
-"""Without any parameter. The driver makes one for each connection, and reads the system's certificates for it, which
-takes 25 ms."""
+"""Used without TLS parameters. The driver would create one per connection, and read the system's certificates for it,
+which takes 25 ms."""
 
 
 def take_tls(url: URL) -> tuple[URL, dict[str, Any]]:
-    """The URL without its parameters of TLS, and what these are as options of a connection.
+    """The URL without its TLS parameters, and the connection options for them.
 
-    Raises ConfigurationError for a mode that is none, a file that cannot be read, or a parameter that is not known.
+    Raises ConfigurationError for an invalid mode, a file that cannot be read, or an unknown parameter.
     """
     given = {name: value if isinstance(value, str) else value[-1] for name, value in url.query.items()}
     about = {name: value for name, value in given.items() if name.startswith(("ssl", "tls"))}
@@ -73,7 +73,7 @@ def take_tls(url: URL) -> tuple[URL, dict[str, Any]]:
 
 def _context(mode: str, files: Mapping[str, str]) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=files.get("ssl_ca"), capath=files.get("ssl_capath"))
-    # Certificates that MySQL makes for itself lack what X.509 asks for and Python 3.13 insists on.
+    # Certificates that MySQL generates lack X.509 fields on which Python 3.13 insists.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     context.check_hostname = mode == "VERIFY_IDENTITY"
     context.verify_mode = ssl.CERT_REQUIRED if mode.startswith("VERIFY") else ssl.CERT_NONE

@@ -1,7 +1,7 @@
-"""psycopg's connection with a limit for each answer.
+"""psycopg's connection with a time limit for each reply.
 
-The database's own `statement_timeout` ends what takes too long, but a server that hangs and a host that is gone never
-say so, and the system's TCP time-outs do not cover a peer whose kernel still acknowledges. psycopg waits without end.
+The database's own `statement_timeout` ends slow statements, but a hanging server or a lost host does not, and the
+system's TCP timeouts do not apply as long as the peer's kernel acknowledges. psycopg would wait for ever.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ from hms_cache.computing import turns
 
 
 class LimitedConnection(psycopg.Connection[Any]):
-    """As the driver's; what waits longer than `answer_limit_s` (seconds) fails as if the connection were lost."""
+    """The driver's connection, but waiting longer than `answer_limit_s` seconds fails like a lost connection."""
 
     answer_limit_s = float("inf")
     has_pipelines = psycopg.Pipeline.is_supported()
-    """Whether `ask_together` may be called: libpq has pipelines since version 14."""
+    """Whether `ask_together` is supported: libpq has pipelines since version 14."""
     rolls_back_later = False
-    """Whether `rollback` waits for no answer: reads have nothing to learn from it."""
+    """Whether `rollback` returns without waiting for the reply, which reads do not need."""
     _owes_answer = False
     _statements_at_once = 1
-    """How many answers one exchange waits for."""
+    """Number of replies in one exchange."""
 
     def rollback(self) -> None:
-        """Ends the transaction. With `rolls_back_later` the answer is read before the next exchange: a round trip less.
+        """Ends the transaction. With `rolls_back_later` the reply is read before the next exchange, which saves a round
+        trip.
 
-        The server ends its snapshot at once all the same. A connection that is lost is found so by its next use. What
-        the driver has prepared stays: it would prepare anew after each rollback, for the sake of types and tables that
-        a transaction made, and a read makes none.
+        The server ends the snapshot immediately in any case. A lost connection is noticed at its next use. Prepared
+        statements are kept: the driver would drop them after each rollback because of types and tables that a
+        transaction created, and a read creates none.
         """
         if not self.rolls_back_later or self.pgconn.transaction_status != TransactionStatus.INTRANS:
             super().rollback()
@@ -47,39 +48,40 @@ class LimitedConnection(psycopg.Connection[Any]):
             self._owes_answer = True
 
     def ask_together(self, questions: Sequence[tuple[str, Mapping[str, Any]]], *, ends: bool) -> list[Any]:
-        """The rows of each query, all of them sent before the first answer is waited for, with BEGIN if no transaction
-        is open. `ends`: COMMIT goes with them. Raises the error of the first one that failed."""
+        """Sends all queries, preceded by BEGIN if no transaction is open, before it waits for the first reply; returns
+        the rows of each. `ends`: COMMIT is sent with them. Raises the error of the first query that failed."""
         self._statements_at_once = len(questions)
         try:
             with self.pipeline() as pipeline:
                 cursors = []
                 for text, values in questions:
                     cursors.append(self.cursor().execute(text, values))
-                    # The server would keep the answer until the last one: it could not be told whether it hangs.
+                    # Otherwise the server buffers the reply until the last one, and a hanging server would not be
+                    # detected.
                     pipeline.command_queue.append(self.pgconn.send_flush_request)
                 if ends:
                     self.cursor().execute("COMMIT", prepare=False)
         except PipelineAborted as error:
-            # Those after the one that failed are said to be aborted, and that may come last.
+            # Queries after the failed one are reported as aborted, possibly last.
             cause: BaseException = error
             while isinstance(cause, PipelineAborted) and cause.__context__ is not None:
                 cause = cause.__context__
             raise cause from None
         finally:
             self._statements_at_once = 1
-            if self.pgconn.pipeline_status:  # answers are missing: what is sent next would be given them
+            if self.pgconn.pipeline_status:  # replies are missing: they would be taken for those of the next queries
                 self.close()
         return [cursor.fetchall() for cursor in cursors]
 
     def _start_query(self) -> Generator[Any, Any, None]:
-        """Begins a transaction if none is open. In a pipeline the driver would wait for the answer to BEGIN."""
+        """Begins a transaction if none is open. In a pipeline the driver would wait for the reply to BEGIN."""
         if self._pipeline is None:
             yield from super()._start_query()
         elif not self._autocommit and self.pgconn.transaction_status == TransactionStatus.IDLE:
             yield from self._exec_command(self._get_tx_start_command())
 
     def wait(self, gen: Any, *arguments: Any, **options: Any) -> Any:
-        """Runs one exchange with the server. Raises psycopg.OperationalError when the limit has passed."""
+        """Runs one exchange with the server. Raises psycopg.OperationalError after the time limit."""
         if self._owes_answer:
             self._owes_answer = False
             rest = fetch_many(self.pgconn)
@@ -88,8 +90,8 @@ class LimitedConnection(psycopg.Connection[Any]):
 
 
 def _limited(exchange: Generator[Any, Any, Any], limit_s: float, answers: int = 1) -> Generator[Any, Any, Any]:
-    """The exchange, which the driver resumes ten times a second even if nothing came. Of several answers each has the
-    limit, from when something came last."""
+    """Runs the exchange, which the driver resumes ten times a second even if no data arrives. With several replies, the
+    limit applies to each, counted from the last arrival of data."""
     began_s = time.monotonic()
     deadline_s = began_s + limit_s
     try:

@@ -1,4 +1,4 @@
-"""How connections are opened, and what is set in their sessions: for each kind of access and each database.
+"""Opens connections and configures their sessions, for each kind of access and each database.
 
 The kinds are those of `store/engine/database.py`: *check*, *load* and *write*.
 """
@@ -20,33 +20,33 @@ from hms_cache.store.engine.drivers.mysql_tls import take_tls
 from hms_cache.store.engine.drivers.sqlite_files import FileOpener
 from hms_cache.store.engine.errors import RetryableConflict
 
-#: Longest text that MySQL joins in a GROUP_CONCAT: ids of a million partitions. Its default is 1,024; what is longer
-#: than this is noticed by who asks and read row by row.
+#: Longest text that MySQL joins in a GROUP_CONCAT: ids of a million partitions. Its default is 1,024. Callers detect
+#: longer ones and read row by row.
 _LONGEST_AGGREGATE_BYTES = 16 * 1024 * 1024
 
-#: What a database, or an account, may have set otherwise: figures have all their digits (15 at most before PostgreSQL
-#: 12), and its catalog spells types and expressions as they are compared.
+#: Settings that a database or an account may have changed: figures have all digits (before PostgreSQL 12 only 15), and
+#: its catalog spells types and expressions as they are compared here.
 _POSTGRESQL_SESSION = "-c extra_float_digits=3 -c quote_all_identifiers=off"
 
-#: Added to the statement limit for the socket's own, so that the database speaks first.
+#: The socket's timeout is longer than the statement's by this, so that the database reports the error first.
 _SOCKET_MARGIN_S = 10.0
 _CHECK_SOCKET_MARGIN_S = 1.0
 
-#: How long a connection waits for another one that makes a new SQLite file ready, which takes some milliseconds, and
-#: how long it pauses before it asks again.
+#: How long a connection waits for another one that initializes a new SQLite file (which takes some milliseconds), and
+#: the pause between attempts.
 _NEW_FILE_WAIT_S = 10.0
 _NEW_FILE_PAUSE_S = 0.01
 
 
 class Sessions:
-    """Of one database."""
+    """Sessions of one database."""
 
     def __init__(self, url: URL, dialect: DialectName, settings: DatabaseSettings) -> None:
         """Raises ConfigurationError."""
         self._dialect = dialect
         self.settings = settings
         self.url = url
-        """Without what the driver gets as arguments."""
+        """Without the parts that the driver gets as arguments."""
         self._tls_options: dict[str, Any] = {}
         if dialect == "mysql":
             self.url, self._tls_options = take_tls(url)
@@ -59,7 +59,7 @@ class Sessions:
         self._prepares_file = False
 
     def open_for(self, engine: Engine, kind: str) -> None:
-        """Has the engine open its connections, and begin its transactions, in this way."""
+        """Makes the engine open its connections and begin its transactions accordingly."""
         if self._dialect == "mysql":
             event.listen(engine, "do_connect", mysql_driver.connect)
         elif self._dialect == "postgresql":
@@ -69,11 +69,11 @@ class Sessions:
             if kind != "check":
                 begin = "BEGIN IMMEDIATE" if kind == "write" else "BEGIN"
                 event.listen(engine, "begin", lambda connection: connection.exec_driver_sql(begin))
-        # First: SQLAlchemy looks at its first connection how identifiers are quoted (ANSI_QUOTES), and goes by that.
+        # First: SQLAlchemy inspects its first connection to find out how identifiers are quoted (ANSI_QUOTES).
         event.listen(engine, "connect", self._on_connect(kind), insert=self._dialect == "mysql")
 
     def arguments(self, kind: str) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Of the driver, and of SQLAlchemy's engine."""
+        """Arguments for the driver, and for SQLAlchemy's engine."""
         level = {"check": "AUTOCOMMIT", "load": "REPEATABLE READ", "write": "READ COMMITTED"}[kind]
         limits = self.settings
         connect_s = max(1, round(limits.check_connect_timeout_s if kind == "check" else limits.connect_timeout_s))
@@ -92,12 +92,12 @@ class Sessions:
             given = self.url.query.get("options")
             return {
                 "connect_timeout": connect_s,
-                # Else it is that of the database, and the driver has no letters for texts that are none of it.
+                # Otherwise it is the database's encoding, and the driver cannot encode texts outside of it.
                 "client_encoding": "utf8",
                 "options": f"{given} {options}" if given else options,
-                # No column has this type; SQLAlchemy asks each engine's first connection for it, in its catalog.
+                # No column has this type; SQLAlchemy would look it up with each engine's first connection.
             }, {"isolation_level": level, "use_native_hstore": False}
-        # No isolation level for load and write: the driver then begins nothing by itself and the listener above does.
+        # No isolation level for load and write: then the driver does not begin transactions; the listener above does.
         return {"timeout": limits.statement_timeout_s, "check_same_thread": False}, (
             {"isolation_level": level} if kind == "check" else {}
         )
@@ -106,12 +106,13 @@ class Sessions:
         return self.settings.check_timeout_s if kind == "check" else self.settings.statement_timeout_s
 
     def _socket_limit_s(self, kind: str) -> float:
-        """For one answer of the database: a host that is gone, or a server that hangs, never says so itself."""
+        """Timeout of one reply: a lost host or a hanging server never reports an error itself."""
         margin_s = _CHECK_SOCKET_MARGIN_S if kind == "check" else _SOCKET_MARGIN_S
         return self._statement_limit_s(kind) + margin_s
 
     def _connect_postgresql(self, kind: str) -> Callable[..., Any]:
-        """SQLAlchemy's `do_connect` listener. The driver is imported when it is needed: it is an extra."""
+        """SQLAlchemy's `do_connect` listener. Imports the driver only when needed, since it is an optional
+        dependency."""
 
         def connect(dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> Any:
             from hms_cache.store.engine.drivers.postgresql_driver import LimitedConnection
@@ -136,7 +137,7 @@ class Sessions:
                     connection.execute("PRAGMA journal_mode=WAL")
                 break
             except sqlite3.OperationalError as error:
-                # Another process is just switching the new file over; SQLite does not wait for that.
+                # Another process is switching the new file's journal mode; SQLite does not wait for that.
                 if monotonic() >= end_s:
                     raise RetryableConflict(str(error)) from error
                 sleep(_NEW_FILE_PAUSE_S)
@@ -150,7 +151,8 @@ class Sessions:
         is_mariadb = "MariaDB" in connection.get_server_info()
         limit = f"max_statement_time={limit_s}" if is_mariadb else f"max_execution_time={limit_s * 1000}"
         with connection.cursor() as cursor:
-            # Strict: what does not fit a column is an error, never cut off or replaced by question marks.
+            # Strict mode: a value that does not fit its column is an error, never truncated or replaced by question
+            # marks.
             cursor.execute(
                 "SET SESSION sql_mode='STRICT_ALL_TABLES,NO_AUTO_VALUE_ON_ZERO,NO_ENGINE_SUBSTITUTION',"
                 f" time_zone='+00:00', innodb_lock_wait_timeout={limit_s}, {limit},"
