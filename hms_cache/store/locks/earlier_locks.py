@@ -1,4 +1,4 @@
-"""The earlier locks that may stand in the way of many requests: read once, asked in memory for each of them."""
+"""Earlier locks that may block several requests: read once, and checked in memory for each request."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from hms_cache.store.schema import HIVE_LOCKS
 L = HIVE_LOCKS.c
 
 MAX_EARLIER_LOCKS = 1000
-"""So many locks are read for all requests together: some 200 KB. Where there are more, each request is asked of the
-database by itself, which answers with the oldest conflict."""
+"""Maximum number of locks read for all requests together: some 200 KB. If there are more, each request is a query of
+its own, which returns the oldest conflict."""
 
 _MAX_NAMES = 300
-"""Beyond so many different names of databases or of tables the names are compared in memory only."""
+"""With more different names of databases or tables, names are compared in memory only."""
 
 
 class EarlierLocks:
-    """Locks in the order of their ids, found by what they are on. Belongs to one thread."""
+    """Locks in the order of their ids, indexed by database and table. Not thread-safe."""
 
     def __init__(self, rows: Iterable[LockRow] = ()) -> None:
         self._of: dict[str, dict[str | None, list[LockRow]]] = defaultdict(lambda: defaultdict(list))
         self.add(rows)
 
     def add(self, rows: Iterable[LockRow]) -> None:
-        """More locks; none may be older than one that is here."""
+        """Adds locks. None may be older than those added before."""
         for row in rows:
             self._of[row.target.database][row.target.table].append(row)
 
     def conflict_of(self, external_id: int, txn_id: int, targets: Sequence[LockTarget]) -> tuple[int, LockRow] | None:
-        """As `first_conflict` among the locks older than `external_id` of other transactions than `txn_id`."""
+        """As `first_conflict`, among the locks older than `external_id` of transactions other than `txn_id`."""
         earlier = (
             row
             for row in self._beside(targets)
@@ -54,7 +54,7 @@ class EarlierLocks:
         for database, tables in wanted.items():
             if (of_database := self._of.get(database)) is None:
                 continue
-            # A lock on the database meets those on all of its tables, one on a table those on its database.
+            # A lock on a database conflicts with those on its tables, and a lock on a table with those on its database.
             names = of_database.keys() if None in tables else (*tables, None)
             lists += [of_database[name] for name in names if name in of_database]
         return merge(*lists, key=_age) if len(lists) > 1 else iter(lists[0] if lists else ())
@@ -65,16 +65,16 @@ def _age(row: LockRow) -> tuple[int, int]:
 
 
 def read_earlier_locks(connection: Connection, below: int, targets: Iterable[LockTarget]) -> EarlierLocks | None:
-    """The locks with ids below `below` that may stand in the way of any of the targets.
+    """The locks with ids below `below` that may block any of the targets.
 
-    None when there are more than `MAX_EARLIER_LOCKS`. One statement.
+    None if there are more than `MAX_EARLIER_LOCKS`. One statement.
     """
     (by_database, by_table), parameters = question_about(below, targets)
     return earlier_locks(connection.execute(_query(by_database, by_table), parameters).all())
 
 
 def earlier_locks(found: Sequence[Any]) -> EarlierLocks | None:
-    """The same of rows that were read with `question_about`."""
+    """As `read_earlier_locks`, for rows that were read with `question_about`."""
     if len(found) > MAX_EARLIER_LOCKS:
         return None
     return EarlierLocks(
@@ -84,7 +84,7 @@ def earlier_locks(found: Sequence[Any]) -> EarlierLocks | None:
 
 
 def question_about(below: int, targets: Iterable[LockTarget]) -> tuple[tuple[bool, bool], dict[str, Any]]:
-    """Which form of the query (by names of databases, of tables), and its parameters."""
+    """The form of the query (by names of databases, of tables), and its parameters."""
     targets = list(targets)
     databases = {target.database for target in targets}
     tables = {target.table for target in targets}
@@ -100,7 +100,7 @@ def question_about(below: int, targets: Iterable[LockTarget]) -> tuple[tuple[boo
 
 @lru_cache
 def direct_query(by_database: bool, by_table: bool) -> DirectQuery:
-    """The same query, to be sent with other statements."""
+    """The same query, for a packet with other statements."""
     return DirectQuery(_query(by_database, by_table))
 
 

@@ -1,4 +1,4 @@
-"""Calls about locks that share a transaction, statement after statement, as many as for one of each (`lock_calls`)."""
+"""Calls about locks that share a transaction, with as many statements as for one call of each kind (`lock_calls`)."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ T = TXNS.c
 LockCall = AskedLock | CheckLockRequest | UnlockRequest
 
 Outcome = LockResponse | Exception | None
-"""What a call is answered: an exception is to be raised to its client; None is what `unlock` answers."""
+"""The outcome of a call: an exception is raised to its client; None is the result of `unlock`."""
 
 
 @dataclass(slots=True)
 class WaitingLock:
-    """A lock that is asked for again and waits."""
+    """A waiting lock that its client checks again."""
 
     lock_id: int
     rows: Sequence[Any]
@@ -55,16 +55,16 @@ class WaitingLock:
 
 
 class LockBatch:
-    """Calls that share a transaction. One attempt: a transaction that is run again begins with a new one."""
+    """Calls that share a transaction. For one attempt: a transaction that runs again uses a new object."""
 
     def __init__(self, connection: Connection, calls: Sequence[LockCall]) -> None:
         self._connection = connection
         self._outcomes: list[Outcome] = [None] * len(calls)
         self._unlocked: dict[int, list[int]] = {}
-        """Numbers of the calls, by lock, as in `_checked`."""
+        """Numbers of the calls by lock, as in `_checked`."""
         self._checked: dict[int, list[int]] = {}
         self._asked: dict[int, AskedLock] = {}
-        """By number of the call, in the order of arrival."""
+        """Requests by number of the call, in the order of arrival."""
         for number, call in enumerate(calls):
             match call:
                 case AskedLock():
@@ -112,7 +112,8 @@ class LockBatch:
     # Heartbeats
 
     def _beat_and_find_waiting(self) -> list[WaitingLock]:
-        """Lock the transactions, note heartbeats, answer for locks that are granted already; those that wait."""
+        """Locks the transactions, records heartbeats, and answers for locks that are granted already; returns those
+        that wait."""
         rows = rows_of_locks(self._connection, self._checked) if self._checked else {}
         self._refuse_unknown(rows)
         txn_of = {lock_id: int(found[0].HL_TXNID) for lock_id, found in rows.items()}
@@ -144,7 +145,7 @@ class LockBatch:
                 del rows[lock_id], txn_of[lock_id]
 
     def _answer_granted(self, rows: Mapping[int, list[Any]]) -> list[WaitingLock]:
-        """Answers for locks that are granted already; the others."""
+        """Answers for locks that are granted already, and returns the others."""
         waiting = []
         for lock_id, found in rows.items():
             if all(row.HL_LOCK_STATE == LOCK_ACQUIRED for row in found):
@@ -154,7 +155,7 @@ class LockBatch:
         return waiting
 
     def _lock_txns(self, txn_ids: set[int]) -> dict[int, str]:
-        """States of the transactions that there are; their rows stay locked."""
+        """States of the existing transactions, whose rows stay locked."""
         if not txn_ids:
             return {}
         rows = self._connection.execute(LOCK_TXNS, {"txn_ids": sorted(txn_ids)})
@@ -163,7 +164,7 @@ class LockBatch:
     def _change_rows(
         self, change: Callable[[Connection, Collection[int]], int], lock_ids: Sequence[int], expected: int
     ) -> None:
-        """Change all rows of these locks. Raises RetryableConflict when some were released since they were read."""
+        """Changes all rows of these locks. Raises RetryableConflict if some were released since they were read."""
         if lock_ids and change(self._connection, lock_ids) < expected:
             raise RetryableConflict("locks were released at the moment when their clients asked for them")
 
@@ -184,7 +185,7 @@ class LockBatch:
             if (row.HL_BLOCKEDBY_EXT_ID, row.HL_BLOCKEDBY_INT_ID) != by:
                 blocked.setdefault((*by, row.HL_LOCK_INT_ID), []).append(one.lock_id)
         self._change_rows(grant, [one.lock_id for one in granted], sum(len(one.rows) for one in granted))
-        # Those that wait for one and the same lock, as most do that wait at all, are one statement.
+        # Locks that wait for the same lock, as most do, need one statement.
         for (by_external, by_internal, internal_id), lock_ids in blocked.items():
             note_blocker(self._connection, lock_ids, internal_id, by_external, by_internal)
 
@@ -195,7 +196,7 @@ class LockBatch:
             self._connection.execute(INSERT_LOCKS, rows)
 
     def _answer(self, external_ids: dict[int, int], now: int | None, conflicts: Conflicts) -> list[dict[str, Any]]:
-        """Answers to the new requests, and the rows to insert."""
+        """Answers the new requests, and returns the rows to insert."""
         rows: list[dict[str, Any]] = []
         for number, asked in self._asked.items():
             external_id, txn_id = external_ids[number], asked.txn_id
@@ -211,20 +212,20 @@ class LockBatch:
 
 
 class Conflicts:
-    """What stands in the way: the locks in the database, and those that this transaction is about to insert."""
+    """Locks that may block requests: those in the database, and those that this transaction is about to insert."""
 
     def __init__(self, connection: Connection, stored: EarlierLocks | None) -> None:
-        """`stored`: all in the database that may be in the way; None: it is to be asked about each."""
+        """`stored`: all blocking locks in the database; None: query the database for each request."""
         self._connection = connection
         self._stored = stored
         self._new = EarlierLocks()
 
     def add(self, rows: Iterable[LockRow]) -> None:
-        """Locks that are about to be inserted, younger than all before."""
+        """Adds locks that are about to be inserted, younger than all before."""
         self._new.add(rows)
 
     def of(self, external_id: int, txn_id: int, targets: Sequence[LockTarget]) -> Conflict | None:
-        """The oldest lock below this id in the way of the targets."""
+        """The oldest lock below this id that blocks the targets."""
         if self._stored is None:
             conflict = conflict_in_database(self._connection, external_id, txn_id, targets)
         else:

@@ -1,18 +1,17 @@
 """`lock`, `check_lock` and `unlock` of several clients in one transaction, with as many statements as for one of each.
 
-The order inside the transaction, whatever the order in which the calls came (they were all waiting, so any order is
-one that could have been):
+The order in the transaction does not depend on the order of arrival (all calls were waiting, so any order is a valid
+serialization):
 
-1. locks are given back, so that whoever waits for them finds them gone;
-2. transactions that calls belong to are locked in the order of their ids, and locks that are asked for again get their
-   heartbeats;
-3. new requests get ids, in the order in which they came, under the row lock of NEXT_LOCK_ID;
-4. what stands in the way of any of them is read once, and the rule of `lock_rules` applied to each in memory: to those
-   asked for again, then to the new ones, of which each sees those before it;
-5. what is granted, and the new rows, are written.
+1. Locks are released, so that calls that wait for them find them gone.
+2. Transactions of the calls are locked in the order of their ids, and locks that are checked again get heartbeats.
+3. New requests get ids, in the order of arrival, under the row lock of NEXT_LOCK_ID.
+4. All locks that may block any request are read once, and the rule of `lock_rules` is applied in memory: to the locks
+   that are checked again, then to the new requests, each of which also sees those before it.
+5. Granted locks are updated, and new rows inserted.
 
 A call that Hive answers with an exception (no such lock, a transaction that is not open) gets it as its outcome and
-writes nothing; the others do not notice.
+writes nothing, without an effect on the others.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import (
 )
 
 MAX_COMPONENTS_TOGETHER = 32
-"""A request for more components has a transaction of its own: the calls of others would wait for its rows."""
+"""A request with more components gets a transaction of its own: other calls would wait for its rows."""
 
 _MAX_COMPONENTS_IN_A_PACKET = 1024
-"""More are written by the driver's own way, which cuts them into statements of a safe length."""
+"""More are written by the driver's bulk insert, which splits them into statements of a safe length."""
 
 
 def may_combine(request: LockRequest | CheckLockRequest | UnlockRequest) -> bool:
@@ -52,7 +51,7 @@ def carry_out_requests(
     context: TxnContext,
     requests: Sequence[LockRequest | CheckLockRequest | UnlockRequest],
 ) -> list[Outcome]:
-    """As `carry_out`, for requests as they come: a lock request that cannot be carried out is refused by itself."""
+    """As `carry_out`, for unchecked requests: an invalid lock request fails by itself."""
     outcomes: list[Outcome] = [None] * len(requests)
     calls: dict[int, LockCall] = {}
     for number, request in enumerate(requests):
@@ -66,7 +65,7 @@ def carry_out_requests(
 
 
 def carry_out(transaction: WriteTransaction, context: TxnContext, calls: Sequence[LockCall]) -> list[Outcome]:
-    """The outcome of each call."""
+    """Returns the outcome of each call."""
     if takes_direct_statements(transaction.connection):
         return LockPackets(transaction, calls).carry_out()
     return LockBatch(transaction.connection, calls).carry_out()

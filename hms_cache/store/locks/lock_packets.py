@@ -1,12 +1,12 @@
-"""Calls about locks as packets, for MySQL and MariaDB: most take one round trip and one with COMMIT.
+"""Calls about locks as packets, for MySQL and MariaDB: most take one round trip, and one more with COMMIT.
 
-The first packet gives locks back, notes heartbeats, reads the locks that are asked about again, draws ids for new
-requests and reads what stands in their way. The last one writes the new rows and commits: it waits for nobody, since
-their ids are drawn under the row lock of NEXT_LOCK_ID, which is held since the first.
+The first packet releases locks, records heartbeats, reads the locks that are checked again, allocates ids for new
+requests and reads the locks that block them. The last one inserts the new rows and commits: it does not wait for locks,
+since NEXT_LOCK_ID has been locked since the first packet.
 
-The order in which rows are locked is that of `lock_batch`: locks outside of transactions, transactions, NEXT_LOCK_ID.
-Which transactions the locks that are asked about again belong to is known only when they were read. If there are any,
-no id is drawn in the first packet, and a second one locks the transactions before it draws.
+Rows are locked in the order of `lock_batch`: locks outside transactions, transactions, NEXT_LOCK_ID. The transactions
+of locks that are checked again are known only after these are read. If there are any, the first packet allocates no id,
+and a second one locks the transactions first.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ L = HIVE_LOCKS.c
 T = TXNS.c
 
 _ABOVE_ALL: Final = 2**63 - 1
-"""While NEXT_LOCK_ID is locked there is no younger lock than the new ones."""
+"""While NEXT_LOCK_ID is locked, no lock is younger than the new ones."""
 
 
 class _Packet:
-    """Statements to be sent together, and their answers by name."""
+    """Statements to send together, and their results by name."""
 
     def __init__(self) -> None:
         self._statements: dict[str, Statement] = {}
@@ -67,11 +67,11 @@ class _Packet:
 
     @property
     def names(self) -> Iterable[str]:
-        """Of its statements."""
+        """The names of its statements."""
         return self._statements.keys()
 
     def rows(self, name: str) -> Sequence[Any]:
-        """What a query has answered; nothing if it was not asked."""
+        """The result of a query; empty if it was not sent."""
         found: Sequence[Any] = self._answers.get(name, ())
         return found
 
@@ -127,8 +127,8 @@ class LockPackets(LockBatch):
         return self._outcomes
 
     def _ask(self, packet: _Packet, of_txns: set[int], unless: Sequence[int] = ()) -> None:
-        """Adds what new requests have to know. `of_txns`: those that are still to be locked. No id is drawn if one of
-        the locks `unless` is of a transaction."""
+        """Adds the queries for new requests. `of_txns`: transactions that still have to be locked. No id is allocated
+        if one of the locks `unless` belongs to a transaction."""
         if of_txns:
             packet.add("states", _LOCK_TXNS, {"txn_ids": sorted(of_txns)})
         self._writing = writing_txns(self._asked.values())
@@ -143,8 +143,8 @@ class LockPackets(LockBatch):
         packet.add("conflicts", *self._conflicts_of_asked())
 
     def _conflicts_of_asked(self) -> tuple[DirectQuery, Mapping[str, Any]]:
-        """The query for what stands in the way of the new requests; of one for few tables the oldest is enough, unless
-        it is asked about its reads, too."""
+        """The query for locks that block the new requests. For one request on few tables the oldest lock is sufficient,
+        unless reads must not wait."""
         first, *more = self._asked.values()
         if not more and len(first.targets) <= _FEW_TARGETS and not first.request.zeroWaitReadEnabled:
             query, values = earlier_locks_query(_ABOVE_ALL, first.txn_id, first.targets, limit=1)
@@ -173,7 +173,7 @@ class LockPackets(LockBatch):
         self._transaction.leave_for_commit(statements)
 
     def _look_again(self, waiting: Sequence[WaitingLock]) -> None:
-        """Whether locks that wait can be taken now."""
+        """Checks whether waiting locks can be granted now."""
         targets = [target for one in waiting for target in one.targets]
         shape, values = question_about(max(one.lock_id for one in waiting), targets)
         [found] = self._transaction.execute_directly([(direct_query(*shape), values)])
@@ -197,7 +197,7 @@ _BEAT_OUTSIDE = Direct(
     .where(L.HL_LOCK_EXT_ID.in_(bindparam("ids", expanding=True)), L.HL_TXNID == 0)
     .values(HL_LAST_HEARTBEAT=now_ms())
 )
-"""Their rows are locked now, and are there until the end."""
+"""Their rows are locked, and exist until the transaction ends."""
 _BEAT_OPEN_TXNS = Direct(
     update(TXNS)
     .where(T.TXN_ID.in_(bindparam("ids", expanding=True)), T.TXN_STATE == TXN_OPEN)
@@ -222,7 +222,7 @@ _COLUMNS = [column.name for column in L if column.name not in ("HL_LAST_HEARTBEA
 
 def _inserting(state: str, is_of_txn: bool) -> DirectRows:
     given = {name: bindparam(name, type_=L[name].type) for name in _COLUMNS}
-    # The heartbeat of a lock inside a transaction is the transaction's.
+    # The heartbeat of a lock in a transaction is the transaction's.
     heartbeat: Any = 0 if is_of_txn else now_ms()
     acquired: Any = now_ms() if state == LOCK_ACQUIRED else None
     return DirectRows(insert(HIVE_LOCKS).values(**given, HL_LAST_HEARTBEAT=heartbeat, HL_ACQUIRED_AT=acquired))
@@ -233,4 +233,4 @@ _INSERT_LOCKS = {
     for state in (LOCK_ACQUIRED, LOCK_WAITING)
     for is_of_txn in (False, True)
 }
-"""By state of the lock, and whether it is a transaction's."""
+"""By state of the lock, and whether it belongs to a transaction."""

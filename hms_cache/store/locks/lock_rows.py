@@ -1,4 +1,4 @@
-"""Reading and changing rows of HIVE_LOCKS, of one lock or of several at once. Statements are built once."""
+"""Reads and changes rows of HIVE_LOCKS, of one lock or several. Statements are compiled once."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ ROWS = (
 
 
 def rows_of_locks(connection: Connection, lock_ids: Collection[int]) -> dict[int, list[Any]]:
-    """The rows of these locks in the order of their internal ids; a lock that is not there is left out."""
+    """The rows of these locks in the order of their internal ids. Locks that do not exist are left out."""
     return rows_by_lock(connection.execute(ROWS, {"lock_ids": sorted(lock_ids)}))
 
 
 def rows_by_lock(rows: Iterable[Any]) -> dict[int, list[Any]]:
-    """Rows of `ROWS` by lock."""
+    """Groups rows of `ROWS` by lock."""
     found: dict[int, list[Any]] = {}
     for row in rows:
         found.setdefault(row.HL_LOCK_EXT_ID, []).append(row)
@@ -47,7 +47,7 @@ def rows_by_lock(rows: Iterable[Any]) -> dict[int, list[Any]]:
 
 
 def without_other_spellings(rows: Iterable[Any]) -> list[Any]:
-    """Rows of HIVE_LOCKS without those that stand for a partition under its other name (`locking`)."""
+    """Rows of HIVE_LOCKS without those for the other spelling of a partition's name (`locking`)."""
     rows = list(rows)
     others = {
         (row.HL_LOCK_EXT_ID, row.HL_DB, row.HL_TABLE, again)
@@ -58,7 +58,7 @@ def without_other_spellings(rows: Iterable[Any]) -> list[Any]:
 
 
 def lock_row(row: Any) -> LockRow:
-    """A row of HIVE_LOCKS as a value."""
+    """Parses a row of HIVE_LOCKS."""
     target = LockTarget(row.HL_LOCK_TYPE, row.HL_DB, row.HL_TABLE, row.HL_PARTITION)
     return LockRow(row.HL_LOCK_EXT_ID, row.HL_LOCK_INT_ID, row.HL_TXNID, target)
 
@@ -78,18 +78,18 @@ _BEAT_LOCKS = update(HIVE_LOCKS).where(_OF_LOCKS).values(HL_LAST_HEARTBEAT=now_m
 
 
 def grant(connection: Connection, lock_ids: Collection[int]) -> int:
-    """Note that these locks are held now; of how many rows."""
+    """Marks these locks as held; returns the number of rows."""
     return connection.execute(_GRANT, {"ids": sorted(lock_ids)}).rowcount
 
 
 def note_blocker(
     connection: Connection, lock_ids: Collection[int], internal_id: int, by_external: int, by_internal: int
 ) -> None:
-    """Note that this component of these locks waits for that lock."""
+    """Records that this component of these locks waits for that lock."""
     parameters = {"internal_id": internal_id, "by_external": by_external, "by_internal": by_internal}
     connection.execute(_NOTE_BLOCKER, {"ids": sorted(lock_ids), **parameters})
 
 
 def beat_locks(connection: Connection, lock_ids: Collection[int]) -> int:
-    """Note that the clients of these locks are alive; of how many rows."""
+    """Records heartbeats of these locks; returns the number of rows."""
     return connection.execute(_BEAT_LOCKS, {"ids": sorted(lock_ids)}).rowcount

@@ -1,8 +1,8 @@
-"""Which lock must wait for which: one rule, as a function of two locks and as an SQL condition over HIVE_LOCKS.
+"""Which lock waits for which: one rule, as a function of two locks and as an SQL condition on HIVE_LOCKS.
 
-Source: the query of Hive 4.0's `TxnHandler.checkLock`. An earlier lock (smaller external id) stands in the way of a
-later one when it is on the same database, on the same table or one of the two is on the whole database, likewise for
-partitions, belongs to another transaction, and their types conflict:
+Source: the query of Hive 4.0's `TxnHandler.checkLock`. An earlier lock (with a smaller external id) blocks a later one
+if it belongs to another transaction, is on the same database, on the same table (or one of both is on the whole
+database), likewise for partitions, and if their types conflict:
 
 | requested         | waits for                     | but not for                                            |
 |-------------------|-------------------------------|--------------------------------------------------------|
@@ -36,18 +36,18 @@ _WAITS_FOR = {
 }
 
 _MAX_PARTITIONS_IN_SQL = 300
-"""Beyond this many partitions of a table a query names the table only, and the rule is finished in memory: databases
-limit the parameters of a statement (SQLite 32,766), and long lists cost them more than a few rows too many."""
+"""With more partitions of a table than this, a query names only the table, and the rule is applied in memory: databases
+limit the parameters of a statement (SQLite 32,766), and long lists cost more than some superfluous rows."""
 
 
 _MAX_GROUPS_IN_SQL = 100
-"""Beyond this many tables and types of locks a query names databases only: SQLite ends at 1,000 conditions in one
-expression, and to put together what names each takes longer than to look at the rows."""
+"""With more tables and lock types than this, a query names only databases: SQLite allows 1,000 conditions in one
+expression, and combining the conditions takes longer than reading the rows."""
 
 
 @frozen
 class LockTarget:
-    """What one lock is on, and its type code. Names are normalized; None below the lock's level."""
+    """The object of a lock, and the lock's type code. Names are normalized; None below the lock's level."""
 
     lock_type: str
     database: str
@@ -57,7 +57,7 @@ class LockTarget:
 
 @frozen
 class LockRow:
-    """A lock as it stands in HIVE_LOCKS."""
+    """A lock as stored in HIVE_LOCKS."""
 
     external_id: int
     internal_id: int
@@ -66,7 +66,7 @@ class LockRow:
 
 
 def must_wait(requested: LockTarget, earlier: LockTarget) -> bool:
-    """Whether a lock `requested` of another transaction must wait for the lock `earlier`."""
+    """Whether the lock `requested` must wait for the lock `earlier` of another transaction."""
     if earlier.lock_type not in _WAITS_FOR[requested.lock_type] or not _overlap(requested, earlier):
         return False
     if requested.lock_type == SHARED_READ:
@@ -77,7 +77,7 @@ def must_wait(requested: LockTarget, earlier: LockTarget) -> bool:
 
 
 def blocking_types(requested: Iterable[LockTarget]) -> set[str]:
-    """The type codes of the locks that one of these may have to wait for."""
+    """The type codes of locks for which one of these may have to wait."""
     return {code for lock_type in {target.lock_type for target in requested} for code in _WAITS_FOR[lock_type]}
 
 
@@ -94,11 +94,10 @@ def _overlap(first: LockTarget, second: LockTarget) -> bool:
 def earlier_locks_query(
     external_id: int, txn_id: int, targets: Iterable[LockTarget], limit: int | None
 ) -> tuple[Select[Any], dict[str, Any]]:
-    """The earlier locks that may stand in the way of `targets`, oldest first: the statement and its parameters.
+    """The statement, and its parameters, for earlier locks that may block `targets`, oldest first.
 
-    It finds all that do; where there are very many tables or partitions to lock also some that do not (`must_wait`
-    decides).
-    `limit` applies only when the condition is exact.
+    It finds all that do. With very many tables or partitions it also finds some that do not (`must_wait` decides).
+    `limit` applies only if the condition is exact.
     """
     groups: dict[tuple[str, str, str | None], set[str | None]] = defaultdict(set)
     for target in targets:
@@ -126,19 +125,19 @@ def earlier_locks_query(
     if any(by_partition for _, _, by_partition in shapes) or any(
         len(partitions) > _MAX_PARTITIONS_IN_SQL for partitions in groups.values()
     ):
-        # The first may be of a partition that is another one to Hive: databases take names for the same that differ in
-        # trailing blanks, and in tables of Hive's script for MySQL in case and accents.
+        # The first row may be for a different partition: databases ignore trailing blanks, and tables of Hive's script
+        # for MySQL also case and accents.
         limit = None
     build = _query_of if len(shapes) <= _MAX_GROUPS_KEPT else _query_of.__wrapped__
     return build(tuple(shapes), txn_id > 0, limit), parameters
 
 
 _Shape = tuple[str, bool, bool]
-"""Of a group of targets: the type of lock, whether it names a table, whether it names partitions."""
+"""Form of a group of targets: the lock type, whether it names a table, whether it names partitions."""
 
 _MAX_GROUPS_KEPT = 3
-"""The conditions of requests for so many tables, which most are, are built once: to build one takes as long as to ask
-the database."""
+"""For requests on up to this many tables, which most are, the condition is compiled once: compiling takes as long as
+the query."""
 
 
 @lru_cache(512)
@@ -158,8 +157,8 @@ def _locks_below(of_txn: bool) -> Select[Any]:
 
 
 def _group_condition(number: int, lock_type: str, has_table: bool, by_partition: bool) -> ColumnElement[bool]:
-    # Locks may be on names that nothing has, and databases take such a name for that of a table: the oldest lock found
-    # would hide the one that is in the way.
+    # A lock may be on a name that does not exist but that the database considers equal to a table's: the oldest lock
+    # found would then hide the one that blocks.
     conditions: list[ColumnElement[bool]] = [
         same_text(L.HL_DB, bindparam(f"database_{number}")),
         L.HL_LOCK_TYPE.in_(_WAITS_FOR[lock_type]),
@@ -172,17 +171,17 @@ def _group_condition(number: int, lock_type: str, has_table: bool, by_partition:
     if lock_type == EXCLUSIVE:
         conditions.append(or_(L.HL_TABLE.is_not(None), L.HL_LOCK_TYPE != SHARED_READ))
     if by_partition:
-        # A lock on the whole table or database has no partition.
+        # A lock on a whole table or database has no partition.
         named = L.HL_PARTITION.in_(bindparam(f"partitions_{number}", expanding=True))
         conditions.append(or_(L.HL_PARTITION.is_(None), named))
     return and_(*conditions)
 
 
 def first_conflict(requests: Sequence[LockTarget], earlier: Iterable[LockRow]) -> tuple[int, LockRow] | None:
-    """Position of the first request that must wait and the oldest lock it waits for; None when all can be taken.
+    """Position of the first request that must wait, and the oldest lock that it waits for; None if all can be granted.
 
-    Work is linear in both: whether one waits for another depends on what they have in common and on kinds of locks,
-    so that for each row only the first request of each kind is looked at.
+    The work is linear in both: whether a request waits depends on its kind and on the names that both have in common,
+    so for each row only the first request of each kind is examined.
     """
     kinds = _FirstOfEachKind(requests)
     for row in earlier:
@@ -194,7 +193,8 @@ def first_conflict(requests: Sequence[LockTarget], earlier: Iterable[LockRow]) -
 
 
 class _FirstOfEachKind:
-    """For requests: the first position of each type of lock, by what a lock may have in common with them."""
+    """The first position of each lock type among the requests, by the names that a lock may have in common with
+    them."""
 
     def __init__(self, requests: Sequence[LockTarget]) -> None:
         self._of: dict[tuple[object, ...], dict[tuple[str, bool], int]] = defaultdict(dict)
@@ -210,7 +210,7 @@ class _FirstOfEachKind:
                 self._of[place].setdefault(kind, position)
 
     def beside(self, target: LockTarget) -> Iterator[Iterable[int]]:
-        """Positions that may have to wait for a lock on this: of its table, then of its whole database."""
+        """Positions that may have to wait for a lock on this target: for its table, then for its whole database."""
         database, table, partition = target.database, target.table, target.partition
         if table is None:
             yield self._at("all of", database)

@@ -1,11 +1,11 @@
-"""Taking locks: `lock` and `check_lock`.
+"""Acquires locks: `lock` and `check_lock`.
 
-A lock request gets an external id; its components are rows under internal ids 1, 2, … and are granted all or none. Of
-two conflicting requests the one with the smaller external id goes first, whatever their states: that makes the order in
-which ids become visible part of the protocol. The id is therefore drawn under the row lock of NEXT_LOCK_ID and
-committed together with the rows. While that row lock is held every earlier request is committed and visible, so the
-question whether the new one has to wait is answered before its rows are written, and they are written once, as granted
-or as waiting. A request that waits holds no connection and no row lock; its client asks again with `check_lock`.
+A lock request gets an external id; its components are rows with internal ids 1, 2, … and are granted all or none. Of
+two conflicting requests the one with the smaller external id goes first, whatever their states, so the order in which
+ids become visible is part of the protocol. Therefore the id is allocated under the row lock of NEXT_LOCK_ID and
+committed together with the rows. While that row lock is held, every earlier request is committed and visible. So it can
+be decided whether the new one has to wait before its rows are inserted, and they are written once, as granted or as
+waiting. A waiting request holds no connection and no row lock; its client asks again with `check_lock`.
 """
 
 from __future__ import annotations
@@ -59,13 +59,13 @@ _OPERATION_OF_OLD_CLIENTS = {SHARED_WRITE: UPDATE, EXCLUSIVE_WRITE: UPDATE, EXCL
 
 @frozen
 class AskedLock:
-    """A lock request whose components are known to be complete."""
+    """A lock request whose components have been validated."""
 
     request: LockRequest
     txn_id: int
-    """0: outside any transaction."""
+    """0: outside a transaction."""
     targets: Sequence[LockTarget]
-    """What each component is on, in their order; after them partitions once more under their other names, see
+    """The object of each component, in their order; then partitions again under their other spelling, see
     `_other_spellings`."""
 
 
@@ -74,25 +74,25 @@ Conflict = tuple[int, LockRow]
 
 
 def asked_lock(request: LockRequest) -> AskedLock:
-    """What the request asks for.
+    """Validates the request.
 
-    Raises MetaException: no component, or one that is incomplete; NoSuchTxnException: an id below 0.
+    Raises MetaException (no component, or an incomplete one), NoSuchTxnException (an id below 0).
     """
     if not request.component:
         raise MetaException("A lock request needs at least one component")
     txn_id = request.txnid or 0
     if txn_id < 0:
-        # The rows of HIVE_LOCKS would be a transaction's, which nobody can end: nor could they be unlocked.
+        # The rows would belong to a transaction that nobody can end, so they could never be released.
         raise not_open_error(txn_id, None)
     targets = [_target_of(component) for component in request.component]
     return AskedLock(request, txn_id, targets + _other_spellings(targets))
 
 
 def lock(connection: Connection, asked: AskedLock) -> LockResponse:
-    """Ask for all locks of the request at once; answers ACQUIRED or WAITING, and NOT_ACQUIRED where it must not wait.
+    """Requests all locks at once; returns ACQUIRED or WAITING, or NOT_ACQUIRED if the request must not wait.
 
-    Inside a transaction it also notes what the transaction is about to write (TXN_COMPONENTS). Raises
-    NoSuchTxnException, TxnAbortedException.
+    In a transaction it also records what the transaction is about to write (TXN_COMPONENTS). Raises NoSuchTxnException,
+    TxnAbortedException.
     """
     txn_id = asked.txn_id
     now: int | None = None
@@ -128,10 +128,10 @@ def _target_of(component: LockComponent) -> LockTarget:
 
 
 def _other_spellings(targets: Iterable[LockTarget]) -> list[LockTarget]:
-    """The partitions among these whose names Hive 4 stores otherwise than Hive 3, under those names.
+    """The partitions among these whose names Hive 4 stores differently from Hive 3, with these names.
 
-    Metastores compare texts. Under both names a lock is in the way of those that either of them takes beside this
-    server, and these are in its way.
+    Metastores compare texts. With both names, a lock conflicts with locks that either version takes on the same
+    database.
     """
     others = []
     for target in targets:
@@ -142,13 +142,13 @@ def _other_spellings(targets: Iterable[LockTarget]) -> list[LockTarget]:
 
 
 _LONGEST_PARTITION: Final = 767
-"""Of HL_PARTITION; Hive 4 itself cannot take a lock on more."""
+"""Length of HL_PARTITION. Hive 4 itself cannot lock a longer name."""
 
 # What the transaction is about to write
 
 
 def add_components(connection: Connection, asked: Iterable[AskedLock]) -> None:
-    """Note what the transactions of these requests are about to write; their rows in TXNS are locked."""
+    """Records what the transactions of these requests are about to write. Their rows in TXNS are locked."""
     if not (writing := writing_txns(asked)):
         return
     found = connection.execute(*write_ids_query(writing))
@@ -161,16 +161,16 @@ def writing_txns(asked: Iterable[AskedLock]) -> list[WritingTxn]:
 
 
 def component_rows(writing: Iterable[WritingTxn], found: Iterable[Any]) -> list[dict[str, Any]]:
-    """Rows of TXN_COMPONENTS. `found`: what `write_ids_query` answers."""
+    """Rows for TXN_COMPONENTS. `found`: the result of `write_ids_query`."""
     write_ids = {(txn_id, database, table): write_id for txn_id, database, table, write_id in found}
     return [row for txn_id, written in writing for row in _component_rows(txn_id, written, write_ids)]
 
 
 _Written = tuple[LockComponent, LockTarget, str]
-"""A component that writes to a table, and the code of what it does there."""
+"""A component that writes to a table, and the code of its operation."""
 
 WritingTxn = tuple[int, Sequence[_Written]]
-"""A transaction and what it writes."""
+"""A transaction and its writes."""
 
 
 def _written(asked: AskedLock) -> list[_Written]:
@@ -194,8 +194,8 @@ def _component_rows(
     for component, target, operation in written:
         table, partition = (target.database, target.table), target.partition
         if component.isDynamicPartitionWrite:
-            # Which partitions is known only later (add_dynamic_partitions); one row stands for the table until then,
-            # none where an earlier component has noted the table or one of its partitions (Hive 4.0.1's
+            # The partitions become known later (add_dynamic_partitions). Until then one row represents the table; none
+            # if an earlier component has recorded the table or one of its partitions (Hive 4.0.1's
             # InsertTxnComponentsCommand).
             if table in noted_tables:
                 continue
@@ -215,11 +215,11 @@ def _component_rows(
 
 
 def _operation_of(component: LockComponent, target: LockTarget) -> str | None:
-    """The code of what the component writes, None when it writes nothing that matters to transactions."""
+    """The code of the component's write; None if it writes nothing that concerns transactions."""
     if component.isTransactional is False:
         return None
     if component.operationType in (None, DataOperationType.UNSET):
-        # Clients of Hive before 2.2 do not say; the lock's type does.
+        # Clients of Hive before 2.2 do not set it; the lock's type decides.
         return _OPERATION_OF_OLD_CLIENTS.get(target.lock_type)
     return OPERATION_CODES.get(component.operationType)
 
@@ -228,21 +228,21 @@ W = TXN_TO_WRITE_ID.c
 INSERT_COMPONENTS = insert(TXN_COMPONENTS)
 
 _MAX_TABLES_BY_KEY = 128
-"""Written to by the transactions of one query; beyond, it goes through all write ids that there are."""
+"""Tables in one query. With more, it reads the write ids of all tables."""
 
 
 def write_ids_query(writing: Iterable[WritingTxn]) -> tuple[Select[Any], dict[str, Any]]:
-    """The write ids that these transactions have of the tables that they write to: the statement and its parameters.
+    """The statement, and its parameters, for these transactions' write ids of the tables that they write to.
 
-    It looks for them by table, since there is no index by transaction alone: while one transaction stays open for long,
-    all write ids stay that were given since.
+    It searches by table, since there is no index by transaction alone: while one transaction stays open for long, all
+    later write ids are kept.
     """
     writing = list(writing)
     tables = sorted({(target.database, target.table or "") for _, written in writing for _, target, _ in written})
     parameters: dict[str, Any] = {"txn_ids": sorted({txn_id for txn_id, _ in writing})}
     if len(tables) > _MAX_TABLES_BY_KEY:
         return _write_ids_of(0), parameters
-    # A statement for each power of two is enough: the last table fills the rest.
+    # A statement for each power of two is sufficient: the last table fills the rest.
     size = 1 << (len(tables) - 1).bit_length()
     for number in range(size):
         of_number = tables[min(number, len(tables) - 1)]
@@ -252,7 +252,7 @@ def write_ids_query(writing: Iterable[WritingTxn]) -> tuple[Select[Any], dict[st
 
 @lru_cache
 def _write_ids_of(tables: int) -> Select[Any]:
-    """Of so many tables; of 0, of all."""
+    """For this many tables; 0: for all tables."""
     query = select(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID)
     are_theirs = W.T2W_TXNID.in_(bindparam("txn_ids", expanding=True))
     if not tables:
@@ -277,7 +277,7 @@ def _write_ids_of(tables: int) -> Select[Any]:
 def conflict_in_database(
     connection: Connection, external_id: int, txn_id: int, targets: Sequence[LockTarget]
 ) -> Conflict | None:
-    """The oldest earlier lock of another transaction in the way of `targets`, None without any."""
+    """The oldest earlier lock of another transaction that blocks `targets`, or None."""
     rows = connection.execute(*earlier_locks_query(external_id, txn_id, targets, limit=1))
     return first_conflict(targets, map(lock_row, rows))
 
@@ -285,10 +285,10 @@ def conflict_in_database(
 def answer_and_rows(
     asked: AskedLock, external_id: int, now: int | None, conflict_of: Callable[[Sequence[LockTarget]], Conflict | None]
 ) -> tuple[LockResponse, list[dict[str, Any]]]:
-    """The answer to a request that was given this id, and the rows to insert: none for one that is refused.
+    """The reply to a request with this id, and the rows to insert: none if the request is refused.
 
-    `conflict_of` tells the oldest lock before this id that stands in the way of targets. Without `now` the rows have no
-    times: the statement that inserts them fills these in.
+    `conflict_of` finds the oldest lock before this id that blocks targets. Without `now` the rows have no times: the
+    statement that inserts them sets these.
     """
     conflict = conflict_of(asked.targets)
     if conflict is not None and asked.txn_id > 0:
@@ -303,9 +303,9 @@ def answer_and_rows(
 def _blocker_not_waited_for(
     asked: AskedLock, blocker: LockRow, conflict_of: Callable[[Sequence[LockTarget]], Conflict | None]
 ) -> LockRow | None:
-    """The earlier lock for which the request is refused instead of made to wait; None where it may wait.
+    """The earlier lock because of which the request is refused instead of waiting; None if it may wait.
 
-    With `zeroWaitReadEnabled` reads do not wait; a request of which only writes are blocked does.
+    With `zeroWaitReadEnabled` reads do not wait; a request waits if only its writes are blocked.
     """
     if asked.request.exclusiveCTAS:
         return blocker
@@ -332,8 +332,7 @@ _INSERT_NEW_LOCK = {
     LockState.ACQUIRED: insert(HIVE_LOCKS).values(HL_LAST_HEARTBEAT=now_ms(), HL_ACQUIRED_AT=now_ms()),
     LockState.WAITING: insert(HIVE_LOCKS).values(HL_LAST_HEARTBEAT=now_ms(), HL_ACQUIRED_AT=None),
 }
-"""One row, whose times are of the moment when it is inserted. Several rows with expressions in them would be as many
-statements for PyMySQL."""
+"""One row, with the time of its insertion. With expressions, PyMySQL would send several rows as several statements."""
 
 
 def _lock_rows(asked: AskedLock, external_id: int, now: int | None, conflict: Conflict | None) -> list[dict[str, Any]]:
@@ -358,7 +357,7 @@ def _lock_rows(asked: AskedLock, external_id: int, now: int | None, conflict: Co
         for position, target in enumerate(asked.targets)
     ]
     if now is not None:
-        # The heartbeat of a lock inside a transaction is the transaction's.
+        # The heartbeat of a lock in a transaction is the transaction's.
         times = {"HL_LAST_HEARTBEAT": 0 if txn_id > 0 else now, "HL_ACQUIRED_AT": now if conflict is None else None}
         rows = [row | times for row in rows]
     if conflict is not None:
@@ -372,7 +371,7 @@ def _lock_rows(asked: AskedLock, external_id: int, now: int | None, conflict: Co
 
 
 def check_lock(connection: Connection, request: CheckLockRequest) -> LockResponse:
-    """Whether a waiting lock can be taken now; takes it if so. Counts as a heartbeat of the lock and its transaction.
+    """Grants a waiting lock if it can be granted now. Counts as a heartbeat of the lock and its transaction.
 
     Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException.
     """
@@ -387,7 +386,7 @@ def check_lock(connection: Connection, request: CheckLockRequest) -> LockRespons
     conflict = conflict_in_database(connection, external_id, txn_id, [lock_row(row).target for row in rows])
     if conflict is None:
         if grant(connection, [external_id]) < len(rows):
-            # Released or timed out meanwhile: raising undoes the rest.
+            # Released or timed out meanwhile. The exception rolls back the rest.
             raise no_such_lock_error(external_id)
         return LockResponse(lockid=external_id, state=LockState.ACQUIRED)
     position, blocker = conflict
@@ -398,7 +397,7 @@ def check_lock(connection: Connection, request: CheckLockRequest) -> LockRespons
 
 
 def heartbeat_lock_or_txn(connection: Connection, external_id: int, txn_id: int) -> None:
-    """Note that the client of a lock is alive: on its transaction if it has one, else on the lock itself.
+    """Records a heartbeat: of the lock's transaction if it has one, otherwise of the lock itself.
 
     Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException.
     """
@@ -409,6 +408,6 @@ def heartbeat_lock_or_txn(connection: Connection, external_id: int, txn_id: int)
 
 
 def heartbeat_lock(connection: Connection, external_id: int) -> None:
-    """Note that the client of a lock is alive. Raises NoSuchLockException."""
+    """Records a heartbeat of a lock. Raises NoSuchLockException."""
     if beat_locks(connection, [external_id]) == 0:
         raise no_such_lock_error(external_id)

@@ -1,9 +1,9 @@
-"""Locks with their owners, for administrators: who holds or waits for what, whether the owner still lives, and the
-release of a lock whose owner does not.
+"""Locks with their owners, for administrators: who holds or waits for a lock, whether the owner is alive, and the
+release of locks of dead owners.
 
-The owner of a lock outside a transaction says that it lives by heartbeats on the lock, as Iceberg's clients do while
-they commit; the owner of one inside a transaction by heartbeats on the transaction. Time-outs
-(`time_outs.give_up_timed_out`) release both; a release by hand is for what cannot wait for them.
+Heartbeats show that an owner is alive: on the lock if it is outside a transaction, as those of Iceberg's clients during
+a commit, otherwise on the transaction. Timeouts (`time_outs.give_up_timed_out`) release both; manual release is for
+what cannot wait for them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ L = HIVE_LOCKS.c
 T = TXNS.c
 
 MAX_LISTED_LOCKS = 1000
-"""Rows of one list: about 200 KB of JSON. Those with the lowest ids come first: what blocks others is among them."""
+"""Rows in one list: about 200 KB of JSON. The lowest ids come first, among them the locks that block others."""
 
 
 @frozen
 class OwnedLock:
-    """One component of a lock and its owner."""
+    """One component of a lock, and its owner."""
 
     lock_id: int
     txn_id: int
-    """0: outside any transaction."""
+    """0: outside a transaction."""
     table: str
     """`database`, `database.table` or `database.table/partition`."""
     lock_type: str
@@ -44,27 +44,27 @@ class OwnedLock:
     host: str
     agent: str
     held_s: float | None
-    """Since it was granted; None while it waits."""
+    """Seconds since it was granted; None while it waits."""
     heartbeat_age_s: float
-    """Since the last heartbeat of the owner, of the transaction where there is one."""
+    """Seconds since the last heartbeat of the owner (of the transaction if there is one)."""
     is_dead: bool
-    """No heartbeat for longer than `transactions.timeout_s`."""
+    """Whether there was no heartbeat for longer than `transactions.timeout_s`."""
 
 
 @frozen
 class OwnedLocks:
-    """Those with the lowest ids. `is_complete`: there are no more."""
+    """The locks with the lowest ids. `is_complete`: there are no others."""
 
     locks: tuple[OwnedLock, ...]
     is_complete: bool
 
 
 class LockIsLive(Exception):
-    """The owner of the lock has sent a heartbeat within the time-out; the text says when."""
+    """The lock's owner has sent a heartbeat within the timeout; the text says when."""
 
 
 def read_owned_locks(connection: Connection, context: TxnContext) -> OwnedLocks:
-    """The locks that are held or waited for, by id, of `MAX_LISTED_LOCKS` rows at most. One statement."""
+    """Held and waiting locks by id, at most `MAX_LISTED_LOCKS` rows. One statement."""
     found = connection.execute(
         select(HIVE_LOCKS, T.TXN_LAST_HEARTBEAT, now_ms().label("NOW_MS"))
         .select_from(HIVE_LOCKS.outerjoin(TXNS, L.HL_TXNID == T.TXN_ID))
@@ -78,7 +78,7 @@ def read_owned_locks(connection: Connection, context: TxnContext) -> OwnedLocks:
 
 def _owned(row: Any, timeout_ms: float) -> OwnedLock:
     heartbeat = row.TXN_LAST_HEARTBEAT if row.HL_TXNID > 0 else row.HL_LAST_HEARTBEAT
-    # A lock whose transaction is gone has an owner that cannot come back.
+    # If a lock's transaction does not exist any more, its owner cannot return.
     age_ms = row.NOW_MS - (heartbeat or 0)
     held_ms = row.NOW_MS - row.HL_ACQUIRED_AT if row.HL_ACQUIRED_AT and row.HL_LOCK_STATE == LOCK_ACQUIRED else None
     name = ".".join(part for part in (row.HL_DB, row.HL_TABLE) if part)
@@ -98,10 +98,10 @@ def _owned(row: Any, timeout_ms: float) -> OwnedLock:
 
 
 def release_lock(connection: Connection, context: TxnContext, lock_id: int, force: bool) -> None:
-    """Delete a lock outside transactions whose owner is dead; with `force` one of a live owner as well.
+    """Deletes a lock outside a transaction whose owner is dead; with `force`, also that of a live owner.
 
-    Raises NoSuchLockException, LockIsLive, and TxnOpenException for a lock of a transaction, forced or not: what the
-    transaction wrote would be left without it.
+    Raises NoSuchLockException, LockIsLive, and TxnOpenException for a lock of a transaction, even with `force`: the
+    writes of the transaction would no longer be protected.
     """
     rows = connection.execute(
         select(L.HL_TXNID, L.HL_LAST_HEARTBEAT).where(L.HL_LOCK_EXT_ID == lock_id).with_for_update()
@@ -112,7 +112,7 @@ def release_lock(connection: Connection, context: TxnContext, lock_id: int, forc
         raise TxnOpenException(
             f"{lock_name(lock_id)} belongs to {txn_name(rows[0].HL_TXNID)}: abort the transaction, which releases it"
         )
-    # Under the rows' locks: a heartbeat that came before them is seen, one that comes after them finds no lock.
+    # With the rows locked: an earlier heartbeat is seen, a later one finds no lock.
     age_ms = read_now_ms(connection) - max(row.HL_LAST_HEARTBEAT for row in rows)
     if not force and age_ms <= whole_milliseconds(context.transactions.timeout_s):
         raise LockIsLive(

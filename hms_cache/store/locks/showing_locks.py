@@ -1,4 +1,4 @@
-"""`show_locks`: who holds and who waits for what."""
+"""`show_locks`: held and waiting locks."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ _STRENGTH = {SHARED_READ: 0, SHARED_WRITE: 1, EXCLUSIVE_WRITE: 2, EXCLUSIVE: 3}
 
 
 def show_locks(connection: Connection, request: ShowLocksRequest) -> ShowLocksResponse:
-    """Locks of a database, a table, a partition, a transaction (0: none) or all; held ones first, then by type and by
-    age. Raises MetaException if there are more than `limits.listed_rows`.
-    """
+    """Locks of a database, a table, a partition, a transaction (0: outside transactions) or all; held ones first, then
+    by type and age. Raises MetaException if there are more than `limits.listed_rows`."""
     query = select(HIVE_LOCKS)
     if request.txnid is not None:
         query = query.where(L.HL_TXNID == request.txnid)

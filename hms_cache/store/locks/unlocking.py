@@ -1,4 +1,4 @@
-"""Giving locks back (`unlock`) and saying that their holder is alive (`heartbeat`, `heartbeat_txn_range`)."""
+"""Releases locks (`unlock`) and records heartbeats (`heartbeat`, `heartbeat_txn_range`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ L = HIVE_LOCKS.c
 
 
 def unlock(connection: Connection, request: UnlockRequest) -> None:
-    """Give the lock back. One that is not there is no error (the client may repeat a call whose answer it lost).
+    """Releases the lock. A lock that does not exist is no error (a client may repeat a call whose reply was lost).
 
     Raises TxnOpenException for a lock that a transaction holds: commit or abort releases it.
     """
@@ -42,12 +42,12 @@ def unlock(connection: Connection, request: UnlockRequest) -> None:
 
 
 def may_be_unlocked() -> ColumnElement[bool]:
-    """What `unlock` may delete: what no transaction holds."""
+    """A condition: the rows that `unlock` may delete, which no transaction holds."""
     return or_(L.HL_TXNID == 0, L.HL_LOCK_STATE == LOCK_WAITING)
 
 
 def held_by_txn_error(lock_id: int, txn_id: int) -> TxnOpenException:
-    """What to tell who would unlock what a transaction holds."""
+    """The exception for unlocking a lock that a transaction holds."""
     return TxnOpenException(
         f"Unlocking locks associated with transaction not permitted. {lock_name(lock_id)} is held by {txn_name(txn_id)}"
     )
@@ -59,11 +59,11 @@ _HELD = select(L.HL_TXNID).where(_IS_ASKED).limit(1)
 
 
 def heartbeat(connection: Connection, request: HeartbeatRequest) -> None:
-    """Note that the client of a lock, of a transaction, or of both is alive.
+    """Records a heartbeat of a lock, a transaction, or both.
 
     Raises NoSuchLockException, NoSuchTxnException, TxnAbortedException.
     """
-    # In Hive's order: of a transaction and a lock that are both gone the client hears of the transaction.
+    # In Hive's order: if neither exists any more, the exception is about the transaction.
     if request.txnid:
         heartbeat_txn(connection, request.txnid)
     if request.lockid:
@@ -73,7 +73,8 @@ def heartbeat(connection: Connection, request: HeartbeatRequest) -> None:
 def heartbeat_each(
     transaction: WriteTransaction, context: TxnContext, requests: Sequence[HeartbeatRequest]
 ) -> list[Exception | None]:
-    """As `heartbeat` for each, with as many statements as for one; the exceptions of those that are over."""
+    """As `heartbeat` for each request, with as many statements as for one. Returns the exceptions of those that have
+    ended."""
     connection = transaction.connection
     outcomes: list[Exception | None] = [None] * len(requests)
     if txn_ids := sorted({one.txnid for one in requests if one.txnid}):
@@ -86,7 +87,7 @@ def heartbeat_each(
     if locks:
         lock_ids = set(locks.values())
         beat_locks(connection, lock_ids)
-        # The rows that are there are locked now. A lock may have several.
+        # The existing rows are locked now. A lock may have several.
         found = set(connection.execute(_THERE, {"ids": sorted(lock_ids)}).scalars())
         for number, lock_id in locks.items():
             if lock_id not in found:
@@ -103,9 +104,9 @@ _THERE = select(L.HL_LOCK_EXT_ID).where(L.HL_LOCK_EXT_ID.in_(bindparam("ids", ex
 
 
 def heartbeat_txn_range(connection: Connection, request: HeartbeatTxnRangeRequest) -> HeartbeatTxnRangeResponse:
-    """Note that the client of transactions `min`..`max` is alive; answers which of them are aborted or unknown.
+    """Records heartbeats of the transactions `min`..`max`; returns which of them are aborted or unknown.
 
-    Committed ones count as unknown, as in Hive. Raises MetaException for a range that is reversed or far too wide.
+    Committed ones count as unknown, as in Hive. Raises MetaException if the range is reversed or far too wide.
     """
     first, last = request.min, request.max
     if last < first:

@@ -1,4 +1,5 @@
-"""Why a transaction was aborted: Hive's error codes and what TXNS keeps of them (Hive 4.0 `TxnErrorMsg`)."""
+"""Why a transaction was aborted: Hive's error codes, and the text that TXNS stores for each (Hive 4.0
+`TxnErrorMsg`)."""
 
 from __future__ import annotations
 
@@ -31,5 +32,5 @@ _TEXTS = {
 
 
 def reason_text(error_code: int | None) -> str:
-    """What TXN_META_INFO says for a code; clients before 4.0 send none, newer ones may send codes not known here."""
+    """The text for TXN_META_INFO. Clients before 4.0 send no code; newer ones may send codes that are unknown here."""
     return _TEXTS.get(error_code or 50000, _TEXTS[50000])

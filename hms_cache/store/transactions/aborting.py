@@ -1,7 +1,7 @@
 """`abort_txn` and `abort_txns`.
 
-What an aborted transaction wrote (TXN_COMPONENTS) and its write ids (TXN_TO_WRITE_ID) stay: they keep its write ids
-invalid until a cleaner has removed the files.
+The rows of an aborted transaction's writes (TXN_COMPONENTS) and write ids (TXN_TO_WRITE_ID) are kept: they keep its
+write ids invalid until a cleaner has removed the files.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import AbortTxnRequest, AbortTxn
 T = TXNS.c
 
 _BATCH_SIZE = 1000
-"""Transactions per round of statements: `metastore.direct.sql.max.elements.in.clause` of Hive is as large."""
+"""Transactions per round of statements, as in Hive (`metastore.direct.sql.max.elements.in.clause`)."""
 
 
 def abort_txn(transaction: WriteTransaction, context: TxnContext, request: AbortTxnRequest) -> None:
-    """Abort one transaction; one that is aborted already is no error. Appends ABORT_TXN, but none for one that Hive's
-    replication has opened for itself: no OPEN_TXN told of it, either.
+    """Aborts one transaction; it is no error if it is aborted already. Appends ABORT_TXN, except for a transaction that
+    Hive's replication opened for itself: that one has no OPEN_TXN either.
 
-    Raises NoSuchTxnException for one that is committed or unknown.
+    Raises NoSuchTxnException if it is committed or unknown.
     """
     connection = transaction.connection
     replayed = is_replayed(request.replPolicy, request.txn_type)
@@ -61,14 +61,14 @@ def abort_txn(transaction: WriteTransaction, context: TxnContext, request: Abort
         raise not_open_error(txn_id, None if row is None else row.TXN_STATE)
     of_replication = bool(request.replPolicy) and request.txn_type == TxnType.DEFAULT
     error_code = (
-        # Replication's clients send none.
+        # Clients of replication send no code.
         ABORTED_AS_REPLAYED if replayed else ABORTED_BY_REPLICATION_ITSELF if of_replication else request.errorCode
     )
     abort_open_txns(transaction, context, [txn_id], error_code, is_replayed=replayed, is_logged=not of_replication)
 
 
 def abort_txns(transaction: WriteTransaction, context: TxnContext, request: AbortTxnsRequest) -> list[int]:
-    """Abort those of the transactions that are open; returns their ids. Appends an ABORT_TXN for each."""
+    """Aborts those of the transactions that are open, and returns their ids. Appends an ABORT_TXN for each."""
     aborted: list[int] = []
     wanted = sorted(set(request.txn_ids))
     for batch in batches(wanted, _BATCH_SIZE):
@@ -79,10 +79,10 @@ def abort_txns(transaction: WriteTransaction, context: TxnContext, request: Abor
 def abort_late_txns(
     transaction: WriteTransaction, context: TxnContext, txn_ids: Sequence[int], is_logged: bool
 ) -> None:
-    """Abort transactions that took too long to open, of which no client has heard.
+    """Aborts transactions that took too long to open and whose ids no client has been sent.
 
-    Replication is not behind its source for that: it opens others in their place. `is_logged`: an OPEN_TXN told of
-    them.
+    This does not make replication incompatible with its source: it opens others in their place. `is_logged`: they have
+    an OPEN_TXN event.
     """
     column = REPL_TXN_MAP.c.RTM_TARGET_TXN_ID
     for batch in batches(txn_ids, _BATCH_SIZE):
@@ -100,10 +100,10 @@ def abort_open_txns(
     is_replayed: bool = False,
     is_logged: bool = True,
 ) -> list[int]:
-    """Abort those of the transactions that are open and meet `only_if` (a condition on TXNS), in ascending order.
+    """Aborts those of the transactions that are open and match `only_if` (a condition on TXNS), in ascending order.
 
-    Appends an ABORT_TXN for each (if `is_logged`), but none for read-only ones. At most 1,000 ids a call. Returns what
-    was aborted.
+    Appends an ABORT_TXN for each if `is_logged`, except for read-only ones. At most 1,000 ids per call. Returns the
+    aborted ids.
     """
     connection = transaction.connection
     condition = T.TXN_ID.in_(list(txn_ids)) & (T.TXN_STATE == TXN_OPEN)
@@ -131,7 +131,8 @@ def abort_open_txns(
 
 
 def _keep_dropped_for_readers(connection: Connection, txn_ids: Sequence[int]) -> None:
-    """What these have dropped softly is dropped all the same, and its files wait for readers as after a commit."""
+    """Objects that these transactions have dropped softly stay dropped, and their files wait for readers as after a
+    commit."""
     queue = COMPACTION_QUEUE.c
     connection.execute(
         update(COMPACTION_QUEUE)
@@ -141,7 +142,7 @@ def _keep_dropped_for_readers(connection: Connection, txn_ids: Sequence[int]) ->
 
 
 def forget_history(connection: Connection, context: TxnContext, txn_ids: Collection[int]) -> None:
-    """The transactions are over: cleaners need not wait for them any more."""
+    """The transactions have ended: cleaners no longer wait for them."""
     if context.use_min_history_level:
         connection.execute(delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL_TXNID.in_(list(txn_ids))))
     if context.use_min_history_write_id:
@@ -149,10 +150,10 @@ def forget_history(connection: Connection, context: TxnContext, txn_ids: Collect
 
 
 def _databases_of(connection: Connection, txn_ids: Sequence[int]) -> dict[int, list[str]]:
-    """Databases in which each transaction has write ids, ascending.
+    """The databases in which each transaction has write ids, ascending.
 
-    By way of the tables that have some, since there is no index by transaction: while one stays open for long, all
-    write ids stay that were given since.
+    Searches by the tables that have write ids, since there is no index by transaction: while one transaction stays open
+    for long, all later write ids are kept.
     """
     t2w, tables = TXN_TO_WRITE_ID.c, NEXT_WRITE_ID.c
     rows = connection.execute(
@@ -171,10 +172,11 @@ def _databases_of(connection: Connection, txn_ids: Sequence[int]) -> dict[int, l
 
 
 def _break_replication(transaction: WriteTransaction, context: TxnContext, txn_ids: Sequence[int]) -> None:
-    """Aborting what replication opened leaves its target behind the source: mark the databases, forget the mapping.
+    """If transactions of replication are aborted, the target misses changes: marks the databases and deletes the
+    mapping.
 
-    As in Hive 4.0.1 (AbortTxnsFunction) the databases are those of the policies (`database.tables`), whether the
-    transactions have written yet or not.
+    As in Hive 4.0.1 (AbortTxnsFunction), the databases are those of the policies (`database.tables`), even if the
+    transactions have not written anything.
     """
     connection = transaction.connection
     column = REPL_TXN_MAP.c.RTM_TARGET_TXN_ID

@@ -1,4 +1,4 @@
-"""The one-letter codes of the transaction tables, and Hive's enumerations they stand for.
+"""The one-letter codes in the transaction tables, and the enumerations of Hive that they represent.
 
 Source of the letters: Hive's `TxnHandler`, `TxnStatus`, `OperationType`, `LockInfo`, `CompactionState` (4.0).
 """
@@ -43,10 +43,10 @@ COMPACT = "c"
 
 OPERATION_CODES = {DataOperationType.INSERT: INSERT, DataOperationType.UPDATE: UPDATE, DataOperationType.DELETE: DELETE}
 
-#: Operations that a concurrent one on the same rows conflicts with.
+#: Operations that conflict with concurrent ones on the same rows.
 ROW_CHANGES = (UPDATE, DELETE)
 
-#: Transactions that compact: what they write is no news to later compactions and to materialized views.
+#: Transactions that compact: later compactions and materialized views ignore their writes.
 COMPACTION_TXN_TYPES = (TxnType.COMPACTION, TxnType.REBALANCE_COMPACTION)
 
 COMPACTION_TYPE_CODES = {
@@ -68,9 +68,9 @@ DID_NOT_INITIATE = "a"
 REFUSED = "c"
 ABORTED = "x"
 _ABORTED_FORMERLY = "b"
-"""Written by this program's earlier versions."""
+"""Written by earlier versions of this program."""
 
-#: What clients read for each state of a compaction.
+#: The state of a compaction as clients see it.
 COMPACTION_STATE_NAMES = {
     INITIATED: "initiated",
     WORKING: "working",

@@ -1,8 +1,8 @@
-"""The statements of a commit, built once.
+"""The statements of a commit, compiled once.
 
-Marking a transaction committed and telling what it holds are one of them, and so are, on MySQL, noting what it wrote
-as complete and taking the lock of all transactions. The order of the locks is Hive's all the same: the transaction's
-row, then the lock of all.
+One statement marks the transaction committed and reports which rows it has. On MySQL another one records its writes as
+complete and locks all transactions. The lock order is Hive's: first the transaction's row, then the lock of all
+transactions.
 """
 
 from __future__ import annotations
@@ -68,15 +68,15 @@ C = TXN_COMPONENTS.c
 S = WRITE_SET.c
 
 _LONGEST_PARTITION: Final = 767
-"""Of WS_PARTITION."""
+"""Length of WS_PARTITION."""
 
-#: The transaction's id, in every statement of this module.
+#: The transaction's id, a parameter of every statement in this module.
 _TXN_ID: ColumnElement[int] = bindparam("txn_id", type_=T.TXN_ID.type)
 
 
 @frozen
 class CommittingTxn:
-    """The transaction being committed, and what the database holds of it."""
+    """A transaction being committed, and what the database has of it."""
 
     txn_id: int
     txn_type: int
@@ -85,14 +85,14 @@ class CommittingTxn:
 
     has_row_changes: bool
     has_component_rows: bool
-    """Also of a compaction that it carried out: clients of Hive 3 do so in transactions of no particular type."""
+    """Also true for a compaction that ran in it: clients of Hive 3 do not give such transactions a type."""
 
     has_locks: bool
     has_shared_write_locks: bool
     has_history: bool
     has_write_id_history: bool
     has_many_components: bool
-    """More than a statement may compare with all that others have changed: it multiplies both."""
+    """Too many to compare them with all other changes in one statement, whose cost is the product of both."""
 
     @property
     def is_compaction(self) -> bool:
@@ -100,19 +100,19 @@ class CommittingTxn:
 
     @property
     def notes_next_txn(self) -> bool:
-        """Whether it leaves old files to a cleaner, which waits for the transactions opened up to its commit."""
+        """Whether it leaves old files to a cleaner, which waits for transactions opened before its commit."""
         return self.is_compaction or self.txn_type == TxnType.SOFT_DELETE
 
     @property
     def joins_write_set(self) -> bool:
-        """Whether what it changes may conflict with others. A rebalance writes all rows anew: whoever changes rows at
-        the same time has not seen where they went."""
+        """Whether its changes may conflict with others. A rebalance rewrites all rows: a concurrent change of rows has
+        not seen their new places."""
         is_exempt = self.txn_type in (TxnType.READ_ONLY, TxnType.SOFT_DELETE, TxnType.COMPACTION)
         return self.has_components and not is_exempt
 
     @property
     def completes_components(self) -> bool:
-        """Whether what it wrote becomes known to compaction and materialized views."""
+        """Whether its writes become visible to compaction and materialized views."""
         return self.has_components and self.txn_type != TxnType.READ_ONLY and not self.is_compaction
 
 
@@ -122,15 +122,16 @@ class CommittingTxn:
 def mark_committed(
     transaction: WriteTransaction, context: TxnContext, txn_id: int, *, takes_event_id: bool
 ) -> CommittingTxn | None:
-    """Give an open transaction its new state, keep its row locked; None, and nothing is changed, if it is not open.
+    """Sets the new state of an open transaction and keeps its row locked. Returns None, without a change, if it is not
+    open.
 
-    On MySQL its history is deleted with that. `takes_event_id`: the id of its one event is taken, too, if it holds
-    nothing else.
+    On MySQL its history is deleted as well. `takes_event_id`: also takes the id of its one event, if it has no other
+    rows.
     """
     levels, ids = context.use_min_history_level, context.use_min_history_write_id
     connection, values = transaction.connection, {"txn_id": txn_id}
     if takes_direct_statements(connection):
-        # The number comes back with the acknowledgement, as the "last insert id".
+        # The number is returned in the acknowledgement as the "last insert id".
         statements: list[Statement] = [(_marking_on_mysql(ids), values)]
         if levels:
             statements.append((_FORGET_HISTORY, values))
@@ -140,8 +141,8 @@ def mark_committed(
             marked, *_ = transaction.execute_directly(statements)
         return _committing_txn(txn_id, marked.last_id) if marked.rows else None
     if is_postgresql(connection):
-        # A statement that waits for the row sees all else as it was before: what a call of the same transaction, that
-        # held the row meanwhile, has noted is seen by the next statement only. Both go together.
+        # A statement that waits for the row lock sees other rows as they were before the wait, without what the lock's
+        # holder has added. Only the next statement sees that. Both are sent together.
         locking = Question(_LOCK_ONE, values)
         _, marked = ask_together(connection, [locking, Question(_marking_on_postgresql(levels, ids), values)])
         return _committing_txn(txn_id, int(marked[0][0])) if marked else None
@@ -150,11 +151,11 @@ def mark_committed(
 
 
 _FACTS = 7
-"""Lowest bits of the number that marking answers: two for its components (`_COMPACTING` …), then those of what else
-there is, in the order of `CommittingTxn`; then one that is always set, then the type."""
+"""Number of the lowest bits of the number that marking returns: two for the components (`_COMPACTING` …), then one each
+for other rows, in the order of `CommittingTxn`. Above them are a bit that is always set, and the type."""
 
 _COMPACTING, _WRITING, _CHANGING_ROWS = 1, 2, 3
-"""The most that the components of a transaction tell; 0: there are none."""
+"""The highest of these that applies to a transaction's components; 0: it has none."""
 
 _IS_TOLD = 1 << _FACTS
 
@@ -164,8 +165,8 @@ _FEW_COMPONENTS: Final = 4
 def mark_all_committed(connection: Connection, context: TxnContext, txn_ids: Collection[int]) -> list[CommittingTxn]:
     """As `mark_committed` for those of the transactions that are open, in the order of their ids, without event ids.
 
-    Their rows are locked first, by a statement of its own: whoever changes what a transaction holds locks its row, too,
-    so that what is read after it is what there is.
+    First locks their rows with a statement of its own. Every change of a transaction's rows locks its row, too, so what
+    is read after that is complete.
     """
     parameters = {"txn_ids": sorted(txn_ids)}
     locked = [int(row[0]) for row in connection.execute(_LOCK_OPEN, parameters)]
@@ -179,24 +180,24 @@ def mark_all_committed(connection: Connection, context: TxnContext, txn_ids: Col
 
 
 class MarkingOfAll:
-    """As `mark_all_committed`, as the statements of a packet. On MySQL their histories are deleted with that."""
+    """As `mark_all_committed`, as statements of a packet. On MySQL the histories are deleted as well."""
 
     def __init__(self, context: TxnContext, txn_ids: Collection[int]) -> None:
         self._context = context
         self._txn_ids = sorted(txn_ids)
 
     def statements(self) -> list[Statement]:
-        """What is to be sent."""
+        """The statements to send."""
         values = {"txn_ids": self._txn_ids}
         telling = _telling_on_mysql(self._context.use_min_history_write_id)
         statements: list[Statement] = [(_LOCK_OPEN_ON_MYSQL, values), (telling, values), (_MARK_ALL_ON_MYSQL, values)]
         if self._context.use_min_history_level:
-            # Of one that is not open there is none.
+            # A transaction that is not open has no history.
             statements.append((_FORGET_HISTORIES, values))
         return statements
 
     def marked(self, answers: Sequence[Any]) -> list[CommittingTxn]:
-        """What was said to the statements."""
+        """Parses the results of the statements."""
         locked, told, *_ = answers
         return _committing_txns([int(row[0]) for row in locked], told)
 
@@ -238,7 +239,7 @@ def _committing_txn(txn_id: int, facts: int) -> CommittingTxn:
 def _facts_number(txn_id: ColumnElement[int], use_levels: bool, use_write_ids: bool) -> ColumnElement[int]:
     own = C.TC_TXNID == txn_id
     locks = HIVE_LOCKS.c.HL_TXNID == txn_id
-    # A look at each table.
+    # One lookup per table.
     operation = C.TC_OPERATION_TYPE
     told = case((operation.in_(ROW_CHANGES), _CHANGING_ROWS), (operation == COMPACT, _COMPACTING), else_=_WRITING)
     writes = select(func.max(told) + case((func.count() > _FEW_COMPONENTS, 1 << 6), else_=0)).where(own)
@@ -280,10 +281,10 @@ def _to_be_marked() -> Update:
 _FORGET_HISTORY = Direct(delete(MIN_HISTORY_LEVEL).where(MIN_HISTORY_LEVEL.c.MHL_TXNID == _TXN_ID))
 
 _TAKE_IF_PLAIN = Direct(
-    # Of one that is not open there is no history, and the number is an older one's.
+    # If it is not open, there is no history, and the number is that of an earlier statement.
     TAKING_EVENT_IDS.where(row_count() == 1, func.last_insert_id() == int(TxnType.DEFAULT) * 2 * _IS_TOLD + _IS_TOLD)
 )
-"""After marking: where nothing is left to be done that waits for locks of others, the event's id is taken at once."""
+"""Sent after marking: if no remaining statement waits for others' locks, the event's id is taken at once."""
 
 
 def _there_is(table: Any, *conditions: Any) -> Any:
@@ -294,25 +295,27 @@ def _there_is(table: Any, *conditions: Any) -> Any:
 
 
 def _escaped_again(partition: ColumnElement[str]) -> ColumnElement[str]:
-    """How Hive 4 notes a partition that a lock names: what its client has escaped it escapes once more.
+    """The spelling in which Hive 4 records a partition named by a lock: it escapes the client's escaped name again.
 
-    As `partition_escaped_again`: in an escaped name nothing but the sign of escapes can be escaped.
+    As `partition_escaped_again`: in an escaped name only the escape character itself can be escaped.
     """
     return func.replace(partition, "%", "%25")
 
 
 def escaped_again(partition: str | None) -> str | None:
-    """The same of a text."""
+    """As `_escaped_again`, for a text."""
     return None if partition is None else partition.replace("%", "%25")
 
 
 def is_same_partition(one: ColumnElement[str], other: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether two names mean one partition, also where a metastore of Hive 4 beside has noted one of them."""
+    """Whether two names are of one partition, even if a Hive 4 metastore on the same database has recorded one of
+    them."""
     return or_(same_text(one, other), same_text(one, _escaped_again(other)), same_text(_escaped_again(one), other))
 
 
 def conflicts_with(*columns: Any) -> Select[Any]:
-    """Writes of committed transactions that the one with `txn_id` conflicts with: same rows may have been changed."""
+    """Writes of committed transactions with which the transaction `txn_id` conflicts: both may have changed the same
+    rows."""
     same_partition = or_(
         is_same_partition(S.WS_PARTITION, C.TC_PARTITION), S.WS_PARTITION.is_(None) & C.TC_PARTITION.is_(None)
     )
@@ -332,10 +335,10 @@ def conflicts_with(*columns: Any) -> Select[Any]:
 
 
 def add_write_set(connection: Connection, txn: CommittingTxn, *, only_row_changes: bool, unless_conflict: bool) -> bool:
-    """Note what the transaction writes under the highest transaction id; whether there was anything to note.
+    """Records the transaction's writes under the highest transaction id; returns whether there were any.
 
-    `unless_conflict`: nothing is, if it `conflicts_with` a committed one. A partition is noted as Hive 4 spells it,
-    too, so that transactions that write through one beside meet the conflict.
+    `unless_conflict`: records nothing if it `conflicts_with` a committed one. A partition is also recorded in Hive 4's
+    spelling, so that transactions of a Hive 4 metastore on the same database detect the conflict.
     """
     statement = _adding_write_set(only_row_changes, unless_conflict)
     return connection.execute(statement, {"txn_id": txn.txn_id}).rowcount > 0
@@ -359,7 +362,7 @@ def _adding_write_set(only_row_changes: bool, unless_conflict: bool) -> Insert:
     as_hive_4 = rows.with_only_columns(*keys[:2], again, own.TC_TXNID, highest, own.TC_OPERATION_TYPE)
     both = union_all(rows, as_hive_4.where(own.TC_PARTITION.contains("%", autoescape=True), fits))
     columns = ["WS_DATABASE", "WS_TABLE", "WS_PARTITION", "WS_TXNID", "WS_COMMIT_ID", "WS_OPERATION_TYPE"]
-    # The number of rows is to be had after the cursor is closed.
+    # so that the number of rows is available after the cursor is closed
     return insert(WRITE_SET).from_select(columns, both).execution_options(preserve_rowcount=True)
 
 
@@ -367,7 +370,7 @@ def _adding_write_set(only_row_changes: bool, unless_conflict: bool) -> Insert:
 
 
 def lock_all_and_complete(connection: Connection, txn: CommittingTxn) -> bool:
-    """Take the lock of all transactions exclusively; whether what the transaction wrote is noted as complete, too."""
+    """Locks all transactions exclusively. Returns whether the transaction's writes are recorded as complete as well."""
     if not is_mysql(connection):
         lock_all_txns_exclusive(connection)
         return False
@@ -378,13 +381,13 @@ def lock_all_and_complete(connection: Connection, txn: CommittingTxn) -> bool:
 def clean_up(
     transaction: WriteTransaction, txn: CommittingTxn, *, completes_components: bool, takes_event_id: bool
 ) -> None:
-    """Delete what only an open transaction has: components, locks, history; in one round trip where the database can.
+    """Deletes the rows that only an open transaction has: components, locks, history; in one round trip if possible.
 
-    `completes_components`: what it wrote is first noted as complete. `takes_event_id`: these are its last statements,
-    and it logs one event.
+    `completes_components`: first records its writes as complete. `takes_event_id`: these are its last statements, and
+    it logs one event.
     """
     connection = transaction.connection
-    # A soft delete takes away whole tables and partitions: Hive does not look which rows it changed.
+    # A soft delete removes whole tables and partitions: Hive does not record which rows it changed.
     has_changed = txn.joins_write_set and txn.has_row_changes
     completion = _COMPLETIONS[has_changed] if completes_components else None
     targets = (txn.has_component_rows, txn.has_locks, txn.has_history, txn.has_write_id_history)
@@ -413,18 +416,18 @@ def clean_up(
 
 
 def clean_up_all(connection: Connection, txns: Sequence[CommittingTxn]) -> None:
-    """As `clean_up` for transactions that changed no rows; what they wrote is first noted as complete."""
+    """As `clean_up` for transactions that changed no rows, after recording their writes as complete."""
     for number, values in _cleanings(txns):
         connection.execute(_CLEAN_ALL[number], values)
 
 
 def cleaning_up_all(txns: Sequence[CommittingTxn]) -> list[Statement]:
-    """As `clean_up_all`, as the statements of a packet."""
+    """As `clean_up_all`, as statements of a packet."""
     return [(_CLEAN_ALL_ON_MYSQL[number], values) for number, values in _cleanings(txns)]
 
 
 def _cleanings(txns: Sequence[CommittingTxn]) -> list[tuple[int, dict[str, list[int]]]]:
-    """Which statements of `_CLEAN_ALL` are to be executed, with their values."""
+    """Which statements of `_CLEAN_ALL` to execute, and their values."""
     completed = [txn.txn_id for txn in txns if txn.completes_components]
     targets = (
         [txn.txn_id for txn in txns if txn.has_component_rows],
@@ -448,7 +451,7 @@ def _completing(
         whose, C.TC_OPERATION_TYPE != COMPACT
     )
     if under_lock:
-        # The lock's one row is joined, and locked with the components.
+        # The lock's single row is joined, and locked together with the components.
         rows = rows.join_from(TXN_COMPONENTS, TXN_LOCK_TBL, true()).with_for_update()
     return insert(COMPLETED_TXN_COMPONENTS).from_select(
         ["CTC_TXNID", "CTC_DATABASE", "CTC_TABLE", "CTC_PARTITION", "CTC_WRITEID", "CTC_UPDATE_DELETE"], rows
@@ -465,7 +468,7 @@ _COMPLETIONS_ON_MYSQL = {has_changed: Direct(completion) for has_changed, comple
 
 @lru_cache
 def _moving_on_postgresql(targets: _Targets, completion: Insert | None) -> Insert | Delete | None:
-    # All parts see the rows as they were before the statement.
+    # All parts of the statement see the rows as they were before it.
     parts: list[Insert | Delete] = [] if completion is None else [completion]
     parts += [deletion for is_target, deletion in zip(targets, _DELETIONS, strict=True) if is_target]
     if not parts:
@@ -481,7 +484,7 @@ def _deleting_on_mysql(targets: _Targets) -> Direct:
     deletions = [deletion for is_target, deletion in zip(targets, _DELETIONS, strict=True) if is_target]
     if len(deletions) == 1:
         return Direct(deletions[0])
-    # One table of numbers, and each target joined to its own number: the rows add up instead of multiplying.
+    # A table of numbers with each target joined to its own number: the rows are added instead of multiplied.
     columns = [column for is_target, column in zip(targets, _TARGETS, strict=True) if is_target]
     names = ", ".join(f"`{column.table.name}`" for column in columns)
     numbers = " UNION ALL ".join(f"SELECT {number} AS number" for number in range(len(columns)))

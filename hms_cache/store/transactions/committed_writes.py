@@ -1,4 +1,4 @@
-"""Which write ids a committed transaction holds: what a cache asks that did not see the transaction allocate them."""
+"""The write ids of committed transactions, for a cache that has not seen them being allocated."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from hms_cache.store.schema import NEXT_WRITE_ID, TXN_TO_WRITE_ID
 
 W = TXN_TO_WRITE_ID.c
 
-# By way of the tables that have write ids, since there is no index by transaction: while one transaction stays open for
-# long, all write ids stay that were given since, and reads wait for this.
+# Searches by the tables that have write ids, since there is no index by transaction: while one transaction stays open
+# for long, all later write ids are kept, and reads wait for this query.
 _IS_OF_A_TABLE = tuple_(W.T2W_DATABASE, W.T2W_TABLE).in_(
     select(NEXT_WRITE_ID.c.NWI_DATABASE, NEXT_WRITE_ID.c.NWI_TABLE)
 )
@@ -27,14 +27,14 @@ _BATCH_SIZE = 500
 def read_committed_writes(database: Database, txn_ids: Sequence[int]) -> Mapping[int, Sequence[tuple[TableName, int]]]:
     """(table, write id) pairs by transaction, in the latest state of the database.
 
-    A transaction without rows is left out: it wrote nothing, or its rows have been cleaned away — nobody can tell.
+    A transaction without rows is left out: either it wrote nothing, or its rows have been deleted; it is unknown which.
 
     :raises DatabaseUnavailable: the database does not answer.
     """
     found: dict[int, list[tuple[TableName, int]]] = {}
     with database.checking() as connection:
         if not features_of(connection).has(TXN_TO_WRITE_ID):
-            return found  # a schema of Hive 3.1 on PostgreSQL has it under another name
+            return found  # in a schema of Hive 3.1 on PostgreSQL the table has another name
         for batch in batches(txn_ids, _BATCH_SIZE):
             rows = connection.execute(
                 select(W.T2W_TXNID, W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID)

@@ -1,12 +1,12 @@
-"""`commit_txn`, with the detection of conflicting writes.
+"""`commit_txn`, with detection of write conflicts.
 
 Snapshot isolation, first committer wins: a transaction that updates or deletes leaves WRITE_SET rows with its *commit
-id*, the highest transaction id there was at its commit. A later committer that had begun by then (its id is not above
-the commit id) and changes rows of the same table or partition has not seen that commit, and is aborted. The highest id
-must not grow between looking and committing, so such a commit takes the lock of all transactions exclusively.
+id*, the highest transaction id at its commit. A later committer conflicts if it had begun by then (its id is not above
+the commit id) and changes rows of the same table or partition: it has not seen that commit, and is aborted. The highest
+id must not grow between the check and the commit, so such a commit locks all transactions exclusively.
 
-Hive's algorithm (4.0, `CommitTxnFunction`), in fewer statements: the one that marks the transaction committed also
-tells what there is to move and to delete, and what need not be touched is not. See `commit_statements` for these.
+Hive's algorithm (4.0, `CommitTxnFunction`) in fewer statements: the statement that marks the transaction committed also
+reports which rows have to be moved and deleted; the others are skipped. See `commit_statements`.
 """
 
 from __future__ import annotations
@@ -65,26 +65,26 @@ C = TXN_COMPONENTS.c
 S = WRITE_SET.c
 
 KEY_VALUE_PREFIX = "_meta"
-"""What the key of a table parameter must start with to be set by a commit."""
+"""Prefix that the key of a table parameter must have to be set by a commit."""
 
 
 class WriteConflict(Exception):
-    """A committed writer came first: roll back, and abort the transaction with `abort_loser`."""
+    """A conflicting transaction has committed first: roll back, and abort this one with `abort_loser`."""
 
     def __init__(self, txn_id: int, error: TxnAbortedException) -> None:
         super().__init__(error.message)
         self.txn_id = txn_id
         self.error = error
-        """What the client is told."""
+        """The exception for the client."""
 
 
 def abort_loser(transaction: WriteTransaction, context: TxnContext, txn_id: int) -> None:
-    """Abort a transaction that met a `WriteConflict`. It may have been aborted by another since."""
+    """Aborts a transaction after a `WriteConflict`. Another call may have aborted it meanwhile."""
     abort_open_txns(transaction, context, [txn_id], ABORTED_BY_WRITE_CONFLICT)
 
 
 def commit_txn(transaction: WriteTransaction, context: TxnContext, request: CommitTxnRequest) -> None:
-    """Commit the transaction; one that is committed already is no error. Appends COMMIT_TXN.
+    """Commits the transaction; it is no error if it is committed already. Appends COMMIT_TXN.
 
     Raises WriteConflict, NoSuchTxnException, TxnAbortedException, MetaException.
     """
@@ -95,7 +95,7 @@ def commit_txn(transaction: WriteTransaction, context: TxnContext, request: Comm
         return
     txn = mark_committed(transaction, context, txn_id, takes_event_id=not commits_alone(request))
     if txn is None:
-        # As in Hive, one that was committed past its replication stays in the map.
+        # As in Hive, a transaction that was not committed through its replication stays in the map.
         _check_is_committed(connection, txn_id)
         return
     if replayed:
@@ -113,7 +113,7 @@ def _finish(
     replayed: bool,
     takes_event_id: bool,
 ) -> None:
-    """What follows when the transaction is marked: conflicts, what it wrote, its locks and history, its events.
+    """Completes the commit of a transaction that is marked: conflicts, its writes, locks and history, its events.
 
     `takes_event_id`: the id of its event may be taken with the last statement.
     """
@@ -145,8 +145,8 @@ def _finish(
 
 
 def commits_alone(request: CommitTxnRequest) -> bool:
-    """Whether the commit changes more than its transaction: what it changes is locked for as short a time as can be.
-    Or it names a transaction of a source, whose id means another one here."""
+    """Whether the commit must not share a transaction: it changes more than its own rows, which must be locked as
+    briefly as possible, or it names a transaction of a source, whose id is a different transaction here."""
     is_of_source = is_replayed(request.replPolicy, request.txn_type)
     return is_of_source or bool(request.replPolicy or request.replLastIdInfo or request.keyValue)
 
@@ -154,10 +154,10 @@ def commits_alone(request: CommitTxnRequest) -> bool:
 def commit_each(
     transaction: WriteTransaction, context: TxnContext, requests: Sequence[CommitTxnRequest]
 ) -> list[Exception | None]:
-    """As `commit_txn` for one after the other, in their order; a conflict is one between them, too.
+    """As `commit_txn` for several requests, in their order; conflicts between them count, too.
 
-    Those that changed no rows, of which most are, are committed set-wise. Answers the exception of each that is not
-    open. Raises WriteConflict: nothing of it may be committed.
+    Transactions that changed no rows, which most are, are committed set-wise. Returns the exception of each that is not
+    open. Raises WriteConflict: then nothing may be committed.
     """
     if takes_direct_statements(transaction.connection):
         [outcomes] = carry_out_parts(transaction, [Commits(transaction, context, requests)])
@@ -170,7 +170,7 @@ def commit_each(
 
 
 class Commits:
-    """As `commit_each`, in packets with others (`shared_packets`)."""
+    """As `commit_each`, in packets shared with other calls (`shared_packets`)."""
 
     further_events = 0
 
@@ -184,17 +184,17 @@ class Commits:
         self._outcomes: list[Exception | None] = []
 
     def locking(self) -> Sequence[Statement]:
-        """The transactions' rows, what they hold, and their new state."""
+        """Locks the transactions' rows, reads their other rows, and sets their new state."""
         return self._marking.statements()
 
     def writing(self, found: Sequence[Any]) -> Sequence[Statement]:
-        """What is deleted of those that changed no rows. Others are finished here, each by itself."""
+        """Deletes rows of transactions that changed no rows of tables. The others are completed here, one by one."""
         marked = self._marking.marked(found)
         self._outcomes, plain = _finish_each(self._transaction, self._context, self._requests, marked)
         return cleaning_up_all(plain)
 
     def outcomes(self, written: Sequence[Any]) -> list[Exception | None]:
-        """As `commit_each` answers them."""
+        """The result of `commit_each`."""
         return self._outcomes
 
 
@@ -204,12 +204,12 @@ def _finish_each(
     requests: Sequence[CommitTxnRequest],
     marked: Sequence[CommittingTxn],
 ) -> tuple[list[Exception | None], list[CommittingTxn]]:
-    """Outcomes, and those of the marked ones that are still to be cleaned up."""
+    """Returns the outcomes, and those marked transactions that still have to be cleaned up."""
     ours = {txn.txn_id: txn for txn in marked}
     outcomes: list[Exception | None] = [None] * len(requests)
     plain = []
     for number, request in enumerate(requests):
-        # Of two requests for one transaction, the second finds it committed.
+        # If two requests name one transaction, the second one finds it committed.
         txn = ours.pop(request.txnid, None)
         if txn is None:
             try:
@@ -220,13 +220,13 @@ def _finish_each(
             plain.append(txn)
             _append_events(transaction, context, request, txn)
         else:
-            # The ids of events are taken when nothing is left that waits for anybody.
+            # Event ids are taken when no remaining statement waits for locks.
             _finish(transaction, context, request, txn, replayed=False, takes_event_id=False)
     return outcomes, plain
 
 
 def _is_plain(context: TxnContext, txn: CommittingTxn) -> bool:
-    """Whether nothing is to be done for it but to note what it wrote, and to delete what only an open one has."""
+    """Whether the commit only records its writes and deletes the rows of an open transaction."""
     notes_writes = txn.joins_write_set and (txn.has_row_changes or not context.use_min_history_level)
     return not (txn.notes_next_txn or notes_writes or txn.txn_type == TxnType.MATER_VIEW_REBUILD)
 
@@ -235,7 +235,7 @@ def _check_is_committed(connection: Connection, txn_id: int) -> None:
     """Raises TxnAbortedException or NoSuchTxnException for a transaction that is not open, unless it is committed."""
     row = connection.execute(select(T.TXN_STATE).where(T.TXN_ID == txn_id)).first()
     if row is None:
-        # One whose row is gone left something if it had committed it.
+        # If the row of a committed transaction is gone, another row shows that it was committed.
         completed = COMPLETED_TXN_COMPONENTS.c.CTC_TXNID
         if connection.execute(select(completed).where(completed == txn_id).limit(1)).first() is not None:
             return
@@ -248,9 +248,9 @@ def _check_is_committed(connection: Connection, txn_id: int) -> None:
 
 
 def _add_write_set(connection: Connection, context: TxnContext, txn: CommittingTxn, request: CommitTxnRequest) -> None:
-    """Note what it has changed. Raises WriteConflict."""
-    # Writers that exclude each other by lock take a new snapshot once they have it: no conflict then. Clients of Hive 3
-    # do not know the flag, which counts as set; their shared locks tell.
+    """Records the rows' changes. Raises WriteConflict."""
+    # Writers that exclude each other by locks take a new snapshot after they get the lock, so they do not conflict.
+    # Clients of Hive 3 do not know the flag, which counts as set; their shared locks decide.
     is_exclusive = request.exclWriteEnabled and not txn.has_shared_write_locks
     checked = txn.has_row_changes and not is_exclusive
     compares = checked and not txn.has_many_components
@@ -264,7 +264,7 @@ def _add_write_set(connection: Connection, context: TxnContext, txn: CommittingT
 
 
 def _conflict_of(connection: Connection, txn_id: int) -> TxnAbortedException | None:
-    """The error about a committed transaction that changed rows where this one did and that it has not seen."""
+    """The error if a committed transaction, which this one has not seen, changed rows in the same places."""
     row = connection.execute(
         conflicts_with(
             S.WS_TXNID,
@@ -281,8 +281,8 @@ def _conflict_of(connection: Connection, txn_id: int) -> TxnAbortedException | N
 
 
 def _conflict_of_many(connection: Connection, txn_id: int) -> TxnAbortedException | None:
-    """As `_conflict_of`, compared in memory: databases compare each of its components with each write of others, for
-    seconds where both are many, and nobody opens a transaction meanwhile."""
+    """As `_conflict_of`, compared in memory. The database would compare each component with each write of others, which
+    takes seconds if both are many; meanwhile no transaction could be opened."""
     are_changes = (C.TC_TXNID == txn_id, C.TC_OPERATION_TYPE.in_(ROW_CHANGES), C.TC_TABLE.is_not(None))
     own: dict[tuple[str, str, str | None], str] = {}
     for database, table, partition, operation in connection.execute(
@@ -308,7 +308,7 @@ def _conflict_of_many(connection: Connection, txn_id: int) -> TxnAbortedExceptio
 
 
 _TABLES_IN_A_STATEMENT = 100
-"""For more, what all have written is looked at."""
+"""If there are more, the writes of all tables are read."""
 
 
 def _conflict_error(
@@ -331,7 +331,7 @@ def _conflict_error(
 
 
 def _add_replayed_components(connection: Connection, txn_id: int, request: CommitTxnRequest) -> None:
-    """What the source says the transaction wrote; that it changed rows must be assumed."""
+    """Records what the source says the transaction wrote. It must be assumed that it changed rows."""
     if not request.writeEventInfos:
         return
     connection.execute(
@@ -341,7 +341,7 @@ def _add_replayed_components(connection: Connection, txn_id: int, request: Commi
                 "CTC_TXNID": txn_id,
                 "CTC_DATABASE": info.database.lower(),
                 "CTC_TABLE": info.table.lower(),
-                # Of a table without partitions the log of its writes has an empty text.
+                # The source logs an empty text for a table without partitions.
                 "CTC_PARTITION": info.partition or None,
                 "CTC_WRITEID": info.writeId,
                 "CTC_UPDATE_DELETE": "Y",
@@ -352,7 +352,7 @@ def _add_replayed_components(connection: Connection, txn_id: int, request: Commi
 
 
 def _set_key_value(connection: Connection, txn_id: int, key_value: CommitTxnKeyValue) -> None:
-    """Set a parameter of a table with the commit (Hive's way to note a Kafka offset, say)."""
+    """Sets a table parameter with the commit (Hive's way to store a Kafka offset, for example)."""
     about = f"with txnId={txn_id}, tableId={key_value.tableId}, key={key_value.key}, value={key_value.value}"
     if not key_value.key.startswith(KEY_VALUE_PREFIX):
         raise MetaException(
@@ -376,7 +376,7 @@ def _append_events(
 ) -> None:
     is_hives_own_replication = bool(request.replPolicy) and request.txn_type == TxnType.DEFAULT
     is_logged = txn.txn_type != TxnType.READ_ONLY and not is_hives_own_replication
-    # Without an event nobody would know that a parameter of a table is another one.
+    # Without an event no reader of the log would learn of the changed table parameter.
     if is_logged or request.keyValue is not None:
         committed = context.messages.build_commit_transaction(txn.txn_id, keeps_tables=request.keyValue is None)
         transaction.append_event(committed)
@@ -385,7 +385,7 @@ def _append_events(
 
 
 def _finish_compaction(transaction: WriteTransaction, context: TxnContext, txn: CommittingTxn) -> None:
-    """The old files may go once every transaction is over that may still read them: those opened up to now."""
+    """The old files may be deleted when all transactions have ended that may read them: those opened until now."""
     connection, queue = transaction.connection, COMPACTION_QUEUE.c
     following = select(func.max(T.TXN_ID) + 1).scalar_subquery()
     connection.execute(

@@ -1,4 +1,4 @@
-"""What every operation on transactions works with."""
+"""What all operations on transactions share."""
 
 from __future__ import annotations
 
@@ -19,62 +19,62 @@ from hms_cache.values import frozen
 
 
 class ReplicationMarks(Protocol):
-    """What commits and aborts of replication do to objects of the catalog, with an event for each that changes."""
+    """Changes to catalog objects by commits and aborts of replication, each with an event."""
 
     def set_last_replicated_id(self, transaction: WriteTransaction, info: ReplLastIdInfo) -> None:
-        """Set `repl.last.id` on what is named. Raises MetaException for a database or table that does not exist."""
+        """Sets `repl.last.id` on the named objects. Raises MetaException if a database or table does not exist."""
         ...
 
     def mark_incompatible(self, transaction: WriteTransaction, databases: Collection[str]) -> None:
-        """Set `repl.incompatible` on these databases of the default catalog."""
+        """Sets `repl.incompatible` on these databases of the default catalog."""
         ...
 
     def note_writes(
         self, transaction: WriteTransaction, txn_id: int, infos: Sequence[WriteEventInfo], now_s: int
     ) -> None:
-        """Note which files a replayed transaction has written here."""
+        """Records the files that a replayed transaction has written here."""
         ...
 
 
 class LowestOpenTxn:
-    """The last look at the lowest transaction that may be open. Shared by threads: what they replace is one value.
+    """The lowest transaction that may be open, as last read. Thread-safe: threads replace a single value.
 
-    It may be used for a while, since it only grows: below it there is none, and there will be none.
+    It may be used for a while, since it only grows: no transaction below it is open or will be.
     """
 
     USED_FOR_S: Final = 0.1
-    """A tenth of the time for which a gap counts as open, and by which it is behind anyway."""
+    """A tenth of the time for which a gap counts as open, by which the value lags behind in any case."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._seen: tuple[int, float] | None = None
 
     def known(self) -> int | None:
-        """None: it is to be read, and to be `seen`."""
+        """The value; None if it has to be read again and passed to `seen`."""
         seen = self._seen
         return seen[0] if seen is not None and self._clock.monotonic_s() - seen[1] < self.USED_FOR_S else None
 
     def seen(self, txn_id: int) -> None:
-        """It was read just now."""
+        """Records a value that was just read."""
         self._seen = txn_id, self._clock.monotonic_s()
 
 
 class Housekeeper:
-    """How far the background work of this server has got with what it sees a part of at a time. For its one thread."""
+    """Progress of this server's background work that visits tables part by part. For its one thread."""
 
     def __init__(self, clock: Clock) -> None:
         written = COMPLETED_TXN_COMPONENTS.c.CTC_DATABASE, COMPLETED_TXN_COMPONENTS.c.CTC_TABLE
         self.surplus_writes: Final = IndexWalk(clock, *written)
-        """Completed writes of which there are more than are kept."""
+        """Completed writes beyond the number that is kept."""
         self.writes_to_compact: Final = IndexWalk(clock, *written)
-        """Completed writes of which there are so many that a compaction is due."""
+        """Completed writes that are numerous enough for a compaction."""
         self.last_with_write_ids: Place | None = None
-        """The table at which the look for write ids without a table goes on."""
+        """The table after which the search for write ids without a table continues."""
 
 
 @frozen
 class TxnContext:
-    """Settings, the builder of events and the machine's clock (for durations only). Shared by threads."""
+    """Settings, the event builder, and the machine's clock (for durations only). Thread-safe."""
 
     transactions: TransactionSettings
     compactions: CompactionSettings
@@ -82,14 +82,14 @@ class TxnContext:
     messages: MessageBuilder
     clock: Clock
     use_min_history_level: bool
-    """The setting of this name with `auto` for this database filled in."""
+    """The setting, with `auto` resolved for this database."""
 
     use_min_history_write_id: bool
-    """The setting of this name, off where the database has no such table."""
+    """The setting, but false if the database has no such table."""
 
     histories: tuple[Column[Any], ...]
-    """Transaction ids of the tables that these settings are about and the database has: rows may be left in them from a
-    time with another setting."""
+    """Columns of transaction ids in the tables of these settings, as far as the database has them: rows may be left
+    from a time with another setting."""
 
     replication_marks: ReplicationMarks
     lowest_open: LowestOpenTxn = field(init=False)

@@ -1,4 +1,4 @@
-"""What has to be asked of each database in its own words: its clock, its counters, the lock of all transactions."""
+"""Expressions that differ between databases: the clock, counters, the lock of all transactions."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from hms_cache.store.schema.column_types import MYSQL_DIALECTS
 
 
 class now_ms(SqlFunction[int]):
-    """The database's clock, milliseconds since 1970 UTC. All times of the transaction tables are of this clock."""
+    """The database's clock, in milliseconds since 1970 UTC. All times in the transaction tables are of this clock."""
 
     type = BigInteger()
     inherit_cache = True
     sql = "CAST(ROUND((julianday('now') - 2440587.5) * 86400000.0) AS INTEGER)"
-    # UTC: the session's zone has an hour each year in which UNIX_TIMESTAMP(NOW()) is ambiguous.
+    # UTC: in the session's time zone, one hour a year is ambiguous for UNIX_TIMESTAMP(NOW()).
     sql_on_mysql = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', UTC_TIMESTAMP(6)) DIV 1000)"
     sql_on_postgresql = "CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS BIGINT)"
 
 
 class time_after_waiting_ms(SqlFunction[int]):
-    """Of MySQL: as `now_ms`, but of when it evaluates it, which is after the row locks that the statement waits for."""
+    """On MySQL: as `now_ms`, but the time of evaluation, which is after the row locks that the statement waits for."""
 
     type = BigInteger()
     inherit_cache = True
-    # In the session's zone, which is UTC for all our connections.
+    # In the session's time zone, which is UTC on all connections of this program.
     sql = "(TIMESTAMPDIFF(MICROSECOND, '1970-01-01 00:00:00', SYSDATE(6)) DIV 1000)"
 
 
@@ -45,9 +45,9 @@ def read_now_ms(connection: Connection) -> int:
 
 
 def take_id(connection: Connection, counter: Column[int], count: int = 1) -> int:
-    """The first of `count` ids of a one-row counter table; its row stays locked until the transaction ends.
+    """The first of `count` ids of a one-row counter table, whose row stays locked until the transaction ends.
 
-    Raises RuntimeError when the table is empty: the schema's script puts the row there.
+    Raises RuntimeError if the table is empty: the schema's script inserts the row.
     """
     first = take_from_counter(connection, counter, count)
     if first is None:
@@ -56,19 +56,19 @@ def take_id(connection: Connection, counter: Column[int], count: int = 1) -> int
 
 
 def lock_all_txns_shared(connection: Connection) -> None:
-    """Keep out whoever needs to know that no transaction is being opened (`lock_all_txns_exclusive`), until the end.
+    """Blocks `lock_all_txns_exclusive` until the transaction ends.
 
-    SQLite needs no statement: its transactions that write come one after another.
+    SQLite needs no statement: its write transactions run one after another.
     """
     if is_postgresql(connection):
-        # As Hive's: a row lock there would write to the row.
+        # A table lock, as in Hive: a row lock would write to the row.
         connection.execute(text('LOCK TABLE "TXN_LOCK_TBL" IN SHARE MODE'))
     elif is_mysql(connection):
         connection.execute(select(TXN_LOCK_TBL.c.TXN_LOCK).with_for_update(read=True))
 
 
 def lock_all_txns_exclusive(connection: Connection) -> None:
-    """Keep out all that open transactions, until the end: the highest transaction id stays what it is."""
+    """Blocks the opening of transactions until this one ends, so that the highest transaction id does not change."""
     if is_postgresql(connection):
         connection.execute(text('LOCK TABLE "TXN_LOCK_TBL" IN EXCLUSIVE MODE'))
     elif is_mysql(connection):

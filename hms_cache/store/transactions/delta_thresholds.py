@@ -1,6 +1,6 @@
-"""After how many writes a table or partition is compacted without being asked for.
+"""The number of writes after which a table or partition is compacted automatically.
 
-Who counts the completed writes needs them to be there, so this also says how many of them are kept.
+The check counts rows of completed writes, so this also defines how many of them are kept.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from hms_cache.metadata.names import DEFAULT_CATALOG
 from hms_cache.store.schema import DBS, TABLE_PARAMS, TBLS
 
 _DELTA_THRESHOLD = "compactorthreshold.hive.compactor.delta.num.threshold"
-"""Parameter of tables. Source of the name: Hive 4.0 `Initiator`."""
+"""Table parameter. Source of the name: Hive 4.0 `Initiator`."""
 
 _is_number = re.compile("[0-9]{1,9}", re.ASCII).fullmatch
 
 _TABLES_IN_A_STATEMENT = 200
 
 LEAST_KEPT = 50
-"""Whatever the threshold: another server or a table may have a higher one soon."""
+"""Kept with any threshold: another server or a table may soon have a higher one."""
 
 HIGHEST_DELTA_THRESHOLD = 10_000
-"""A higher one is never reached: completed writes would pile up for it in the database."""
+"""A higher threshold is ignored: too many completed writes would have to be kept."""
 
 
 def own_delta_thresholds(connection: Connection, tables: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
-    """Of those of these tables (database, table) that have one of their own. One that is no number does not count."""
+    """The thresholds of those tables (database, table) that have their own. One that is not a number is ignored."""
     found: dict[tuple[str, str], int] = {}
     for some in batches(sorted(tables), _TABLES_IN_A_STATEMENT):
         are_named = or_(*(and_(DBS.c.NAME == database, TBLS.c.TBL_NAME == table) for database, table in some))
@@ -44,5 +44,5 @@ def own_delta_thresholds(connection: Connection, tables: Collection[tuple[str, s
 
 
 def writes_kept(threshold: int) -> int:
-    """How many completed writes a table or partition of this threshold keeps: enough to exceed it."""
+    """The number of completed writes that are kept for this threshold: enough to exceed it."""
     return max(LEAST_KEPT, threshold + 1) if threshold <= HIGHEST_DELTA_THRESHOLD else LEAST_KEPT

@@ -1,4 +1,4 @@
-"""The exceptions of transactions and locks with the texts that Hive's users know."""
+"""The exceptions of transactions and locks, with Hive's texts."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import NoSuchLockException, NoSu
 
 
 def txn_name(txn_id: int) -> str:
-    """How Hive writes a transaction in messages."""
+    """A transaction in Hive's messages."""
     return f"txnid:{txn_id}"
 
 
 def lock_name(lock_id: int) -> str:
-    """How Hive writes a lock in messages."""
+    """A lock in Hive's messages."""
     return f"lockid:{lock_id}"
 
 
 def not_open_error(txn_id: int, state: str | None) -> NoSuchTxnException | TxnAbortedException:
-    """What to raise for a transaction that is not open: `state` is its code, None when there is none."""
+    """The exception for a transaction that is not open. `state`: its code, None if it does not exist."""
     if state == TXN_ABORTED:
         return TxnAbortedException(f"Transaction {txn_name(txn_id)} already aborted")
     if state == TXN_COMMITTED:
@@ -26,5 +26,5 @@ def not_open_error(txn_id: int, state: str | None) -> NoSuchTxnException | TxnAb
 
 
 def no_such_lock_error(lock_id: int) -> NoSuchLockException:
-    """What to raise for a lock that is not there (released, timed out, never taken)."""
+    """The exception for a lock that does not exist (released, timed out, never acquired)."""
     return NoSuchLockException(f"No such lock {lock_name(lock_id)}")

@@ -1,9 +1,9 @@
-"""Rows nobody needs any more.
+"""Deletes rows that are no longer needed.
 
-What may go is decided by *low-water marks*: ids below which no transaction is open, nor seen open by one that is still
-open, and no reader takes a gap for a transaction. Source: Hive 4.0 `CleanTxnToWriteIdTableFunction`,
-`MinOpenTxnIdWaterMarkFunction`, `CompactionTxnHandler.cleanEmptyAbortedAndCommittedTxns`. HIVE-25346 tells what
-happens when TXN_TO_WRITE_ID is cleaned too early: snapshots take uncommitted writes for committed ones.
+*Low-water marks* decide which rows: ids below which no transaction is open, none was open in the snapshot of one that
+is still open, and no reader counts a gap as a transaction. Source: Hive 4.0 `CleanTxnToWriteIdTableFunction`,
+`MinOpenTxnIdWaterMarkFunction`, `CompactionTxnHandler.cleanEmptyAbortedAndCommittedTxns`. If TXN_TO_WRITE_ID is cleaned
+too early, snapshots take uncommitted writes for committed ones (HIVE-25346).
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ N = NEXT_WRITE_ID.c
 DONE = COMPLETED_TXN_COMPONENTS.c
 
 _BATCH_SIZE = 10_000
-"""Rows of one table deleted in one transaction: enough to keep up, little enough that nobody waits long for it."""
+"""Rows of one table deleted in one transaction: enough to keep up, and few enough not to block others for long."""
 
 
 @frozen
 class Cleaned:
-    """Rows deleted by one step, by table."""
+    """Number of rows deleted by one step, by table."""
 
     txns: int
     write_ids: int
@@ -69,12 +69,12 @@ class Cleaned:
     write_notifications: int
 
     def plus(self, other: Cleaned) -> Cleaned:
-        """Both added up."""
+        """The sum of both."""
         return Cleaned(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def tables_left(self) -> Collection[str]:
-        """Of which another step may find more."""
+        """Tables in which another step may find more rows."""
         return [table for table, rows in asdict(self).items() if rows >= _BATCH_SIZE]
 
     @property
@@ -84,10 +84,10 @@ class Cleaned:
 
 
 def clean(connection: Connection, context: TxnContext, before: Cleaned | None = None) -> Cleaned:
-    """Delete what is below the low-water marks, 10,000 rows of a table at most, in the caller's transaction.
+    """Deletes rows below the low-water marks, at most 10,000 per table, in the caller's transaction.
 
-    `before`: what the step before this one has deleted. Of tables of which it left nothing no row is looked at again:
-    while the rows of one table go by the hundred thousand, those of others are not read each time.
+    `before`: the result of the previous step. Tables in which it left nothing are skipped, so that they are not read
+    again while another table's rows are deleted in many steps.
     """
     hold_mutex(connection, Mutex.TXN_CLEANER)
     left = None if before is None else before.tables_left
@@ -107,11 +107,11 @@ def clean(connection: Connection, context: TxnContext, before: Cleaned | None = 
 
 
 def min_open_txn_water_mark(connection: Connection, context: TxnContext) -> int:
-    """The lowest id that is open or may be one that is being opened. Above all ids when there is none."""
+    """The lowest id that is open or may be being opened. Above all ids if there is none."""
     is_old = T.TXN_STARTED < now_ms() - context.transactions.open_timeout_ms
     row = connection.execute(
         select(
-            # Not `min`: of the ids in order the first open one is enough.
+            # Not `min`: the first open id in order is sufficient.
             select(T.TXN_ID).where(T.TXN_STATE == TXN_OPEN).order_by(T.TXN_ID).limit(1).scalar_subquery(),
             select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1).scalar_subquery(),
         )
@@ -121,14 +121,15 @@ def min_open_txn_water_mark(connection: Connection, context: TxnContext) -> int:
 
 
 def _clean_txns(connection: Connection, context: TxnContext) -> int:
-    """Committed rows, and aborted ones whose files a cleaner has removed; never the highest, which keeps the mark."""
+    """Deletes rows of committed transactions, and of aborted ones whose files a cleaner has removed; never the highest
+    id, which keeps the mark."""
     is_old = T.TXN_STARTED < now_ms() - context.transactions.open_timeout_ms
     low_boundary = connection.execute(select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1)).scalar()
     if low_boundary is None:
         return 0
     components = TXN_COMPONENTS.c.TC_TXNID
     has_components = select(components).where(components == T.TXN_ID).exists()
-    # Those of a committed one are left over: Hive leaves them when a reader commits.
+    # A committed transaction may have leftover components: Hive leaves them when a reader commits.
     is_over = or_(T.TXN_STATE == TXN_COMMITTED, and_(T.TXN_STATE == TXN_ABORTED, ~has_components))
     rows = connection.execute(
         select(T.TXN_ID, T.TXN_STATE).where(is_over, T.TXN_ID < low_boundary).order_by(T.TXN_ID).limit(_BATCH_SIZE)
@@ -136,7 +137,7 @@ def _clean_txns(connection: Connection, context: TxnContext) -> int:
     for batch in batches(rows, 1000):
         ids = [row.TXN_ID for row in batch]
         for txn_id in context.histories:
-            # There may be more than one step deletes; a foreign key would hold the row.
+            # There may be more than one step deletes, and a foreign key would then prevent the deletion of the row.
             connection.execute(delete(txn_id.table).where(txn_id.in_(ids)))
         committed = [row.TXN_ID for row in batch if row.TXN_STATE == TXN_COMMITTED]
         connection.execute(delete(TXN_COMPONENTS).where(components.in_(committed)))
@@ -145,8 +146,8 @@ def _clean_txns(connection: Connection, context: TxnContext) -> int:
 
 
 def _clean_histories(connection: Connection, context: TxnContext) -> None:
-    """What open transactions see is noted by servers with one setting; those with another end them and leave the rows,
-    for which write ids and cleaners would wait for ever."""
+    """Deletes history rows of ended transactions. Servers with one setting write them; servers with another setting end
+    the transactions and leave the rows, for which write ids and cleaners would wait for ever."""
     for txn_id in context.histories:
         is_open = select(T.TXN_ID).where(T.TXN_ID == txn_id, T.TXN_STATE == TXN_OPEN).exists()
         over = connection.execute(select(txn_id).distinct().where(~is_open).limit(_BATCH_SIZE)).scalars().all()
@@ -164,7 +165,7 @@ def _clean_write_ids(connection: Connection, context: TxnContext) -> int:
         select(func.min(WRITE_SET.c.WS_TXNID)).scalar_subquery(),
     ]
     if any(txn_id.table is MIN_HISTORY_LEVEL for txn_id in context.histories):
-        # Also where the setting is off: for who was opened when it was on, commits noted no writes but row changes.
+        # Even if the setting is off: while it was on, commits recorded only row changes, not all writes.
         marks.append(select(func.min(MIN_HISTORY_LEVEL.c.MHL_MIN_OPEN_TXNID)).scalar_subquery())
     found = [value for value in connection.execute(select(*marks)).one() if value is not None]
     found.append(min_open_txn_water_mark(connection, context))
@@ -174,10 +175,10 @@ def _clean_write_ids(connection: Connection, context: TxnContext) -> int:
 
 
 def _is_any_open_without_history(connection: Connection) -> bool:
-    """Whether a transaction is open that was opened by a server, of Hive's or ours, with `min_history_level` off.
+    """Whether a transaction is open that was opened by a server (Hive's or this program) with `min_history_level` off.
 
-    Nobody has noted which ones it saw open. The write sets of these would tell, but with the setting on commits note
-    row changes only. So no write id is forgotten before it is over.
+    For it, the transactions that it saw open are not recorded. The write sets of these could tell, but with the setting
+    on, commits record row changes only. So no write id is deleted before that transaction has ended.
     """
     noted = MIN_HISTORY_LEVEL.c.MHL_TXNID
     is_noted = select(noted).where(noted == T.TXN_ID).exists()
@@ -185,23 +186,23 @@ def _is_any_open_without_history(connection: Connection) -> bool:
 
 
 def _delete_oldest_write_ids(connection: Connection, mark: int) -> int:
-    """Of transactions below the mark; how many. What stays of a table are always its latest ones.
+    """Deletes write ids of transactions below the mark, and returns their number. The rest of a table are always its
+    latest write ids.
 
-    Whoever reads them (`write_ids.valid_write_ids`) takes the highest that is there for the end of what a snapshot may
-    see, and all below the lowest invalid one for valid. A write id of a committed transaction that is forgotten before
-    a lower one of the table would be above that end: what was written under it would be there no more. So it stays
-    while a lower one does, which may be that of an aborted transaction, and what is deleted in several steps begins
-    with the lowest.
+    Readers (`write_ids.valid_write_ids`) take the highest existing write id for the upper bound of their snapshot, and
+    all ids below the lowest invalid one for valid. If a committed transaction's write id were deleted before a lower
+    one, it could be above that bound, and its rows would become invisible. So it is kept as long as a lower one is,
+    which may belong to an aborted transaction; and deletion in several steps begins with the lowest.
 
-    While a transaction stays open for long there may be millions of them, of which most stay. So only tables are looked
-    at whose lowest one may go, and of these no more than may be deleted.
+    While a transaction stays open for long, there may be millions of write ids that have to stay. So only tables are
+    examined whose lowest write id may be deleted, and of these no more rows than may be deleted.
     """
     left = _BATCH_SIZE
     for _ in range(_PASSES):
         tables = _with_old_write_ids(connection, mark, left)
         if not tables:
             break
-        # Of each table as many numbers as there may be rows.
+        # A range of as many ids as rows may be deleted per table.
         share = left // len(tables)
         for some in batches(tables, _TABLES_AT_ONCE):
             left -= _delete_old_write_ids_of(connection, mark, some, share)
@@ -211,14 +212,14 @@ def _delete_oldest_write_ids(connection: Connection, mark: int) -> int:
 
 
 _PASSES = 10
-"""Through the tables, in one step: each takes from all of them as much as is left, in equal shares."""
+"""Passes over the tables in one step: each divides the remaining number of rows equally among all tables."""
 
 _TABLES_AT_ONCE = 100
-"""Whose write ids one statement deletes."""
+"""Tables whose write ids one statement deletes."""
 
 
 def _with_old_write_ids(connection: Connection, mark: int, most: int) -> Sequence[tuple[str, str, int]]:
-    """Database, name and lowest write id of tables whose lowest one is of a transaction below the mark."""
+    """Database, name and lowest write id of tables whose lowest write id belongs to a transaction below the mark."""
 
     def of_lowest(column: Column[Any]) -> ColumnElement[int]:
         own = (W.T2W_DATABASE == N.NWI_DATABASE, W.T2W_TABLE == N.NWI_TABLE)
@@ -232,7 +233,8 @@ def _with_old_write_ids(connection: Connection, mark: int, most: int) -> Sequenc
 def _delete_old_write_ids_of(
     connection: Connection, mark: int, tables: Sequence[tuple[str, str, int]], most: int
 ) -> int:
-    """From each table's lowest on, at most so many numbers, up to the first that is to stay; how many."""
+    """Deletes from each table's lowest write id on, within a range of `most` ids, up to the first one that has to stay.
+    Returns the number of rows."""
     is_old = W.T2W_TXNID < mark
     ends = {(database, table): lowest + most for database, table, lowest in tables}
 
@@ -254,14 +256,14 @@ def _delete_old_write_ids_of(
 
 
 _MAX_LOOKED_FOR = 20
-"""Tables with write ids, each found by one look at the index."""
+"""Names with write ids to examine, each found by one index lookup."""
 
 
 def _delete_write_ids_without_table(connection: Connection, context: TxnContext, mark: int, most: int) -> int:
-    """Those of names without a row of NEXT_WRITE_ID, by which tables are found else; how many.
+    """Deletes write ids of names without a row in NEXT_WRITE_ID, which other queries do not find. Returns their number.
 
-    A metastore that was killed while it dropped a table may have left them: Hive does so outside of the transaction
-    that drops it. There is no hurry. Of each server some names come at a time.
+    A metastore that was killed while it dropped a table may have left them: Hive deletes them outside the transaction
+    that drops the table. This is not urgent, so each step examines only some names.
     """
     next_id = select(literal(1)).where(N.NWI_DATABASE == W.T2W_DATABASE, N.NWI_TABLE == W.T2W_TABLE)
     columns = (W.T2W_DATABASE, W.T2W_TABLE)
@@ -278,7 +280,7 @@ def _delete_write_ids_without_table(connection: Connection, context: TxnContext,
         if is_without_table:
             left -= _delete_old_write_ids_of(connection, mark, [(database, table, int(lowest))], left)
         if left <= 0:
-            break  # of this one there may be more
+            break  # this name may have more
         keeper.last_with_write_ids = (database, table)
     return most - left
 
@@ -289,11 +291,11 @@ def _clean_write_sets(connection: Connection, context: TxnContext) -> int:
 
 
 def _clean_completed_components(connection: Connection, context: TxnContext) -> int:
-    """Of each table or partition the newest write, and the newest that changed rows, tell all that the others tell;
-    but not of writes that were open when later ones were committed: see `write_ids.materializations`. And the initiator
-    of compactions counts them. Writes without a write id, of clients that allocate none, count for nobody: they tell
-    that their transactions were committed, as others do, and the newest of these stay. All are counted part by part,
-    since most of them stay."""
+    """For each table or partition, the newest write and the newest row change carry the information of all others,
+    except writes that were open when later ones were committed (see `write_ids.materializations`). The initiator of
+    compactions also counts them. Writes without a write id, of clients that allocate none, are not counted; they only
+    prove that their transactions were committed, and the newest of them are kept. Rows are counted part by part, since
+    most of them stay."""
     common = writes_kept(context.compactions.delta_count_threshold)
     has_write_id = DONE.CTC_WRITEID.is_not(None)
     left, walk = _BATCH_SIZE, context.housekeeper.surplus_writes
@@ -309,21 +311,21 @@ def _clean_completed_components(connection: Connection, context: TxnContext) -> 
 
 
 _GROUPS_LOOKED_AT = 100_000
-"""Tables and partitions of a part with many completed writes; most of them may keep what they have."""
+"""Tables and partitions of a part that have many completed writes; most of them may keep all."""
 
 _GROUPS_AT_ONCE = 50
-"""Tables or partitions in one statement: SQLite ends at 500 SELECTs in one."""
+"""Tables or partitions in one statement: SQLite allows at most 500 SELECTs in one."""
 
 
 class _Written(NamedTuple):
-    """A table or partition that was written to more often than is kept."""
+    """A table or partition with more writes than are kept."""
 
     are_its: ColumnElement[bool]
     kept: int
-    """How many writes stay, the newest of them."""
+    """Number of writes that are kept, the newest ones."""
     newest: int
     newest_change: int | None
-    """Of rows."""
+    """The newest write that changed rows."""
 
 
 def _written_often(
@@ -333,7 +335,8 @@ def _written_often(
     are_of_part: ColumnElement[bool],
     common: int,
 ) -> list[_Written]:
-    """`number` tells writes apart, and which is newer. `common`: how many are kept of most tables."""
+    """`number` identifies writes, and is higher for newer ones. `common`: the number kept for tables without a
+    threshold of their own."""
     place = (DONE.CTC_DATABASE, DONE.CTC_TABLE, DONE.CTC_PARTITION)
     changed = case((DONE.CTC_UPDATE_DELETE == "Y", number))
     rows = connection.execute(
@@ -343,7 +346,7 @@ def _written_often(
         .having(writes > LEAST_KEPT + 1)
         .limit(_GROUPS_LOOKED_AT)
     ).all()
-    # Hive notes writers' locks on whole databases, too.
+    # Hive also records writers' locks on whole databases.
     own = own_delta_thresholds(connection, {(row[0], row[1]) for row in rows if row[1] is not None})
     found: list[_Written] = []
     for database, table, partition, newest, newest_change, count in rows:
@@ -357,7 +360,7 @@ def _written_often(
 
 
 def _surplus(connection: Connection, number: Column[Any], written: Sequence[_Written]) -> ColumnElement[bool]:
-    """The writes to these that may go."""
+    """The writes that may be deleted."""
     of_each = [
         select(literal(place).label("PLACE"), number.label("NUMBER"))
         .where(one.are_its)

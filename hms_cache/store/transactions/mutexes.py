@@ -1,4 +1,4 @@
-"""Named mutexes between servers, Java's among them: row locks of AUX_TABLE, held until the transaction ends."""
+"""Named mutexes between servers, including Java ones: row locks on AUX_TABLE, held until the transaction ends."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Mutex(StrEnum):
 
 
 def hold_mutex(connection: Connection, mutex: Mutex) -> None:
-    """Wait until no other transaction holds the mutex and hold it to the end of this one.
+    """Waits until no other transaction holds the mutex, and holds it until this transaction ends.
 
-    Raises RetryableConflict when another server has just made its row.
+    Raises RetryableConflict if another server has just inserted its row.
     """
     query = select(A.MT_KEY2).where(A.MT_KEY1 == mutex.value, A.MT_KEY2 == 0).with_for_update()
     if connection.execute(query).first() is not None:

@@ -1,7 +1,7 @@
-"""Renames and drops in the transaction tables, which know tables and partitions by name.
+"""Renames and drops in the transaction tables, which identify tables and partitions by name.
 
-Hive does this in a transaction of its own before the metadata's commit (`AcidEventListener`); if that fails, names are
-out of step. Here the store calls these functions in the transaction that changes the metadata.
+Hive does this in a transaction of its own before the metadata's commit (`AcidEventListener`); if that commit fails, the
+names no longer match. Here the store calls these functions in the transaction that changes the metadata.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from hms_cache.values import frozen
 
 @frozen
 class _NameColumns:
-    """Where a table of the schema keeps names."""
+    """The columns in which a table of the schema stores names."""
 
     database: Column[Any]
     table: Column[Any]
@@ -58,14 +58,14 @@ class _NameColumns:
 
 @frozen
 class ObjectName:
-    """A database, a table of it, or a partition of that (`k=v/…`); case matters in partition values only."""
+    """A database, a table, or a partition (`k=v/…`). Only partition values are case-sensitive."""
 
     database: str
     table: str | None = None
     partition: str | None = None
 
     def plain(self) -> ObjectName:
-        """The name as the transaction tables hold it."""
+        """The name as stored in the transaction tables."""
         return ObjectName(
             plain_database(self.database),
             None if self.table is None else plain_table(self.table),
@@ -89,7 +89,7 @@ _READ_WRITE_IDS = _columns(MIN_HISTORY_WRITE_ID, "MH")
 _LOCKS = _NameColumns(HIVE_LOCKS.c.HL_DB, HIVE_LOCKS.c.HL_TABLE, HIVE_LOCKS.c.HL_PARTITION)
 _REBUILDS = _NameColumns(MATERIALIZATION_REBUILD_LOCKS.c.MRL_DB_NAME, MATERIALIZATION_REBUILD_LOCKS.c.MRL_TBL_NAME)
 
-# In the lock order of the store: write ids after what belongs to transactions.
+# In the store's lock order: write ids after the rows of transactions.
 _OF_PARTITIONS = (_COMPONENTS, _COMPLETED, _LOCKS, _QUEUE, _HISTORY, _WRITE_SET, _METRICS)
 _OF_TABLES = (_READ_WRITE_IDS, _REBUILDS, _NEXT_WRITE_ID, _WRITE_IDS)
 
@@ -102,10 +102,10 @@ def rename_in_transaction_tables(
     catalog: str = DEFAULT_CATALOG,
     has_min_history_write_id: bool = True,
 ) -> None:
-    """Give a table or a partition its new name in all transaction tables, open transactions and locks included.
+    """Renames a table or partition in all transaction tables, including rows of open transactions and locks.
 
-    Meant for transactional tables; without rows it changes nothing. Only the default catalog has transactions. What a
-    dropped table of the new name may have left is deleted first, and what of it waits for a cleaner goes on waiting.
+    For transactional tables; without rows nothing changes. Only the default catalog has transactions. Rows left by a
+    dropped table of the new name are deleted first; its directories that wait for a cleaner stay queued.
     """
     if catalog != DEFAULT_CATALOG:
         return
@@ -130,27 +130,28 @@ def rename_in_transaction_tables(
 
 
 def _spare_aborted_writes(connection: Connection, name: ObjectName) -> None:
-    """What was dropped softly under a name that another table or partition gets names no write id any more: up to that,
-    the cleaner would forget the writes of the name, the aborted ones above all (`_waits_for_a_cleaner`), which are the
-    other one's now. Those of the dropped one went with its drop."""
+    """Removes the write id from entries for a soft drop of this name, which another table or partition now gets.
+    Otherwise the cleaner would delete the name's records of writes up to it, especially aborted ones
+    (`_waits_for_a_cleaner`), which now belong to the other object. Those of the dropped object were deleted with it."""
     condition = _QUEUE.condition(name) & (is_table_drop() if name.partition is None else is_partition_drop())
     connection.execute(update(COMPACTION_QUEUE).where(condition).values(CQ_HIGHEST_WRITE_ID=NO_WRITE_ID))
 
 
 _OWNERS: Final = {HIVE_LOCKS: HIVE_LOCKS.c.HL_LOCK_EXT_ID, WRITE_SET: WRITE_SET.c.WS_TXNID}
-"""Of tables that have a partition under its other name, too (`partition_escaped_again`): whose its rows are."""
+"""Tables that may contain a partition under its other spelling, too (`partition_escaped_again`), and the column of the
+owner of a row."""
 
 _OWNERS_IN_A_STATEMENT = 1_000
 
 _LONGEST_PARTITION: Final = 767
-"""Of HL_PARTITION and WS_PARTITION."""
+"""Length of HL_PARTITION and WS_PARTITION."""
 
 
 def _rename_other_spelling(
     connection: Connection, columns: _NameColumns, before: ObjectName, after: ObjectName
 ) -> None:
-    """What stands under the other name of a partition that is about to be renamed follows it: only beside a row under
-    the name itself, since the other one may be a partition's own."""
+    """Renames rows with the other spelling of a partition that is about to be renamed, but only if the same owner has a
+    row with the name itself: otherwise the other spelling may be the name of another partition."""
     owner, again = _OWNERS.get(columns.database.table), partition_escaped_again(before.partition or "")
     if owner is None or again is None:
         return
@@ -166,15 +167,14 @@ def _rename_other_spelling(
 
 
 _PARTITIONS_IN_A_STATEMENT = 5_000
-"""Names a statement lists: below SQLite's 32,766 variables, and some 500 KB of SQL with long names."""
+"""Names in one statement: below SQLite's 32,766 variables, and some 500 KB of SQL with long names."""
 
 
 def drop_partitions_from_transaction_tables(
     connection: Connection, table: tuple[str, str], partitions: Sequence[str], *, catalog: str = DEFAULT_CATALOG
 ) -> None:
-    """Forget dropped partitions (names `k=v/…`) of a table (database, name). One statement per transaction table that
-    knows partitions and 5,000 names. Locks and write sets are left to their owners and to housekeeping.
-    """
+    """Deletes rows of dropped partitions (names `k=v/…`) of a table (database, name). One statement per transaction
+    table and 5,000 names. Locks and write sets are left to their owners and to housekeeping."""
     if catalog != DEFAULT_CATALOG:
         return
     whole = ObjectName(*table).plain()
@@ -197,11 +197,12 @@ def drop_from_transaction_tables(
     keep_table_drops: bool = False,
     dropping_txn_id: int = 0,
 ) -> None:
-    """Forget a dropped database, table or partition. Locks and write sets are left to their owners and to housekeeping.
+    """Deletes rows of a dropped database, table or partition. Locks and write sets are left to their owners and to
+    housekeeping.
 
     `keep_write_ids`: for a soft drop, whose files a later compaction removes; it is queued under `dropping_txn_id`.
-    `keep_table_drops`: what was dropped softly before stays queued (`is_table_drop`), and write ids of its name go on.
-    Only the default catalog has transactions.
+    `keep_table_drops`: earlier soft drops stay queued (`is_table_drop`), and the name's write ids are kept. Only the
+    default catalog has transactions.
     """
     if catalog != DEFAULT_CATALOG:
         return
@@ -228,10 +229,10 @@ def drop_from_transaction_tables(
 
 
 def _waits_for_a_cleaner(columns: _NameColumns) -> ColumnElement[bool]:
-    """Whether a table of this name was dropped softly and is still queued.
+    """A condition: a table of this name was dropped softly and is still queued.
 
-    Cleaners forget the aborted writes of the name up to the write id of what they have cleaned (Hive's
-    `MarkCleanedFunction`). A table made anew must not have write ids below that.
+    After cleaning, cleaners delete the name's records of aborted writes up to the entry's write id (Hive's
+    `MarkCleanedFunction`). A new table of this name must not have write ids below that.
     """
     is_of_name = and_(_QUEUE.database == columns.database, _QUEUE.table == columns.table)
     return select(literal(1)).where(is_of_name, is_table_drop()).correlate(columns.database.table).exists()

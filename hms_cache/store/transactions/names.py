@@ -1,4 +1,5 @@
-"""Names as the transaction tables hold them: lower case, without a catalog; keys of partition names in lower case."""
+"""Names as stored in the transaction tables: lower case, without a catalog. In partition names only the keys are lower
+case."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 
 def plain_database(name: str) -> str:
-    """The stored form of a database name; Hive 3 and later put `@catalog#` before it."""
+    """The stored form of a database name; Hive 3 and later prefix it with `@catalog#`."""
     if name.startswith("@") and "#" in name:
         name = name.partition("#")[2]
     return normalize_identifier(name)
@@ -20,7 +21,7 @@ def plain_table(name: str) -> str:
 
 
 def plain_partition(name: str) -> str:
-    """The stored form of a partition name `k=v/k2=v2`: only the keys are lower-cased, as in Hive."""
+    """The stored form of a partition name `k=v/k2=v2`: only the keys are converted to lower case, as in Hive."""
     pieces = []
     for piece in name.split("/"):
         key, equals, value = piece.partition("=")
@@ -29,10 +30,10 @@ def plain_partition(name: str) -> str:
 
 
 def partition_escaped_again(name: str) -> str | None:
-    """How a metastore of Hive 4 stores the partition name of a lock, if that is another text than the name itself.
+    """The text that a Hive 4 metastore stores for a partition of a lock, if it differs from the name.
 
-    It escapes what its client has escaped already: `t=10%3A00` becomes `t=10%253A00`. None for a name that it cannot
-    read. Source: `TxnUtils.normalizePartitionCase`.
+    Hive 4 escapes again what its client has already escaped: `t=10%3A00` becomes `t=10%253A00`. None for a name that
+    Hive cannot parse. Source: `TxnUtils.normalizePartitionCase`.
     """
     pairs = [piece.split("=") for piece in name.split("/")]
     if any(len(pair) != 2 for pair in pairs):
@@ -44,7 +45,7 @@ def partition_escaped_again(name: str) -> str | None:
 def split_full_table_name(full_name: str) -> tuple[str, str]:
     """Database and table of `db.table` (or `catalog.db.table`), in stored form.
 
-    Raises MetaException for a name without a database, as Hive does not know which one would be meant.
+    Raises MetaException for a name without a database, which would be ambiguous.
     """
     parts = full_name.rsplit(".", 2)
     if len(parts) < 2 or not parts[-1] or not parts[-2]:

@@ -1,8 +1,8 @@
 """`open_txns`: new transactions.
 
-Ids come from TXNS' auto-increment, so a transaction that is being opened leaves a gap that others can see before they
-see its row. Two things make that safe, and both are Hive's (4.0, `OpenTxnsFunction`, HIVE-23048): readers count gaps
-younger than a time-out as open, and whoever took longer than that to open gives its transactions up again.
+Ids come from TXNS' auto-increment column, so a transaction that is being opened leaves a gap that others may see before
+its row is visible. Two rules of Hive make that safe (4.0, `OpenTxnsFunction`, HIVE-23048): readers count gaps younger
+than a timeout as open, and a server that took longer than that to open transactions aborts them.
 """
 
 from __future__ import annotations
@@ -32,25 +32,23 @@ T = TXNS.c
 
 
 class OpenedTxns(NamedTuple):
-    """What came of a request to open transactions."""
+    """The result of a request to open transactions."""
 
     txn_ids: list[int]
     are_new: bool
-    """False: those of a source had been opened before."""
+    """False: transactions of a source that had been opened before."""
 
 
 def open_txns(transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest) -> list[int]:
-    """As `open_or_find_txns`, the ids alone."""
+    """As `open_or_find_txns`, but returns only the ids."""
     return open_or_find_txns(transaction, context, request).txn_ids
 
 
 def open_or_find_txns(transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest) -> OpenedTxns:
-    """Open the transactions of the request, at most `max_open_batch`; their ids, ascending.
+    """Opens the requested transactions, at most `max_open_batch`, and returns their ids, ascending.
 
-    If any of those to replay are open already, their ids are the answer and none is opened. Appends OPEN_TXN, but not
-    for read-only transactions nor for those that Hive's replication opens for itself (HIVE-24909).
-
-    Raises MetaException.
+    If any transactions to replay are open already, returns their ids and opens none. Appends OPEN_TXN, except for
+    read-only transactions and those that Hive's replication opens for itself (HIVE-24909). Raises MetaException.
     """
     if request.num_txns <= 0:
         raise MetaException(f"Invalid input for number of txns: {request.num_txns}")
@@ -66,7 +64,7 @@ def open_or_find_txns(transaction: WriteTransaction, context: TxnContext, reques
     if source_ids:
         known = target_txn_ids(connection, policy, source_ids)
         if known:
-            # A repeated event: of those that have ended since nothing is known any more.
+            # A repeated event. Nothing is known any more of transactions that have ended.
             return OpenedTxns(sorted(known.values()), are_new=False)
     row = _row_of(request)
     if takes_lock_itself:
@@ -81,14 +79,14 @@ def open_or_find_txns(transaction: WriteTransaction, context: TxnContext, reques
 
 
 def opens_one(request: OpenTxnRequest) -> bool:
-    """Whether the request asks for one new transaction, so that several of its kind can be opened together."""
+    """Whether the request is for one new transaction, so that several such requests can be combined."""
     return request.num_txns == 1 and not request.replSrcTxnIds
 
 
 def open_one_each(
     transaction: WriteTransaction, context: TxnContext, requests: Sequence[OpenTxnRequest]
 ) -> list[list[int]]:
-    """As `open_txns` for requests that open one transaction each (`opens_one`), in their order, set-wise on MySQL."""
+    """As `open_txns` for requests of one transaction each (`opens_one`), in their order; set-wise on MySQL."""
     if not takes_direct_statements(transaction.connection):
         return [open_txns(transaction, context, request) for request in requests]
     [opened] = carry_out_parts(transaction, [Openings(transaction, context, requests)])
@@ -96,7 +94,7 @@ def open_one_each(
 
 
 class Openings:
-    """As `open_one_each`, in packets with others (`shared_packets`): all of it is written, nothing is locked before."""
+    """As `open_one_each`, in packets shared with other calls (`shared_packets`). Only writes, without locking first."""
 
     def __init__(self, transaction: WriteTransaction, context: TxnContext, requests: Sequence[OpenTxnRequest]) -> None:
         self._transaction = transaction
@@ -105,11 +103,11 @@ class Openings:
         self.further_events = sum(map(is_logged, requests))
 
     def locking(self) -> Sequence[Statement]:
-        """Nothing: the lock of all transactions is to be held as short as can be."""
+        """Nothing, so that the lock of all transactions is held as briefly as possible."""
         return ()
 
     def writing(self, found: Sequence[Any]) -> Sequence[Statement]:
-        """The lock of all transactions, the rows of new ones, and their histories."""
+        """Takes the lock of all transactions and inserts the new rows and their histories."""
         connection, rows = self._transaction.connection, [_row_of(request) for request in self._requests]
         statements: list[Statement] = [(_LOCK_ALL_TXNS_SHARED, {}), (_INSERT_ROWS, rows)]
         after_first = _ids_from(connection, 0, len(rows))
@@ -120,7 +118,7 @@ class Openings:
         return statements
 
     def outcomes(self, written: Sequence[Any]) -> list[list[int]]:
-        """The ids of each."""
+        """The ids for each request."""
         connection = self._transaction.connection
         txn_ids = _ids_from(connection, written[1].last_id, len(self._requests))
         for request, txn_id in zip(self._requests, txn_ids, strict=True):
@@ -131,7 +129,7 @@ class Openings:
 def _type_of(request: OpenTxnRequest) -> int:
     if request.replSrcTxnIds:
         return int(TxnType.REPL_CREATED)
-    # A number that names no type is none, as Java reads it.
+    # An unknown type counts as none, as in Java.
     return int(request.txn_type if request.txn_type in TxnType._VALUES_TO_NAMES else TxnType.DEFAULT)
 
 
@@ -146,10 +144,10 @@ def _row_of(request: OpenTxnRequest) -> dict[str, Any]:
 
 
 def _lowest_open(connection: Connection, context: TxnContext) -> int:
-    """The oldest transaction that new ones see open, gaps included: what a Java cleaner goes by (MIN_HISTORY_LEVEL).
+    """The oldest transaction that new ones see as open, including gaps; Java cleaners use it (MIN_HISTORY_LEVEL).
 
-    To read it takes the database longer than all else that opens a transaction, so it is not read for each. One that
-    is too low keeps files for a moment longer.
+    Reading it takes longer than everything else in opening a transaction, so it is cached. A value that is too low only
+    keeps files slightly longer.
     """
     lowest = context.lowest_open.known()
     if lowest is None:
@@ -167,7 +165,7 @@ def _note_lowest_open(connection: Connection, context: TxnContext, txn_ids: list
 
 
 def is_logged(request: OpenTxnRequest) -> bool:
-    """Whether what the request opens has an OPEN_TXN."""
+    """Whether the requested transactions have an OPEN_TXN event."""
     is_hives_own_replication = bool(request.replPolicy) and not request.replSrcTxnIds
     return _type_of(request) != TxnType.READ_ONLY and not is_hives_own_replication
 
@@ -201,7 +199,7 @@ _INSERT_ONE_UNDER_LOCK = Direct(
         .with_for_update(read=True),
     )
 )
-"""The shared lock and the row in one statement: the lock's row is read, and locked, before an id is drawn."""
+"""The shared lock and the row in one statement: the lock's row is read and locked before an id is generated."""
 
 _NOTE_LOWEST_OPEN_OF_LAST = Direct(
     insert(MIN_HISTORY_LEVEL).values(
@@ -211,7 +209,7 @@ _NOTE_LOWEST_OPEN_OF_LAST = Direct(
 
 
 def _open_one_on_mysql(transaction: WriteTransaction, context: TxnContext, request: OpenTxnRequest) -> int:
-    """All rows of a new transaction in one packet, and the id of its event."""
+    """Sends all rows of a new transaction, and the id of its event, in one packet."""
     statements: list[Statement] = [(_INSERT_ONE_UNDER_LOCK, _row_of(request))]
     if context.use_min_history_level:
         lowest = _lowest_open(transaction.connection, context)
@@ -219,7 +217,7 @@ def _open_one_on_mysql(transaction: WriteTransaction, context: TxnContext, reque
     if is_logged(request):
         opened, *_ = transaction.execute_and_take_event_ids(statements, 1)
     else:
-        # Carried out twice, it leaves a transaction that nobody uses, as one leaves whose client never hears of it.
+        # If it is executed twice, an unused transaction remains, as after a client that does not receive its id.
         opened, *_ = transaction.execute_and_commit(statements)
     if opened.rows != 1:
         raise MetaException(f"TXN_LOCK_TBL must have one row, as Hive's schema script makes it: found {opened.rows}")
@@ -239,13 +237,13 @@ def _insert(connection: Connection, row: Mapping[str, Any], count: int) -> list[
 
 
 def _insert_on_mysql(connection: Connection, rows: Sequence[Mapping[str, Any]]) -> list[int]:
-    """The ids of the rows, in their order."""
+    """Returns the ids of the rows, in their order."""
     [inserted] = execute_directly(connection, [(_INSERT_ROWS, rows)])
     return _ids_from(connection, inserted.last_id, len(rows))
 
 
 def _ids_from(connection: Connection, first: int, count: int) -> list[int]:
-    """The ids of so many rows of one INSERT … VALUES on MySQL.
+    """The ids of the rows of one INSERT … VALUES on MySQL.
 
     InnoDB gives them consecutive ids in every innodb_autoinc_lock_mode; a Galera cluster counts in steps.
     """
@@ -257,7 +255,7 @@ def _ids_from(connection: Connection, first: int, count: int) -> list[int]:
 
 
 _STEP = "hms_cache.auto_increment_increment"
-"""Of the session: where its connection keeps it."""
+"""Key of the session's value in the connection's info."""
 
 _INSERT_ROWS = DirectRows(_INSERT_ONE)
 
@@ -267,19 +265,19 @@ _NOTE_LOWEST_OPEN_OF_NEW = DirectRows(
         MHL_MIN_OPEN_TXNID=bindparam("lowest", type_=T.TXN_ID.type),
     )
 )
-"""A row for each that was just inserted."""
+"""One row for each transaction that was just inserted."""
 
 _LOCK_ALL_TXNS_SHARED = Direct(text("SELECT `TXN_LOCK` INTO @hms_cache_lock FROM `TXN_LOCK_TBL` LOCK IN SHARE MODE"))
-"""As `lock_all_txns_shared`, without an answer of rows."""
+"""As `lock_all_txns_shared`, without returning rows."""
 
 
 def _reading_lowest_open() -> Select[Any]:
-    # Not `min`: of the ids in order the first open one is enough.
+    # Not `min`: the first open id in order is sufficient.
     lowest_open = select(T.TXN_ID).where(T.TXN_STATE == TXN_OPEN).order_by(T.TXN_ID).limit(1).scalar_subquery()
     is_old = T.TXN_STARTED < now_ms() - bindparam("timeout_ms", type_=Integer())
     newest_old = select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1).scalar_subquery()
     low_boundary = func.coalesce(newest_old, literal(0)) + 1
-    # Without an open one: those that are being opened are above the boundary.
+    # Without an open transaction: those being opened are above the boundary.
     return select(case((lowest_open < low_boundary, lowest_open), else_=low_boundary))
 
 

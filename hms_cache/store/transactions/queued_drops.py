@@ -1,7 +1,8 @@
-"""Entries of the compaction queue for tables that were dropped softly: a cleaner deletes the directory that each names.
+"""Entries of the compaction queue for soft drops: a cleaner deletes the directory that each names.
 
-Who drops a table or a database looks at those of its name: what lies where files are deleted, or left alone, must not
-wait any more, and nothing else would delete the rest. Source: `AcidEventListener`, `CompactionCleaner` (Hive 4.0).
+A drop of a table or database has to check the entries of its name: those for directories that it deletes, or leaves to
+others, must be removed; the others must stay, since nothing else would delete their directories. Source:
+`AcidEventListener`, `CompactionCleaner` (Hive 4.0).
 """
 
 from __future__ import annotations
@@ -22,31 +23,31 @@ from hms_cache.store.transactions.names import plain_database, plain_table
 Q = COMPACTION_QUEUE.c
 
 LOCATION = "location"
-"""Property of an entry of the queue: the directory that a cleaner deletes."""
+"""Property of a queue entry: the directory that a cleaner deletes."""
 
 _LOCATION_KEY = f"{len(LOCATION)}:{LOCATION}"
-"""As `to_counted_map` writes it."""
+"""In the format of `to_counted_map`."""
 
 _ROWS_IN_A_STATEMENT = 1000
 
 NO_WRITE_ID: Final = -1
-"""CQ_HIGHEST_WRITE_ID of an entry whose name another table or partition has got: a cleaner, Hive's too, then forgets
-none of the writes of the name. Upon 0, Hive's forgets all that were committed."""
+"""CQ_HIGHEST_WRITE_ID of an entry whose name another table or partition has taken: then no cleaner, Hive's included,
+deletes records of the name's writes. With 0, Hive's would delete those of all committed ones."""
 
 
 def has_table_drops(features: SchemaFeatures) -> bool:
-    """Whether the queue can hold such entries; in a schema of Hive 3.1 it cannot."""
+    """Whether the queue can contain such entries, which is not so in a schema of Hive 3.1."""
     return features.has(Q.CQ_TXN_ID)
 
 
 def names_a_directory() -> ColumnElement[bool]:
-    """Of an entry: it has a cleaner delete one."""
+    """A condition: the entry makes a cleaner delete a directory."""
     return func.coalesce(Q.CQ_TBLPROPERTIES, "").contains(_LOCATION_KEY)
 
 
 def is_table_drop() -> ColumnElement[bool]:
-    """Of an entry, where `has_table_drops`; what a compaction was asked with may look so, which `dropped_tables`
-    tells."""
+    """A condition: the entry is a soft drop of a table, if `has_table_drops`. A requested compaction may look the same;
+    `dropped_tables` checks further."""
     return and_(
         Q.CQ_STATE == READY_FOR_CLEANING,
         func.coalesce(Q.CQ_TXN_ID, 0) > 0,
@@ -56,7 +57,7 @@ def is_table_drop() -> ColumnElement[bool]:
 
 
 def is_partition_drop() -> ColumnElement[bool]:
-    """The same of a partition."""
+    """As `is_table_drop`, for a partition."""
     return and_(
         Q.CQ_STATE == READY_FOR_CLEANING,
         func.coalesce(Q.CQ_TXN_ID, 0) > 0,
@@ -66,7 +67,7 @@ def is_partition_drop() -> ColumnElement[bool]:
 
 
 def properties_of_dropped_partitions(connection: Connection, database: str, table: str) -> dict[int, dict[str, str]]:
-    """Of a table, of the entries of `is_partition_drop` by CQ_ID, those that can be read."""
+    """Properties of a table's entries that match `is_partition_drop`, by CQ_ID, as far as they can be parsed."""
     if not has_table_drops(features_of(connection)):
         return {}
     is_of_table = (Q.CQ_DATABASE == plain_database(database)) & (Q.CQ_TABLE == plain_table(table))
@@ -79,14 +80,14 @@ def properties_of_dropped_partitions(connection: Connection, database: str, tabl
 
 
 def store_properties(connection: Connection, entry_id: int, properties: Mapping[str, str]) -> None:
-    """Give an entry these properties."""
+    """Sets the properties of an entry."""
     values = {"CQ_TBLPROPERTIES": to_counted_map(properties)}
     connection.execute(update(COMPACTION_QUEUE).where(Q.CQ_ID == entry_id).values(values))
 
 
 def dropped_tables(connection: Connection, database: str, table: str | None = None) -> dict[int, str | None]:
-    """Of a database, or tables of a name, the entries of `is_table_drop` by CQ_ID, with the directory that they name;
-    None for what is no such entry."""
+    """Entries that match `is_table_drop`, by CQ_ID, of a database or of tables with one name. The value is the
+    directory, or None if the entry is not a soft drop."""
     if not has_table_drops(features_of(connection)):
         return {}
     condition = (Q.CQ_DATABASE == plain_database(database)) & is_table_drop()
@@ -102,15 +103,15 @@ def dropped_tables(connection: Connection, database: str, table: str | None = No
 
 
 def forget_entries(connection: Connection, entry_ids: Sequence[int]) -> None:
-    """Take entries out of the queue, a statement per 1,000 of them."""
+    """Deletes entries from the queue, one statement per 1,000."""
     for some in batches(entry_ids, _ROWS_IN_A_STATEMENT):
         connection.execute(delete(COMPACTION_QUEUE).where(Q.CQ_ID.in_(some)))
 
 
 def to_counted_map(properties: Mapping[str, str]) -> str:
-    """The text form in which the queue keeps properties: `count:length:keylength:value…` (Hive's StringableMap).
+    """The text format of properties in the queue: `count:length:keylength:value…` (Hive's StringableMap).
 
-    Lengths are Java's: with any others a value could go on as properties that nobody has given.
+    Lengths are counted as in Java: with other lengths a value could be parsed as additional properties.
     """
     pieces = [f"{len(properties)}:"]
     for key, value in properties.items():
@@ -119,7 +120,7 @@ def to_counted_map(properties: Mapping[str, str]) -> str:
 
 
 def from_counted_map(text: str) -> dict[str, str]:
-    """The properties that `to_counted_map` has written. Raises ValueError."""
+    """Parses the format of `to_counted_map`. Raises ValueError."""
     left = text.encode("utf-16-le", "surrogatepass")
 
     def take(length: int) -> str:
@@ -136,5 +137,5 @@ def from_counted_map(text: str) -> dict[str, str]:
 
 
 def _java_length(text: str) -> int:
-    """In UTF-16 units."""
+    """Length in UTF-16 code units."""
     return len(text.encode("utf-16-le", "surrogatepass")) // 2

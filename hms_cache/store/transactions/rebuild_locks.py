@@ -1,4 +1,4 @@
-"""Locks of the rebuilds of materialized views. Source: Hive 4.0 `LockMaterializationRebuildFunction`."""
+"""Locks for rebuilding materialized views. Source: Hive 4.0 `LockMaterializationRebuildFunction`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ M = MATERIALIZATION_REBUILD_LOCKS.c
 
 
 def lock_materialization_rebuild(connection: Connection, database: str, table: str, txn_id: int) -> LockResponse:
-    """Let the transaction rebuild the view unless another one does: ACQUIRED or NOT_ACQUIRED, under its own id.
+    """Gives the transaction the lock to rebuild the view unless another one holds it: ACQUIRED or NOT_ACQUIRED, with
+    the transaction's own id.
 
-    One that is over rebuilds nothing: the lock that it has left (Hive's own aborts leave them, and so do commits of
-    Hive 3, which knows no types of transactions) is not in the way of the next until housekeeping comes by.
+    A lock of a transaction that has ended (left by Hive's own aborts, and by commits of Hive 3, which has no
+    transaction types) does not block the next one, even before housekeeping deletes it.
 
     Raises NoSuchTxnException, TxnAbortedException.
     """
@@ -36,7 +37,7 @@ def lock_materialization_rebuild(connection: Connection, database: str, table: s
         state = LockState.ACQUIRED if txn_id in open_holders else LockState.NOT_ACQUIRED
         return LockResponse(lockid=txn_id, state=state)
     if connection.execute(select(M.MRL_TXN_ID).where(M.MRL_TXN_ID == txn_id)).first() is not None:
-        # Of another view: a transaction has one row.
+        # A transaction has only one row, and this one is for another view.
         return LockResponse(lockid=txn_id, state=LockState.NOT_ACQUIRED)
     if holders:
         dead = [holder for holder, _ in holders]
@@ -50,7 +51,7 @@ def lock_materialization_rebuild(connection: Connection, database: str, table: s
 
 
 def heartbeat_materialization_rebuild(connection: Connection, database: str, table: str, txn_id: int) -> bool:
-    """Note that the rebuild goes on; whether it still holds its lock."""
+    """Records a heartbeat of the rebuild. Returns whether it still holds its lock."""
     updated = connection.execute(
         update(MATERIALIZATION_REBUILD_LOCKS)
         .where(M.MRL_TXN_ID == txn_id, M.MRL_DB_NAME == plain_database(database), M.MRL_TBL_NAME == plain_table(table))
@@ -60,10 +61,10 @@ def heartbeat_materialization_rebuild(connection: Connection, database: str, tab
 
 
 def release_dead_rebuild_locks(connection: Connection) -> int:
-    """Give up rebuild locks whose transaction is over; how many.
+    """Deletes rebuild locks of transactions that have ended; returns their number.
 
-    That of an open one stays, as in Hive, however long ago its last heartbeat was: its rebuild may still be committed,
-    and another one beside it would add the same rows. If its client is gone, the transaction times out.
+    The lock of an open transaction stays, as in Hive, regardless of its last heartbeat: its rebuild may still be
+    committed, and a second rebuild would add the same rows. If its client is gone, the transaction times out.
     """
     is_open = exists().where(TXNS.c.TXN_ID == M.MRL_TXN_ID, TXNS.c.TXN_STATE == TXN_OPEN)
     return connection.execute(delete(MATERIALIZATION_REBUILD_LOCKS).where(~is_open)).rowcount

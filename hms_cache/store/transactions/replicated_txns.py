@@ -1,4 +1,4 @@
-"""Transactions that replication opened: the map from the source's ids to ours (REPL_TXN_MAP)."""
+"""Transactions opened by replication: maps the source's transaction ids to local ones (REPL_TXN_MAP)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ R = REPL_TXN_MAP.c
 
 
 def target_txn_ids(connection: Connection, policy: str, source_ids: Sequence[int]) -> dict[int, int]:
-    """Our id of each of the source's transactions that is known under this policy."""
+    """The local id of each of the source's transactions that is known under this policy."""
     rows = connection.execute(
         select(R.RTM_SRC_TXN_ID, R.RTM_TARGET_TXN_ID).where(
             R.RTM_REPL_POLICY == policy, R.RTM_SRC_TXN_ID.in_(list(source_ids))
@@ -23,9 +23,9 @@ def target_txn_ids(connection: Connection, policy: str, source_ids: Sequence[int
 
 
 def map_txns(connection: Connection, policy: str, source_ids: Sequence[int], target_ids: Sequence[int]) -> None:
-    """Remember which of our transactions stand for the source's.
+    """Stores which local transactions correspond to the source's.
 
-    Raises MetaException when their numbers differ, or when one of the source's is named twice.
+    Raises MetaException if their numbers differ, or if a source transaction is named twice.
     """
     if len(source_ids) != len(target_ids):
         raise MetaException(
@@ -43,24 +43,24 @@ def map_txns(connection: Connection, policy: str, source_ids: Sequence[int], tar
 
 
 def forget_source_txn(connection: Connection, policy: str, source_id: int) -> None:
-    """The source's transaction is over."""
+    """Deletes the mapping of a source transaction that has ended."""
     connection.execute(delete(REPL_TXN_MAP).where(R.RTM_REPL_POLICY == policy, R.RTM_SRC_TXN_ID == source_id))
 
 
 def replayed_txns(connection: Connection, policy: str) -> dict[str, str]:
-    """Source id to our id, both as texts, of all transactions that are open under this policy."""
+    """Source id to local id, both as texts, of all transactions that are open under this policy."""
     rows = connection.execute(select(R.RTM_SRC_TXN_ID, R.RTM_TARGET_TXN_ID).where(R.RTM_REPL_POLICY == policy))
     return {str(row.RTM_SRC_TXN_ID): str(row.RTM_TARGET_TXN_ID) for row in rows}
 
 
 def is_replayed(policy: str | None, txn_type: int | None) -> bool:
-    """Whether a commit or abort names the source's transaction: 4.x says so by type, 3.1 by the policy alone."""
+    """Whether a commit or abort names a source transaction: 4.x marks it by the type, 3.1 by the policy only."""
     return txn_type == TxnType.REPL_CREATED or (bool(policy) and txn_type is None)
 
 
 def own_txn_id(connection: Connection, request: CommitTxnRequest | AbortTxnRequest) -> int | None:
-    """Our id of the transaction to be ended. None: of the source's, it is closed already, or its opening was never
-    replicated."""
+    """The local id of the transaction to end. None: a source transaction that has ended already or was never opened
+    here."""
     if not is_replayed(request.replPolicy, request.txn_type):
         return request.txnid
     return target_txn_ids(connection, request.replPolicy or "", [request.txnid]).get(request.txnid)

@@ -1,4 +1,4 @@
-"""Which transactions there are: `get_open_txns`, `get_open_txns_req`, `get_open_txns_info`.
+"""Lists transactions: `get_open_txns`, `get_open_txns_req`, `get_open_txns_info`.
 
 Source of the rule for gaps: Hive 4.0 `GetOpenTxnsListHandler`, see `opening`.
 """
@@ -30,7 +30,7 @@ _WITHOUT_READERS = frozenset({TxnType.READ_ONLY})
 
 
 class ListedTxn(NamedTuple):
-    """A transaction that is open or aborted; `row` is None for a gap that may be one in the making."""
+    """An open or aborted transaction. `row` is None for a gap, which may be a transaction being opened."""
 
     txn_id: int
     state: str
@@ -49,7 +49,7 @@ class TxnSnapshot:
 def read_snapshot(connection: Connection, open_txn_timeout_ms: int, with_details: bool = False) -> TxnSnapshot:
     """All transactions that are not committed, and the highest id. One statement.
 
-    Committed rows are left in the database except the youngest, which only tell gaps from transactions.
+    Of the committed rows, only the youngest are read: they distinguish gaps from transactions.
     """
     is_old = T.TXN_STARTED <= now_ms() - open_txn_timeout_ms
     newest_old = select(T.TXN_ID).where(is_old).order_by(T.TXN_ID.desc()).limit(1).scalar_subquery()
@@ -69,7 +69,7 @@ def read_snapshot(connection: Connection, open_txn_timeout_ms: int, with_details
 def _listed(rows: Sequence[Any]) -> Iterator[ListedTxn]:
     previous = rows[0].BOUNDARY if rows else 0
     for row in rows:
-        # By place: there may be a hundred thousand, and by name each takes several times as long.
+        # By position: there may be 100,000 rows, and access by name takes several times as long.
         txn_id, state, txn_type = row[0], row[1], row[2]
         if txn_id > previous:
             for missing in range(previous + 1, txn_id):
@@ -80,14 +80,15 @@ def _listed(rows: Sequence[Any]) -> Iterator[ListedTxn]:
 
 
 def excluded_types(request: Any) -> Collection[int]:
-    """Which types the answer to this request is without: of `get_open_txns`, which has no such argument, READ_ONLY."""
+    """The transaction types that the reply leaves out. `get_open_txns`, which has no such argument, leaves out
+    READ_ONLY."""
     if isinstance(request, GetOpenTxnsRequest):
         return frozenset(request.excludeTxnTypes or ())
     return _WITHOUT_READERS
 
 
 def open_txns_response(snapshot: TxnSnapshot, excluded_types: Collection[int] = ()) -> GetOpenTxnsResponse:
-    """The answer of `get_open_txns(_req)`; transactions of excluded types count as committed."""
+    """The reply of `get_open_txns(_req)`; transactions of excluded types count as committed."""
     listed = [txn for txn in snapshot.txns if txn.txn_type not in excluded_types]
     return GetOpenTxnsResponse(
         txn_high_water_mark=snapshot.high_watermark,
@@ -98,7 +99,7 @@ def open_txns_response(snapshot: TxnSnapshot, excluded_types: Collection[int] = 
 
 
 def open_txns_info_response(snapshot: TxnSnapshot) -> GetOpenTxnsInfoResponse:
-    """The answer of `get_open_txns_info`; the snapshot must have been read with details."""
+    """The reply of `get_open_txns_info`; the snapshot must have been read with details."""
     return GetOpenTxnsInfoResponse(
         txn_high_water_mark=snapshot.high_watermark, open_txns=[_info(txn) for txn in snapshot.txns]
     )

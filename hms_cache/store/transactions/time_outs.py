@@ -1,12 +1,12 @@
-"""What is over because its client is gone: transactions and locks without a heartbeat.
+"""Times out transactions and locks whose clients send no heartbeats.
 
-A heartbeat that could not arrive says nothing about its client. Each run therefore notes its time by the database's
-clock, in a row of AUX_TABLE that all servers share. One that finds the last run too long ago (the database, or all
-servers, were away or stopped) gives nothing up, nor does any other for a whole time-out from then on: every client
-that lives has sent a heartbeat by that time.
+A heartbeat that could not arrive says nothing about its client. So each run records its time, by the database's clock,
+in a row of AUX_TABLE that all servers share. If the previous run was too long ago (the database or all servers were
+down), nothing is timed out, neither by this run nor by others during one whole timeout: by then every live client has
+sent a heartbeat.
 
-The database's clock may be set back, or a failover may lead to a host whose clock is behind. Times that are then still
-to come would keep what is dead until they come: they are replaced by the time of the run that finds them.
+The database's clock may be set back, or a failover may lead to a host whose clock is behind. Times in the future would
+keep dead transactions until that time: a run that finds them replaces them with its own time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BATCH_SIZE = 1000
 
 @frozen
 class TimedOut:
-    """What one step gave up."""
+    """What one step has timed out."""
 
     txns: int
     locks: int
@@ -46,17 +46,17 @@ class TimedOut:
 
     @property
     def is_complete(self) -> bool:
-        """Whether there was nothing left to give up."""
+        """Whether nothing is left to time out."""
         return self.txns < _BATCH_SIZE
 
 
 def give_up_timed_out(
     transaction: WriteTransaction, context: TxnContext, longest_pause_ms: int | None, locks_only: bool = False
 ) -> TimedOut:
-    """Delete locks and abort transactions, 1,000 at most, whose last heartbeat is too old; appends ABORT_TXN events.
+    """Deletes locks and aborts transactions, at most 1,000, whose last heartbeat is too old; appends ABORT_TXN events.
 
-    `longest_pause_ms`: how long ago the last run may be; None for a caller that vouches for the time before.
-    `locks_only`: of locks outside of transactions.
+    `longest_pause_ms`: maximum time since the previous run; None: the caller guarantees that runs were regular.
+    `locks_only`: only locks outside transactions.
     """
     connection, settings = transaction.connection, context.transactions
     timeout_ms = whole_milliseconds(settings.timeout_s)
@@ -78,13 +78,14 @@ def give_up_timed_out(
         select(T.TXN_ID).where(T.TXN_STATE == TXN_OPEN, timed_out).order_by(T.TXN_ID).limit(_BATCH_SIZE)
     )
     txn_ids = list(found.scalars())
-    # A heartbeat may have come in between: the condition is put again under the rows' locks.
+    # A heartbeat may have arrived meanwhile: the condition is checked again with the rows locked.
     aborted = abort_open_txns(transaction, context, txn_ids, ABORTED_BY_TIME_OUT, only_if=timed_out) if txn_ids else []
     return TimedOut(len(aborted), locks, release_dead_rebuild_locks(connection))
 
 
 def _replace_times_to_come(connection: Connection, timeout_ms: int) -> None:
-    """Of heartbeats. A time-out ahead: clocks that are kept right are never set back so far."""
+    """Replaces heartbeats that are in the future by more than a timeout: properly synchronized clocks are never set
+    back that far."""
     for table, heartbeat, is_meant in (
         (HIVE_LOCKS, L.HL_LAST_HEARTBEAT, L.HL_TXNID <= 0),
         (TXNS, T.TXN_LAST_HEARTBEAT, T.TXN_STATE == TXN_OPEN),
@@ -99,11 +100,12 @@ def _replace_times_to_come(connection: Connection, timeout_ms: int) -> None:
 
 
 _KEY = "HmsCacheTimeOuts"
-"""Of the row of AUX_TABLE whose comment is `time of the last run:end of the grace period`, in ms of the database."""
+"""Key of the row in AUX_TABLE. Its comment is `time of the last run:end of the grace period`, in ms of the database's
+clock."""
 
 
 def _is_in_grace(connection: Connection, longest_pause_ms: int, timeout_ms: int) -> bool:
-    """Note this run; whether clients still have time to send a heartbeat after a pause."""
+    """Records this run. Returns whether clients still have time to send a heartbeat after a pause."""
     own = AUX_TABLE.c.MT_KEY1 == _KEY
     row = connection.execute(select(now_ms(), AUX_TABLE.c.MT_COMMENT).where(own)).first()
     if row is None:
@@ -119,7 +121,7 @@ def _is_in_grace(connection: Connection, longest_pause_ms: int, timeout_ms: int)
                 (now - last) // 1000,
                 timeout_ms // 1000,
             )
-    # As far ahead as it may be; it was further if the clock was set back.
+    # The maximum; the stored value was further ahead if the clock was set back.
     grace_end = min(grace_end, now + timeout_ms)
     comment = f"{now}:{grace_end}"
     if row is None:

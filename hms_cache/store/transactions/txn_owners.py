@@ -1,4 +1,4 @@
-"""Whose transactions and locks are named. An id is never given twice, so that an answer stays true."""
+"""The users of transactions and locks. Ids are never reused, so the result stays valid."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hms_cache.store.engine.text_conditions import ExactText
 from hms_cache.store.schema import HIVE_LOCKS, TXNS
 
 MAX_IDS = 1000
-"""In one statement."""
+"""Ids in one statement."""
 
 
 def users_of_txns(connection: Connection, txn_ids: Sequence[int]) -> dict[int, str]:
-    """Who opened each; those that are over and forgotten are left out. A statement for each thousand."""
+    """The user of each transaction; those that have ended and been deleted are left out. One statement per 1,000."""
     found: dict[int, str] = {}
     for some in batches(txn_ids, MAX_IDS):
         rows = connection.execute(select(TXNS.c.TXN_ID, TXNS.c.TXN_USER).where(TXNS.c.TXN_ID.in_(some)))
@@ -25,17 +25,17 @@ def users_of_txns(connection: Connection, txn_ids: Sequence[int]) -> dict[int, s
 
 
 def users_of_range(connection: Connection, first: int, last: int) -> set[str]:
-    """Who opened the transactions from one id to another."""
+    """The users of the transactions with ids in this range."""
     statement = _each(TXNS.c.TXN_USER).where(TXNS.c.TXN_ID >= first, TXNS.c.TXN_ID <= last)
     return set(connection.execute(statement).scalars())
 
 
 def users_of_lock(connection: Connection, lock_id: int) -> set[str]:
-    """Who took a lock; nobody, if it is not there."""
+    """The users of a lock; empty if it does not exist."""
     statement = _each(HIVE_LOCKS.c.HL_USER).where(HIVE_LOCKS.c.HL_LOCK_EXT_ID == lock_id)
     return {user or "" for user in connection.execute(statement).scalars()}
 
 
 def _each(user: Column[Any]) -> Select[Any]:
-    """Every user once: `Ada` is not `ada`, whose transactions and locks are no business of hers."""
+    """Each user once. `Ada` and `ada` are different users."""
     return select(user).group_by(user, ExactText(user))

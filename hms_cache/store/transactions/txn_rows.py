@@ -20,9 +20,9 @@ _HEARTBEAT = (
 
 
 def lock_open_txn(connection: Connection, txn_id: int) -> int:
-    """Lock the row of an open transaction until this database transaction ends; returns the database's time (ms).
+    """Locks the row of an open transaction until this database transaction ends; returns the database's time (ms).
 
-    Raises TxnAbortedException or NoSuchTxnException when it is not open.
+    Raises TxnAbortedException or NoSuchTxnException if it is not open.
     """
     row = connection.execute(_LOCK_TXN, {"txn_id": txn_id}).first()
     if row is None or row[0] != TXN_OPEN:
@@ -31,15 +31,15 @@ def lock_open_txn(connection: Connection, txn_id: int) -> int:
 
 
 def states_of(connection: Connection, txn_ids: Collection[int]) -> dict[int, str]:
-    """State codes of the transactions that there are."""
+    """State codes of those transactions that exist."""
     rows = connection.execute(select(T.TXN_ID, T.TXN_STATE).where(T.TXN_ID.in_(txn_ids)))
     return {row.TXN_ID: row.TXN_STATE for row in rows}
 
 
 def heartbeat_txn(connection: Connection, txn_id: int) -> None:
-    """Note that the client of an open transaction is alive.
+    """Records a heartbeat of an open transaction.
 
-    Raises TxnAbortedException or NoSuchTxnException when it is not open.
+    Raises TxnAbortedException or NoSuchTxnException if it is not open.
     """
     result = connection.execute(_HEARTBEAT, {"id": txn_id})
     if result.rowcount == 0:

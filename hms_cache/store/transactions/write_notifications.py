@@ -1,4 +1,4 @@
-"""TXN_WRITE_NOTIFICATION_LOG: which files a transaction wrote, kept for replication.
+"""TXN_WRITE_NOTIFICATION_LOG: the files that transactions wrote, for replication.
 
 Source: Hive 4.0 `DbNotificationListener.addWriteNotificationLog`, `ReplChangeManager.encodeFileUri`.
 """
@@ -40,12 +40,12 @@ _AT_ONCE = "another write of the transaction was reported at the same moment"
 
 _PLACE_COLUMNS = ("WNL_TXNID", "WNL_DATABASE", "WNL_TABLE")
 _KEPT_COLUMNS = (L.WNL_ID, L.WNL_TXNID, L.WNL_WRITEID, L.WNL_DATABASE, L.WNL_TABLE, L.WNL_PARTITION, L.WNL_FILES)
-"""What of a row stays when files are added to it, and the files."""
+"""Columns that do not change when files are added to a row, and the files."""
 
 
 @frozen
 class TableWrite:
-    """One write to report: the objects as the catalog has them, and the files. `partition_name` is `k=v/…` or empty."""
+    """One write to record: the objects as in the catalog, and the files. `partition_name` is `k=v/…` or empty."""
 
     txn_id: int
     write_id: int
@@ -56,16 +56,16 @@ class TableWrite:
 
 
 _Place = tuple[int, str, str]
-"""A transaction, the database and the table of what it wrote: how the primary key of a row begins."""
+"""Transaction, database and table of a write: the prefix of a row's primary key."""
 
 _NAMES_IN_A_STATEMENT = 1_000
 
 
 def add_write_notifications(transaction: WriteTransaction, writes: Sequence[TableWrite], now_s: int) -> None:
-    """Log the writes; a second write of a transaction to the same table or partition adds its files to the first.
+    """Records the writes. A transaction's second write to the same table or partition adds its files to the first.
 
-    Files that are there already are those of a call that the client has repeated. The number of statements depends on
-    the number of tables, not of partitions, unless the database takes some for the same.
+    Files that are recorded already come from a repeated call. The number of statements depends on the number of tables,
+    not of partitions, unless the database considers some partition names equal.
     """
     by_place: dict[_Place, list[TableWrite]] = {}
     for write in writes:
@@ -79,7 +79,7 @@ def add_write_notifications(transaction: WriteTransaction, writes: Sequence[Tabl
 def _add_to_table(
     transaction: WriteTransaction, place: _Place, writes: Sequence[TableWrite], tables: dict[int, str], now_s: int
 ) -> None:
-    """`tables`: the texts of tables, by the identities of their objects, which the writes hold."""
+    """`tables`: serialized tables by the `id()` of their objects, which the writes keep alive."""
     connection = transaction.connection
     names = {write.partition_name for write in writes}
     stored = _rows_of(connection, place, sorted(names))
@@ -107,14 +107,14 @@ def _add_to_table(
     except IntegrityError as error:
         if connection.dialect.name not in MYSQL_DIALECTS:
             raise RetryableConflict(_AT_ONCE) from error
-        # Some are similar to each other: rows up to there have been written, and are found now.
+        # The database considers some names equal: rows written so far are found now.
         one_by_one += [write for write in together if write.partition_name in added]
     for write in one_by_one:
         _add_one(transaction, place, write, tables, now_s)
 
 
 def _rows_of(connection: Connection, place: _Place, names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The rows of these partitions by name, locked; on MySQL those of similar ones, too."""
+    """The rows of these partitions by name, locked. On MySQL also those with names that it considers equal."""
     of_table = and_(*(L[column] == value for column, value in zip(_PLACE_COLUMNS, place, strict=True)))
     found: dict[str, dict[str, Any]] = {}
     for some in batches(names, _NAMES_IN_A_STATEMENT):
@@ -127,7 +127,7 @@ def _rows_of(connection: Connection, place: _Place, names: Sequence[str]) -> dic
 def _values(
     write: TableWrite, known: Mapping[str, Any] | None, tables: dict[int, str], now_s: int
 ) -> dict[str, Any] | None:
-    """What a write changes in its row; None: nothing."""
+    """The values that a write changes in its row; None if it changes nothing."""
     there = known["WNL_FILES"].split(FILE_SEPARATOR) if known is not None and known["WNL_FILES"] else []
     known_files = set(there)
     files = [one for one in encoded_files(write.files) if one not in known_files]
@@ -147,7 +147,7 @@ def _values(
 def _add_one(
     transaction: WriteTransaction, place: _Place, write: TableWrite, tables: dict[int, str], now_s: int
 ) -> None:
-    """A write to a partition that the database may take for another one."""
+    """Records a write to a partition whose name the database may consider equal to another one."""
     connection = transaction.connection
     name, known = _name_and_row(connection, place, write.partition_name)
     values = _values(write, known, tables, now_s)
@@ -165,10 +165,11 @@ def _add_one(
 
 
 def _name_and_row(connection: Connection, place: _Place, name: str) -> tuple[str, dict[str, Any] | None]:
-    """How the partition is called in the row for a write, and the row if there is one.
+    """The name to store for the partition, and its row if there is one.
 
-    MySQL finds the row of a similar partition, too, and has no place for another beside it: Hive adds the files to that
-    one, and replication takes them all for one partition's. Here the name is spelled in a way that tells them apart.
+    MySQL also finds the row of a name that it considers equal, and its key does not allow another row: Hive adds the
+    files to that row, and replication takes them for files of one partition. Here the name is written in a form that
+    differs.
     """
     for spelling in (name, _spelled_out(name)):
         rows = _rows_of(connection, place, [spelling])
@@ -178,7 +179,7 @@ def _name_and_row(connection: Connection, place: _Place, name: str) -> tuple[str
 
 
 def _spelled_out(name: str) -> str:
-    """The partition's name with its values in `%XX`, which mean the same to all that take names apart."""
+    """The partition's name with its values as `%XX`, which every parser of names reads as the same values."""
     pieces = []
     for component in name.split("/"):
         key, equals, value = component.partition("=")
@@ -188,16 +189,16 @@ def _spelled_out(name: str) -> str:
 
 
 def _usual(name: str) -> str:
-    """The partition's name as it was before it was spelled out, if it was."""
+    """The usual form of a name from `_spelled_out`; any other name unchanged."""
     components = [component.partition("=") for component in name.split("/")]
     usual = "/".join(f"{key}={escape_path_name(unescape_path_name(value))}" for key, _, value in components)
     return usual if _spelled_out(usual) == name else name
 
 
 def encoded_files(data: InsertEventRequestData) -> list[str]:
-    """Files as replication reads them, joined by `]`: `uri#checksum#changeManagerRoot#subdirectory`.
+    """Files as replication parses them, joined by `]`: `uri#checksum#changeManagerRoot#subdirectory`.
 
-    The two middle parts go together and need a change manager, which is none of ours: both stay empty.
+    The two middle parts belong together and need a change manager, which this server does not have: both are empty.
     """
     files = data.filesAdded or []
     directories = data.subDirectoryList or []
@@ -208,7 +209,7 @@ def encoded_files(data: InsertEventRequestData) -> list[str]:
 
 
 def all_write_event_info(connection: Connection, request: GetAllWriteEventInfoRequest) -> list[WriteEventInfo]:
-    """What a transaction wrote, of one database or table if these are named; by database, table, partition."""
+    """The writes of a transaction, optionally of one database or table; by database, table, partition."""
     query = select(TXN_WRITE_NOTIFICATION_LOG).where(L.WNL_TXNID == request.txnId)
     if request.dbName:
         query = query.where(L.WNL_DATABASE == plain_database(request.dbName))
@@ -230,7 +231,7 @@ def all_write_event_info(connection: Connection, request: GetAllWriteEventInfoRe
 
 
 def delete_old_write_notifications(connection: Connection, before_s: int, limit: int) -> int:
-    """Delete the oldest rows written before this epoch second, at most `limit`; how many."""
+    """Deletes the oldest rows written before this epoch second, at most `limit`; returns their number."""
     ids = list(
         connection.execute(
             select(L.WNL_ID).where(L.WNL_EVENT_TIME <= before_s).order_by(L.WNL_ID).limit(limit)

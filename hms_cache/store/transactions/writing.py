@@ -1,7 +1,7 @@
-"""What a transaction says about its writes and reads while it is open.
+"""What an open transaction declares about its writes and reads.
 
-`add_dynamic_partitions` (partitions it turned out to write), `add_write_ids_to_min_history` (write ids it may still
-read), `get_latest_txnid_in_conflict` (whether its snapshot is too old for what it is about to change).
+`add_dynamic_partitions` (partitions that it has written), `add_write_ids_to_min_history` (write ids that it may read),
+`get_latest_txnid_in_conflict` (whether its snapshot is too old for its planned changes).
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ C = TXN_COMPONENTS.c
 S = WRITE_SET.c
 
 _TABLES_IN_A_STATEMENT = 200
-"""SQLite ends at 1,000 conditions in one expression."""
+"""SQLite allows at most 1,000 conditions in one expression."""
 
 
 def add_dynamic_partitions(connection: Connection, request: AddDynamicPartitions) -> None:
-    """Name the partitions that a dynamic-partition write has written; the row that stood for the table goes.
+    """Records the partitions that a write with dynamic partitions has written, and deletes the row for the whole table.
 
     Raises NoSuchTxnException, TxnAbortedException.
     """
@@ -37,7 +37,7 @@ def add_dynamic_partitions(connection: Connection, request: AddDynamicPartitions
     database, table = plain_database(request.dbname), plain_table(request.tablename)
     names = dict.fromkeys(plain_partition(name) for name in request.partitionnames or ())
     if names:
-        # An unknown operation may have changed rows: a conflict too many is safer than one too few.
+        # An unknown operation may have changed rows: a false conflict is better than a missed one.
         operation = OPERATION_CODES.get(request.operationType, UPDATE)
         connection.execute(
             insert(TXN_COMPONENTS),
@@ -63,7 +63,8 @@ def add_dynamic_partitions(connection: Connection, request: AddDynamicPartitions
 def add_write_ids_to_min_history(
     connection: Connection, context: TxnContext, txn_id: int, write_ids: Mapping[str, int]
 ) -> None:
-    """Note the lowest write id of each table (`db.table`) that the transaction may still need; the last call counts.
+    """Records the lowest write id of each table (`db.table`) that the transaction may still need; replaces earlier
+    ones.
 
     Raises NoSuchTxnException, TxnAbortedException; MetaException for a name without a database.
     """
@@ -84,9 +85,8 @@ def add_write_ids_to_min_history(
 
 
 def latest_txn_id_in_conflict(connection: Connection, txn_id: int) -> int:
-    """The youngest committed transaction that wrote where this one is about to change rows and that it may not have
-    seen; 0 for none. A client whose snapshot is older than that takes a new one.
-    """
+    """The latest committed transaction that wrote where this one is about to change rows, and that it may not have
+    seen; 0 for none. A client whose snapshot is older takes a new one."""
     own = (
         select(C.TC_DATABASE, C.TC_TABLE, C.TC_PARTITION)
         .where(C.TC_TXNID == txn_id, C.TC_OPERATION_TYPE.in_(ROW_CHANGES))

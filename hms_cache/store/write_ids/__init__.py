@@ -1,1 +1,1 @@
-"""Write ids of tables: their allocation, and which of them a reader may see."""
+"""Write ids of tables: allocation, and which of them a reader may see."""

@@ -1,4 +1,4 @@
-"""Write ids of tables: handing them out, seeding, and telling which of them a snapshot of transactions may see.
+"""Allocates and seeds write ids of tables, and sets those of replicated tables.
 
 Source of the rules: Hive 4.0 `AllocateTableWriteIdsFunction`, `GetValidWriteIdsForTableFunction` (with HIVE-22122),
 `ReplTableWriteIdStateFunction`.
@@ -73,10 +73,10 @@ N = NEXT_WRITE_ID.c
 def allocate_table_write_ids(
     transaction: WriteTransaction, context: TxnContext, request: AllocateTableWriteIdsRequest
 ) -> AllocateTableWriteIdsResponse:
-    """Give each transaction its write id of the table: ascending with the transaction ids, dense over all of them.
+    """Allocates a write id of the table for each transaction: ascending with the transaction ids, without gaps.
 
-    Transactions that have one keep it, unless `reallocate`. With a replication policy the ids are the source's. Appends
-    ALLOC_WRITE_ID_EVENT. Raises MetaException when one of the transactions is not open or read-only.
+    Transactions that have one keep it, unless `reallocate` is set. With a replication policy the ids are the source's.
+    Appends ALLOC_WRITE_ID_EVENT. Raises MetaException if one of the transactions is not open or is read-only.
     """
     connection = transaction.connection
     database, table = plain_database(request.dbName), plain_table(request.tableName)
@@ -85,7 +85,7 @@ def allocate_table_write_ids(
         pairs = sorted(request.srcTxnToWriteIdList or (), key=lambda pair: pair.writeId)
         targets = target_txn_ids(connection, request.replPolicy, [pair.txnId for pair in pairs])
         if len(targets) != len(pairs) or not pairs:
-            # The transactions are over here: a repeated event.
+            # The transactions have ended here: a repeated event.
             return AllocateTableWriteIdsResponse(txnToWriteIds=[])
         txn_ids, first_source_id = sorted(targets.values()), pairs[0].writeId
         check_seeded_id("write id of the source", first_source_id)
@@ -113,7 +113,7 @@ def _allocate(
     *,
     reallocates: bool = False,
 ) -> AllocateTableWriteIdsResponse:
-    """As `allocate_table_write_ids`, however many there are and whatever they have already."""
+    """As `allocate_table_write_ids`, for any number of transactions, with or without existing write ids."""
     connection = transaction.connection
     known = _known_write_ids(connection, database, table, txn_ids)
     if reallocates and known:
@@ -133,7 +133,7 @@ def _allocate(
 
 
 def is_for_one_writer(request: AllocateTableWriteIdsRequest) -> bool:
-    """Whether one transaction of our own asks for a write id: several such requests can be answered together."""
+    """Whether one transaction of this metastore asks for a write id: several such requests can be combined."""
     return not request.replPolicy and not request.reallocate and len(request.txnIds or ()) == 1
 
 
@@ -142,8 +142,8 @@ def allocate_for_one_each(
 ) -> list[AllocateTableWriteIdsResponse | MetaException]:
     """As `allocate_table_write_ids` for requests of one writer each (`is_for_one_writer`); rows are written together.
 
-    Counters are locked in the order of the tables' names, so that two servers do not wait for each other. A request
-    whose transaction is not open is answered its exception.
+    Counters are locked in the order of the tables' names, so that two servers do not deadlock. A request whose
+    transaction is not open gets its exception as its answer.
     """
     connection = transaction.connection
     if takes_direct_statements(connection):
@@ -166,7 +166,7 @@ def _writer_of(request: AllocateTableWriteIdsRequest) -> _Writer:
 def _answer_each(
     transaction: WriteTransaction, context: TxnContext, asked: Sequence[_Writer], given: Mapping[_Writer, int]
 ) -> list[AllocateTableWriteIdsResponse | MetaException]:
-    """Answers, and events for what was given. The others are carried out here, each by itself."""
+    """The answers, with events for allocated ids. Requests without an allocated id are carried out here, one by one."""
     for (database, table, txn_id), write_id in given.items():
         transaction.append_event(context.messages.build_allocate_write_ids(database, table, [(txn_id, write_id)]))
     answers: list[AllocateTableWriteIdsResponse | MetaException] = []
@@ -184,7 +184,7 @@ def _answer_each(
 
 
 class Allocations:
-    """As `allocate_for_one_each`, in packets with others (`shared_packets`)."""
+    """As `allocate_for_one_each`, in packets shared with other calls (`shared_packets`)."""
 
     further_events = 0
 
@@ -198,8 +198,8 @@ class Allocations:
         self._answers: list[AllocateTableWriteIdsResponse | MetaException] = []
 
     def locking(self) -> Sequence[Statement]:
-        """The tables' counters, in the order of their names. Then, since who asked for the same at the same moment has
-        been answered by now, which transactions may write, and who has a write id."""
+        """Locks the tables' counters, in the order of their names. After that it reads which transactions may write and
+        which have a write id: concurrent calls for the same transaction are visible then."""
         tables = sorted({(database, table) for database, table, _ in self._writers})
         txn_ids = sorted({txn_id for _, _, txn_id in self._writers})
         return (
@@ -209,7 +209,8 @@ class Allocations:
         )
 
     def writing(self, found: Sequence[Any]) -> Sequence[Statement]:
-        """The counters and the new rows. Who is not given one in this way is answered here, each by itself."""
+        """Updates the counters and inserts rows. Requests that are not served in this way are carried out here, one by
+        one."""
         counters, may_write, have = found
         given, taken = _given(self._writers, counters, {row[0] for row in may_write}, {tuple(row) for row in have})
         self._answers = _answer_each(self._transaction, self._context, self._asked, given)
@@ -221,25 +222,25 @@ class Allocations:
         return statements
 
     def outcomes(self, written: Sequence[Any]) -> list[AllocateTableWriteIdsResponse | MetaException]:
-        """As `allocate_for_one_each` answers them."""
+        """The result of `allocate_for_one_each`."""
         return self._answers
 
 
 _FEW_TABLES = 3
-"""Up to so many, a statement for each is no more than the three for all."""
+"""Up to this many tables, one statement per table is no slower than three for all."""
 
 
 def _take_for_each(connection: Connection, writers: Sequence[_Writer]) -> dict[_Writer, int]:
-    """Write ids for those that are open, may write and have none; none for the first write ids of a table.
+    """Write ids for those that are open, may write and have none; not for the first write id of a table.
 
-    Tables' rows stay locked, in the order of their names. Of a table the transactions get ascending ids.
+    The rows of the tables stay locked, in the order of their names. The transactions get ascending ids of a table.
     """
     tables = sorted({(database, table) for database, table, _ in writers})
     if len(tables) <= _FEW_TABLES or connection.dialect.name == "sqlite":
         found = {writer: _take_for_one(connection, *writer) for writer in writers}
         return {writer: write_id for writer, write_id in found.items() if write_id is not None}
     counters = connection.execute(_locking_counters(len(tables)), _names(tables)).all()
-    # After the locks: who asked for the same at the same moment has been answered, and is seen.
+    # After the locks: concurrent calls for the same transaction have committed, and their rows are visible.
     may_write = set(connection.execute(_MAY_WRITING, {"txn_ids": sorted({one[2] for one in writers})}).scalars())
     have = {tuple(row) for row in connection.execute(_having(len(writers)), _values_of(writers))}
     given, taken = _given(writers, counters, may_write, have)
@@ -251,7 +252,7 @@ def _take_for_each(connection: Connection, writers: Sequence[_Writer]) -> dict[_
 def _given(
     writers: Sequence[_Writer], counters: Iterable[Any], may_write: Collection[int], have: Collection[tuple[Any, ...]]
 ) -> tuple[dict[_Writer, int], dict[int, list[tuple[str, str]]]]:
-    """What is given to whom, and from which tables' counters it is taken, by how much they move."""
+    """The allocated ids, and the tables by the number of ids taken from their counters."""
     following = {(row.NWI_DATABASE, row.NWI_TABLE): int(row.NWI_NEXT) for row in counters}
     given: dict[_Writer, int] = {}
     for writer in writers:
@@ -266,12 +267,12 @@ def _given(
 
 
 _MAX_TABLES = 1024
-"""Statements that are kept: one for each number of tables."""
+"""Number of cached statements: one for each number of tables."""
 
 
 @lru_cache(_MAX_TABLES)
 def _of_tables(count: int) -> ColumnElement[bool]:
-    """Not as a list of pairs: databases look for each of these by its key."""
+    """Not a list of pairs: with OR, databases look up each one by the key."""
     return or_(
         *(
             (N.NWI_DATABASE == bindparam(f"database_{number}")) & (N.NWI_TABLE == bindparam(f"table_{number}"))
@@ -310,7 +311,7 @@ def _moving_counters_on_mysql(count: int) -> Direct:
 
 @lru_cache(_MAX_TABLES)
 def _having(count: int) -> Select[Any]:
-    """Which of so many writers have write ids. Not by the transactions alone, by which there is no index."""
+    """Which of this many writers have write ids. Not by transaction alone, for which there is no index."""
     are_asked = (
         and_(
             W.T2W_DATABASE == bindparam(f"database_{number}"),
@@ -359,16 +360,17 @@ _IS_OWN_FOR_NEW_WRITER = and_(
 
 
 def _take_for_one(connection: Connection, database: str, table: str, txn_id: int) -> int | None:
-    """A write id for a transaction that is open, may write and has none; None, and none is taken, otherwise.
+    """Allocates a write id for a transaction that is open, may write and has none; otherwise returns None without
+    allocating.
 
-    None, too, for the first write ids of a table. The table's row stays locked.
+    Also None for the first write id of a table. The table's row stays locked.
     """
     own = {"database": database, "table": table, "txn_id": txn_id}
     return take_from_counter(connection, N.NWI_NEXT, 1, _IS_OWN_FOR_NEW_WRITER, own)
 
 
 def _give_to_one(transaction: WriteTransaction, database: str, table: str, txn_id: int) -> int | None:
-    """As `_take_for_one`, and the write id is noted as the transaction's."""
+    """As `_take_for_one`, and stores the write id as the transaction's."""
     connection = transaction.connection
     if not takes_direct_statements(connection):
         only = _take_for_one(connection, database, table, txn_id)
@@ -397,11 +399,11 @@ _NOTE_TAKEN = Direct(
         ).where(row_count() == 1),
     )
 )
-"""Where `_TAKE` has taken one."""
+"""Executed if `_TAKE` has allocated an id."""
 
 
 def _known_write_ids(connection: Connection, database: str, table: str, txn_ids: Sequence[int]) -> dict[int, int]:
-    """The write ids that transactions have of the table. Raises MetaException when one of them may get none."""
+    """The transactions' write ids of the table. Raises MetaException if one of them must not get any."""
     is_own = (W.T2W_TXNID == T.TXN_ID) & (W.T2W_DATABASE == database) & (W.T2W_TABLE == table)
     rows = connection.execute(
         select(T.TXN_ID, T.TXN_STATE, T.TXN_TYPE, W.T2W_WRITEID)
@@ -419,7 +421,8 @@ def _known_write_ids(connection: Connection, database: str, table: str, txn_ids:
 
 
 def _take(connection: Connection, database: str, table: str, count: int, first_source_id: int) -> int:
-    """The first of `count` write ids (`first_source_id` if that is not 0); the table's row stays locked."""
+    """Allocates `count` write ids and returns the first (`first_source_id` unless that is 0). The table's row stays
+    locked."""
     is_own = (N.NWI_DATABASE == database) & (N.NWI_TABLE == table)
     own = {"database": database, "table": table}
     first = take_from_counter(connection, N.NWI_NEXT, count, _IS_OWN, own)
@@ -428,7 +431,7 @@ def _take(connection: Connection, database: str, table: str, count: int, first_s
         _begin(connection, database, table, start + count)
         return start
     if first_source_id and first_source_id != first:
-        # What was written here since differs from the source: its write ids mean nothing any more.
+        # Writes made here since then differ from the source: their write ids have no meaning any more.
         connection.execute(update(NEXT_WRITE_ID).where(is_own).values(NWI_NEXT=first_source_id + count))
         connection.execute(delete(TXN_TO_WRITE_ID).where(W.T2W_DATABASE == database, W.T2W_TABLE == table))
         return first_source_id
@@ -436,7 +439,7 @@ def _take(connection: Connection, database: str, table: str, count: int, first_s
 
 
 def _begin(connection: Connection, database: str, table: str, following: int) -> None:
-    """Begin the table's write ids; raises RetryableConflict when another transaction has just done so."""
+    """Inserts the table's counter; raises RetryableConflict if another transaction has just done so."""
     try:
         connection.execute(insert(NEXT_WRITE_ID).values(NWI_DATABASE=database, NWI_TABLE=table, NWI_NEXT=following))
     except IntegrityError as error:
@@ -459,7 +462,7 @@ def _insert_rows(connection: Connection, found: Sequence[tuple[str, str, int, in
         elif rows:
             connection.execute(_INSERT, rows)
     except IntegrityError as error:
-        # Two calls for one transaction at the same moment: the other's ids will be found.
+        # Two calls for one transaction at the same time: the retry finds the other's ids.
         raise _given_twice((database, table) for database, table, _, _ in found) from error
 
 
@@ -476,7 +479,7 @@ def _given_twice(tables: Iterable[tuple[str, str]]) -> RetryableConflict:
 
 
 def max_allocated_write_id(connection: Connection, request: MaxAllocatedTableWriteIdRequest) -> int:
-    """The highest write id ever given out for the table, 0 for none."""
+    """The highest write id ever allocated for the table, 0 for none."""
     following = connection.execute(
         select(N.NWI_NEXT).where(
             N.NWI_DATABASE == plain_database(request.dbName), N.NWI_TABLE == plain_table(request.tableName)
@@ -486,9 +489,9 @@ def max_allocated_write_id(connection: Connection, request: MaxAllocatedTableWri
 
 
 def seed_write_id(connection: Connection, request: SeedTableWriteIdsRequest) -> None:
-    """Begin the write ids of a table that becomes transactional above `seedWriteId`.
+    """Makes the write ids of a table that becomes transactional begin above `seedWriteId`.
 
-    Raises MetaException when the table has write ids already, or for a seed below 0.
+    Raises MetaException if the table has write ids already, or for a seed below 0.
     """
     database, table = plain_database(request.dbName), plain_table(request.tableName)
     if request.seedWriteId < 0:
@@ -505,10 +508,10 @@ def seed_write_id(connection: Connection, request: SeedTableWriteIdsRequest) -> 
 def repl_tbl_writeid_state(
     transaction: WriteTransaction, context: TxnContext, request: ReplTblWriteIdStateRequest
 ) -> bool:
-    """Set a replicated table's write ids as they are at its source; nothing to do when it has any.
+    """Sets a replicated table's write ids as in its source; does nothing if it has any.
 
-    Ids that are open or aborted there become ids of aborted transactions here; whether there are any. Raises
-    MetaException.
+    Ids that are open or aborted in the source become ids of aborted transactions here. Returns whether there are any.
+    Raises MetaException.
     """
     connection = transaction.connection
     database, table = plain_database(request.dbName), plain_table(request.tableName)

@@ -1,4 +1,4 @@
-"""Whether what materialized views hold is still what their tables hold.
+"""Whether materialized views are up to date with their tables.
 
 Source: Hive 4.0 `GetMaterializationInvalidationInfoFunction`.
 """
@@ -21,21 +21,21 @@ HISTORY = COMPLETED_COMPACTIONS.c
 QUEUE = COMPACTION_QUEUE.c
 
 _MAX_IDS_IN_SQL = 1000
-"""Invalid ids per table that a statement lists; with more the view counts as changed, which only costs a rebuild."""
+"""Invalid ids per table that one statement lists. With more, the view counts as changed, which only costs a rebuild."""
 
 _MAX_TABLES_IN_SQL = 100
-"""SQLite ends at 1,000 conditions in one expression."""
+"""SQLite allows at most 1,000 conditions in one expression."""
 
 
 def materialization_invalidation_info(
     connection: Connection, creation: CreationMetadata, valid_txn_list: str | None
 ) -> Materialization:
-    """Whether rows of the view's tables were updated or deleted, or the tables compacted, since the view was built.
+    """Whether the view's tables had rows updated or deleted, or were compacted, since the view was built.
 
-    `valid_txn_list` is the caller's snapshot: what it does not see does not count. A view whose metadata does not say
-    what it was built from counts as changed in both ways: rebuilding it whole is always right. So does one of a table
-    whose lowest open write id is another one since, as in Hive: what was written under the former one may have changed
-    rows, and be forgotten (`housekeeping`). Raises MetaException (no tables, unreadable list).
+    `valid_txn_list` is the caller's snapshot: changes that it does not see are ignored. A view whose metadata does not
+    say what it was built from counts as changed in both ways: a complete rebuild is always correct. So does a view of a
+    table whose lowest open write id has changed, as in Hive: writes with the former one may have changed rows, and
+    their records may have been deleted (`housekeeping`). Raises MetaException (no tables, invalid list).
     """
     if not creation.tablesUsed:
         raise MetaException("Materialization creation metadata does not contain any table")
@@ -64,11 +64,11 @@ def materialization_invalidation_info(
 
 
 _OfTable = tuple[str, str, ValidWriteIdList]
-"""Database, table, and the write ids that a view was built from."""
+"""Database, table, and the write ids from which a view was built."""
 
 
 def _batches(lists: Sequence[_OfTable]) -> Iterator[list[_OfTable]]:
-    """As many as one statement asks about."""
+    """Splits the lists into groups for one statement each."""
     some: list[_OfTable] = []
     ids = 0
     for one in lists:
@@ -98,7 +98,7 @@ def _changes(connection: Connection, lists: Sequence[_OfTable], snapshot: ValidT
 
 
 def _snapshot_text(text: str | None) -> str:
-    """The list in a view's metadata: plain before Hive 4, in a JSON document since."""
+    """The list in a view's metadata: plain text before Hive 4, in a JSON document since."""
     if text is None or not text.lstrip().startswith("{"):
         return text or ""
     try:
@@ -116,7 +116,7 @@ def _newer(
     table: str,
     write_ids: ValidWriteIdList,
 ) -> ColumnElement[bool]:
-    """Rows of the table about a write id that the list does not hold valid."""
+    """A condition: the row is of the table, with a write id that is not valid in the list."""
     is_newer: ColumnElement[bool] = id_column > write_ids.high_watermark
     if write_ids.invalid:
         is_newer = or_(is_newer, id_column.in_(list(write_ids.invalid)))
@@ -126,5 +126,5 @@ def _newer(
 def _is_seen(snapshot: ValidTxnList) -> ColumnElement[bool]:
     condition = DONE.CTC_TXNID <= snapshot.high_watermark
     invalid = snapshot.invalid_ids
-    # Leaving some out may only report a change that the caller does not see yet.
+    # Leaving out some ids may only report a change that the caller does not see yet.
     return and_(condition, DONE.CTC_TXNID.not_in(list(invalid[-_MAX_IDS_IN_SQL:]))) if invalid else condition

@@ -1,4 +1,4 @@
-"""Ids that clients choose: `seed_txn_id` lets the next transaction have a given id (for a copy of a warehouse)."""
+"""Ids chosen by clients: `seed_txn_id` sets the id of the next transaction (for a copy of a warehouse)."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ T = TXNS.c
 
 
 def check_seeded_id(what: str, number: int) -> None:
-    """Raises MetaException for an id that ids shall continue from, and that would leave too few of them."""
+    """Raises MetaException if an id to continue from would leave too few ids."""
     most = input_limits().seeded_id
     if number > most:
         raise MetaException(f"Invalid {what} {number}: at most {most} ({exceeded('seeded_id')})")
 
 
 def seed_txn_id(connection: Connection, request: SeedTxnIdRequest) -> None:
-    """Let the next transaction be `seedTxnId`. Raises MetaException unless it is above all there are.
+    """Sets the id of the next transaction. Raises MetaException unless it is above all existing ids.
 
-    The id before it is taken by a committed row: it moves the counter without DDL, which would end the transaction on
-    MySQL, and tells readers that what lies between is no gap of transactions being opened.
+    Inserts a committed row with the id before it. This advances the counter without DDL, which would end the
+    transaction on MySQL, and shows readers that the ids in between are not transactions being opened.
     """
     seed = request.seedTxnId
     check_seeded_id("txnId seed", seed)

@@ -1,8 +1,8 @@
-"""`get_valid_write_ids`: which write ids of some tables a snapshot of transactions may see.
+"""`get_valid_write_ids`: the write ids of tables that a snapshot of transactions may see.
 
-Source of the rules: Hive 4.0 `GetValidWriteIdsForTableFunction`. A write id is invalid when the transaction that owns
-it is open or aborted in the snapshot, or younger than the snapshot; one whose owner is forgotten has been committed and
-compacted, and is valid.
+Source of the rules: Hive 4.0 `GetValidWriteIdsForTableFunction`. A write id is invalid if its transaction is open or
+aborted in the snapshot, or younger than the snapshot. If its transaction is not recorded any more, it has been
+committed and compacted, and the write id is valid.
 """
 
 from __future__ import annotations
@@ -35,35 +35,35 @@ _MAX_TABLES_IN_SQL = 2_000
 """Tables per round of statements; a query names two or three, a prewarm thousands."""
 
 _MAX_DATABASES_IN_SQL = 100
-"""Of these tables: each has a condition of its own, which takes longer to be made and read than a name in a list."""
+"""Databases of these tables: each needs a condition of its own, which costs more than a name in a list."""
 
 _MAX_TABLES_BY_LATEST = 20
-"""Tables of a round whose latest write ids are read, each by a part of a statement of its own."""
+"""Tables of a round whose latest write ids are read, each by a separate part of a statement."""
 
 _LATEST = 16
-"""More than there are writers of one table at a time."""
+"""More than the usual number of concurrent writers of one table."""
 
 _MAX_TXNS_IN_SQL = 500
 """Invalid transactions that a statement lists as parameters."""
 
 _TXNS_AT_ONCE = IDS_IN_A_STATEMENT
-"""Of more there is a statement for each so many."""
+"""Invalid transactions per statement, if there are more."""
 
 _MAX_TXNS_BY_ID = 10 * _TXNS_AT_ONCE
-"""Of still more one statement reads the write ids of all transactions from the lowest on, which are sorted out in
-memory."""
+"""With more invalid transactions than this, one statement reads the write ids of all transactions from the lowest on,
+which are filtered in memory."""
 
 _DENSE = 4
-"""The same where one of so many transactions is invalid, or more."""
+"""The same is done if at least one in this many transactions is invalid."""
 
 
 def get_valid_write_ids(
     connection: Connection, context: TxnContext, request: GetValidWriteIdsRequest
 ) -> GetValidWriteIdsResponse:
-    """The lists of the tables named, in the order of the request; a table without write ids has mark 0 and no ids.
+    """The lists of the named tables, in the order of the request. A table without write ids has the mark 0 and no ids.
 
-    `connection` must show one moment to all statements. The answer carries each table's id where the protocol has room
-    for it. Raises MetaException for a list that cannot be read, a name without a database, an unknown write id.
+    All statements of `connection` must show one snapshot. The reply contains each table's id if the protocol has a
+    field for it. Raises MetaException for an invalid list, a name without a database, or an unknown write id.
     """
     tables = [split_full_table_name(name) for name in request.fullTableNames]
     snapshot = _snapshot_of(connection, context, request, tables)
@@ -101,7 +101,7 @@ def _snapshot_of(
 
 
 def current_snapshot(connection: Connection, context: TxnContext, current_txn_id: int = 0) -> ValidTxnList:
-    """The transactions as they are now, as `current_txn_id` sees them (0: nobody's own writes count)."""
+    """The current transactions as `current_txn_id` sees them (0: without a transaction's own writes)."""
     snapshot = read_snapshot(connection, context.transactions.open_timeout_ms)
     return ValidTxnList.from_open_txns(open_txns_response(snapshot), current_txn_id)
 
@@ -109,8 +109,8 @@ def current_snapshot(connection: Connection, context: TxnContext, current_txn_id
 def valid_write_ids_of(
     connection: Connection, tables: Sequence[TableKey], snapshot: ValidTxnList
 ) -> dict[TableKey, ValidWriteIdList]:
-    """The list of each table (database, table; lower-case) in a snapshot. Three statements for up to 2,000 tables,
-    four at times, and one more for each 10,000 transactions that are open or aborted, ten at most."""
+    """The list of each table (database, table; lower case) in a snapshot. Three or four statements for up to 2,000
+    tables, and one more per 10,000 open or aborted transactions, at most ten."""
     lists: dict[TableKey, ValidWriteIdList] = {}
     for batch in _batches(tables):
         highest = _highest_seen(connection, batch, snapshot)
@@ -126,14 +126,14 @@ def valid_write_ids_of(
 def _list_of(
     table: TableKey, high_watermark: int, seen: int | None, rows: Sequence[tuple[int, int]], snapshot: ValidTxnList
 ) -> ValidWriteIdList:
-    """`seen`: how many write ids have an owner up to the snapshot's mark, None: some of which are valid; `rows`:
-    invalid ones, owners, ascending."""
+    """`seen`: the number of recorded write ids up to the snapshot's mark; None: some of them are valid. `rows`: invalid
+    write ids and their transactions, ascending."""
     name = f"{table[0]}.{table[1]}"
-    # What compaction goes by: also above the mark, should that be lowered.
+    # Compaction uses it; it may be above the mark if that is lowered below.
     min_open = next((write_id for write_id, txn_id in rows if not snapshot.is_aborted(txn_id)), None)
     invalid_seen = sum(txn_id <= snapshot.high_watermark for _, txn_id in rows)
     if rows and seen == invalid_seen:
-        # No write of a known owner is valid (HIVE-22122): what there is of valid data is below the lowest invalid id.
+        # No recorded write is valid (HIVE-22122): all valid data is below the lowest invalid id.
         high_watermark, rows = rows[0][0], rows[:1]
     found = ValidWriteIdList.of(
         name,
@@ -147,10 +147,11 @@ def _list_of(
 def _highest_seen(
     connection: Connection, tables: Sequence[TableKey], snapshot: ValidTxnList
 ) -> dict[TableKey, tuple[int, int | None]]:
-    """Highest write id of transactions up to the mark, and the number of these write ids, None: some of them are valid.
+    """The highest write id of transactions up to the mark, and the number of these write ids (None: some of them are
+    valid).
 
-    The latest write ids of a table tell it, mostly. While a transaction stays open the ids stay of all that were open
-    since: a table that is written all the time has a hundred thousand of them.
+    Usually a table's latest write ids are sufficient. While a transaction stays open, all write ids since then are
+    kept, and a table that is written all the time has 100,000 of them.
     """
     if len(tables) > _MAX_TABLES_BY_LATEST:
         return _highest_of_all(connection, tables, snapshot.high_watermark)
@@ -158,7 +159,7 @@ def _highest_seen(
     undecided: list[TableKey] = []
     latest = _latest(connection, tables)
     if not latest.keys() <= set(tables):
-        # Names that the database takes for these have their rows among the latest, in place of some of theirs.
+        # Some of the latest rows belong to other names that the database considers equal.
         return _highest_of_all(connection, tables, snapshot.high_watermark)
     for table in tables:
         rows = latest[table]
@@ -175,7 +176,7 @@ def _highest_seen(
 
 
 def _latest(connection: Connection, tables: Sequence[TableKey]) -> dict[TableKey, list[tuple[int, int]]]:
-    """The latest `_LATEST` write ids of each table, descending, with their owners."""
+    """The latest `_LATEST` write ids of each table, descending, with their transactions."""
     parameters: dict[str, str] = {}
     for number, (database, table) in enumerate(tables):
         parameters[f"database{number}"], parameters[f"table{number}"] = database, table
@@ -222,7 +223,7 @@ def _allocated(connection: Connection, tables: Sequence[TableKey]) -> dict[Table
 def _invalid_owned(
     connection: Connection, tables: Sequence[TableKey], snapshot: ValidTxnList
 ) -> dict[TableKey, list[tuple[int, int]]]:
-    """Write ids of transactions that are invalid in the snapshot, ascending, with their owners."""
+    """Write ids of transactions that are invalid in the snapshot, ascending, with these transactions."""
     invalid = [txn_id for txn_id in sorted(set(snapshot.invalid_ids)) if txn_id <= snapshot.high_watermark]
     of_named = select(W.T2W_DATABASE, W.T2W_TABLE, W.T2W_WRITEID, W.T2W_TXNID).where(
         _are_named(W.T2W_DATABASE, W.T2W_TABLE, tables)
@@ -230,7 +231,7 @@ def _invalid_owned(
     younger = of_named.where(W.T2W_TXNID > snapshot.high_watermark)
     found: set[tuple[str, str, int, int]] = set()
     if len(invalid) <= _MAX_TXNS_IN_SQL:
-        # Not with OR: not every database looks for either by the tables' index.
+        # Not with OR: some databases would not use the tables' index.
         query = union_all(younger, of_named.where(W.T2W_TXNID.in_(invalid))) if invalid else younger
         found.update(connection.execute(query).tuples())
     elif len(invalid) > _MAX_TXNS_BY_ID or invalid[-1] - invalid[0] < _DENSE * len(invalid):
@@ -249,7 +250,7 @@ def _invalid_owned(
 
 
 def _batches(tables: Iterable[TableKey]) -> Iterator[list[TableKey]]:
-    """Each table once, in lists that a statement takes."""
+    """Each table once, in groups for one statement."""
     batch: list[TableKey] = []
     databases: set[str] = set()
     for table in sorted(set(tables)):
@@ -266,7 +267,7 @@ def _batches(tables: Iterable[TableKey]) -> Iterator[list[TableKey]]:
 def _are_named(
     database_column: ColumnElement[str], table_column: ColumnElement[str], tables: Sequence[TableKey]
 ) -> ColumnElement[bool]:
-    """Not as a list of pairs: databases look for each of these by its key."""
+    """Not a list of pairs: with OR, databases look up each one by the key."""
     by_database: dict[str, list[str]] = defaultdict(list)
     for database, table in tables:
         by_database[database].append(table)
