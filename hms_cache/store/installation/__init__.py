@@ -1,1 +1,1 @@
-"""The schema created, checked and looked at in a database."""
+"""Creates, checks and inspects the schema in a database."""

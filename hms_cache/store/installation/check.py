@@ -1,4 +1,4 @@
-"""``hms-cache schema check``: what differs between a database and the schema of Hive 4.0."""
+"""``hms-cache schema check``: the differences between a database and the schema of Hive 4.0."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hms_cache.values import frozen
 
 Kind = Literal["version", "table", "column", "type", "primary key", "unique key"]
 
-#: Spellings of one type, per database. Display widths and character sets are cut off before.
+#: Synonyms of types, per database. Display widths and character sets are removed before.
 _SAME_TYPES = {
     "bool": "tinyint",
     "character varying": "varchar",
@@ -28,13 +28,13 @@ _SAME_TYPES = {
     "float": "double",
 }
 
-#: A column may be wider than ours, or the older of two: neither stops anything.
+#: Columns may be wider than here, or have the older of two types: neither causes errors.
 _WIDER = {("integer", "bigint"), ("text", "mediumtext"), ("text", "longtext"), ("mediumtext", "longtext")}
 
 
 @frozen
 class Difference:
-    """One difference; ``expected`` is Hive 4.0's, ``found`` the database's (None: nothing)."""
+    """One difference; ``expected`` is Hive 4.0's, ``found`` the database's (None: missing)."""
 
     kind: Kind
     name: str
@@ -48,7 +48,7 @@ class Difference:
 
 
 def schema_version(database: Database) -> str | None:
-    """``VERSION.SCHEMA_VERSION`` of the database; None if there is no metastore schema (or an unfinished one).
+    """``VERSION.SCHEMA_VERSION`` of the database; None without a metastore schema (or with an incomplete one).
 
     :raises DatabaseUnavailable: the database does not answer.
     """
@@ -58,8 +58,8 @@ def schema_version(database: Database) -> str | None:
 def check_schema(database: Database) -> list[Difference]:
     """Missing tables and columns, other types, other primary and unique keys, another version; sorted, empty if none.
 
-    What the database has beyond Hive 4.0 is no difference. Not all differences matter: a database of Hive 3.1 or 4.1
-    works as it is, see `SchemaFeatures`.
+    Additional tables and columns are no difference. Not all differences matter: a database of Hive 3.1 or 4.1 works
+    without changes, see `SchemaFeatures`.
 
     :raises DatabaseUnavailable: the database does not answer.
     """
@@ -104,14 +104,14 @@ def _differences(connection: Connection, table: Table, shape: TableShape) -> lis
 
 
 def _unique_keys(table: Table, dialect: Dialect) -> list[tuple[str, ...]]:
-    """Column lists that are unique on this database's side of the definitions."""
+    """Column lists that are unique according to the definitions for this database."""
     elements: list[UniqueConstraint | Index] = [index for index in table.indexes if index.unique]
     elements += [constraint for constraint in table.constraints if isinstance(constraint, UniqueConstraint)]
     return [tuple(column.name for column in element.columns) for element in elements if exists_on(element, dialect)]
 
 
 def expected_type(column: Column[object], dialect: Dialect) -> str:
-    """The column's type as `METADATA` would create it, in the words of `normal_type`."""
+    """The column's type as `METADATA` would create it, in the format of `normal_type`."""
     name = column.type.compile(dialect=dialect)
     if column.autoincrement is True and dialect.name == "postgresql":
         name = name.replace("SERIAL", "INT")
@@ -119,7 +119,7 @@ def expected_type(column: Column[object], dialect: Dialect) -> str:
 
 
 def normal_type(text: str) -> str:
-    """A type in one spelling: lower case, no display width, no character set, one word for synonyms."""
+    """A type in a normalized spelling: lower case, no display width, no character set, one word for synonyms."""
     text = re.sub(r" (character set|collate) \w+", "", text.lower())
     base, arguments = re.match(r"([a-z ]+)(\(.*\))?", text).groups()  # type: ignore[union-attr]
     base = _SAME_TYPES.get(base.strip(), base.strip())

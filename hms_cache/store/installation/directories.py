@@ -1,7 +1,8 @@
-"""Directories without a row, and rows without their directory: what deaths, restores and other programs leave behind.
+"""Finds directories without a row, and rows without their directory, as crashes, restores and other programs leave
+them.
 
-Looks, and never changes anything. Bounded as listings are: `warehouse.listing_max_entries` names and
-`warehouse.listing_timeout_s` for each of the two questions.
+Only reads. Limited like listings: `warehouse.listing_max_entries` names and `warehouse.listing_timeout_s` for each of
+the two checks.
 """
 
 from __future__ import annotations
@@ -22,33 +23,33 @@ from hms_cache.store.warehouse.local_files import DELETED_PREFIX, is_hidden
 from hms_cache.store.warehouse.move_records import RECORD_PREFIX
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
-#: Locations held in memory, some 300 bytes each with the directories above them. With more partitions than this only
-#: those are compared that lie outside of their tables' directories, and with more of these none.
+#: Locations kept in memory, some 300 bytes each with their parent directories. If there are more partitions, only those
+#: outside their tables' directories are compared; if there are more of these as well, none.
 _MAX_PARTITIONS = 200_000
 
-#: Directories that are named; the rest are counted.
+#: Directories that are listed by name; the rest are counted.
 _MAX_NAMED = 20
 
 
 class Findings(Protocol):
-    """What is added to."""
+    """The report to which findings are added."""
 
     def warning(self, problem: str, remedy: str) -> None: ...
 
 
 class _Exhausted(Exception):
-    """So many names were looked at, or so long, that no more are."""
+    """The limit on names or time has been reached."""
 
 
 class _Budget:
-    """How much may still be looked at."""
+    """The remaining limit."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._entries = warehouse.settings.listing_max_entries
         self._deadline_s = time.monotonic() + warehouse.settings.listing_timeout_s
 
     def take(self) -> None:
-        """One more name. Raises _Exhausted."""
+        """Counts one more name. Raises _Exhausted."""
         self._entries -= 1
         if self._entries < 0 or time.monotonic() > self._deadline_s:
             raise _Exhausted
@@ -56,26 +57,26 @@ class _Budget:
 
 @dataclass(slots=True)
 class _Known:
-    """What the database says lies where, each directory in its first spelling."""
+    """The locations in the database, each in its first spelling."""
 
     databases: set[Location] = field(default_factory=set)
     tables: dict[Location, int] = field(default_factory=dict)
-    """By directory: levels of partition directories below."""
+    """Levels of partition directories below, by directory."""
 
     partitions: set[Location] = field(default_factory=set)
     has_partitions: bool = True
-    """False: there are too many to be compared, but for those outside of their tables' directories."""
+    """False: there are too many to compare; only those outside their tables' directories are included."""
 
     has_others: bool = True
     """False: of these there are too many, too."""
 
     above: set[Location] = field(default_factory=set)
-    """Directories that one of these lies in."""
+    """Parent directories of all these."""
 
     declared: tuple[Location, ...] = ()
     of_tables: set[Location] = field(default_factory=set)
     of_partitions: set[Location] = field(default_factory=set)
-    """As they are stored."""
+    """As stored."""
 
     def objects(self) -> Iterator[Location]:
         yield from sorted(self.of_tables, key=str)
@@ -83,7 +84,8 @@ class _Known:
 
 
 def check_directories(findings: Findings, warehouse: Warehouse, database: Database) -> None:
-    """Adds a warning for directories without a row, one for rows without a directory, and one for what was too much."""
+    """Adds one warning for directories without a row, one for rows without a directory, and one if a limit was
+    exceeded."""
     if not warehouse.manages_files:
         return
     with database.loading() as connection:
@@ -103,7 +105,7 @@ def check_directories(findings: Findings, warehouse: Warehouse, database: Databa
 
 
 def _read(connection: Connection, warehouse: Warehouse) -> _Known:
-    """All locations, in a fixed number of statements."""
+    """Reads all locations, in a fixed number of statements."""
     known = _Known(declared=declared_locations(connection, warehouse))
 
     def parsed(text: str | None) -> Location | None:
@@ -146,7 +148,7 @@ def _read(connection: Connection, warehouse: Warehouse) -> _Known:
 
 
 def _locations_of_partitions(connection: Connection, *, only_elsewhere: bool = False) -> Sequence[str | None]:
-    """At most one more than are compared. `only_elsewhere`: of those that, as they are written, do not lie below the
+    """Returns at most one more than are compared. `only_elsewhere`: only those that, as texts, are not below the
     directories of their tables."""
     statement = select(SDS.c.LOCATION).select_from(PARTITIONS.join(SDS, SDS.c.SD_ID == PARTITIONS.c.SD_ID))
     if only_elsewhere:
@@ -161,7 +163,7 @@ def _locations_of_partitions(connection: Connection, *, only_elsewhere: bool = F
 
 
 def _tell_orphans(findings: Findings, warehouse: Warehouse, known: _Known) -> bool:
-    """False if not everything could be looked at."""
+    """Returns False if not everything could be checked."""
     budget = _Budget(warehouse)
     orphans: list[AllowedLocation] = []
     roots = [warehouse.managed_root, warehouse.external_root or warehouse.managed_root, *known.declared]
@@ -190,7 +192,7 @@ def _tell_orphans(findings: Findings, warehouse: Warehouse, known: _Known) -> bo
 def _orphans_below(
     warehouse: Warehouse, known: _Known, root: AllowedLocation, budget: _Budget
 ) -> Iterator[AllowedLocation]:
-    # With each directory: how many levels of partitions may be below it, None outside of tables.
+    # With each directory: the number of levels of partitions that may be below it, None outside tables.
     waiting: list[tuple[AllowedLocation, int | None]] = [(root, known.tables.get(root.location.spellings[0]))]
     while waiting:
         directory, levels = waiting.pop()
@@ -216,7 +218,7 @@ def _orphans_below(
 
 
 def _is_nobodys(known: _Known, name: str, levels: int | None) -> bool:
-    """Whether all is known that could lie in a directory of this name, which no row names."""
+    """Whether a directory of this name, which no row names, could not belong to any object that was not read."""
     if levels is None:
         return known.has_others
     return levels > 0 and "=" in name and known.has_partitions
@@ -241,7 +243,7 @@ def _tell_missing(findings: Findings, warehouse: Warehouse, known: _Known) -> bo
         for location in known.objects():
             place = warehouse.allow(location, known.declared)
             if place is None:
-                continue  # no business of this server
+                continue  # not a location of this server
             budget.take()
             if not warehouse.exists(place):
                 missing.append(location)

@@ -1,13 +1,14 @@
-"""Indexes beyond those of Hive's scripts.
+"""Indexes in addition to those of Hive's scripts.
 
-One for each foreign key: without it, a database reads a whole table for each row that is deleted elsewhere.
+The first kind is one for each foreign key: without it, a database reads a whole table for each row that is deleted in
+the other one.
 
-SQLite and PostgreSQL look for the rows that refer to a row that is deleted. Hive's script for PostgreSQL leaves out
-some indexes, of skewed values among others: the drop of one table with 40,000 of them reads 40,000 times all that there
-are, and holds its locks for minutes. On MySQL and MariaDB the database itself makes these indexes.
+SQLite and PostgreSQL look for rows that refer to a deleted row. Hive's script for PostgreSQL lacks some indexes, for
+example of skewed values: dropping one table with 40,000 of them reads all rows 40,000 times, and holds its locks for
+minutes. MySQL and MariaDB create these indexes themselves.
 
-And those by which locks of a table, and changes that a committer has not seen, are found where there are tens of
-thousands. Hive has none, and reads all. They are made on request: where there are few, they cost more than they save.
+The second kind finds locks of a table, and changes that a committer has not seen, among tens of thousands. Hive has
+none, and reads all. They are created on request: with few rows they cost more than they save.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hms_cache.store.engine.inspection import TableShape, inspect_tables
 from hms_cache.values import frozen
 
 _LONGEST_NAME = 63
-"""Characters of an identifier that PostgreSQL keeps."""
+"""Maximum length of an identifier in PostgreSQL."""
 
 
 @frozen
@@ -33,7 +34,7 @@ class MissingIndex:
 
     @property
     def name(self) -> str:
-        """How it is called when it is made."""
+        """The name with which it is created."""
         return "_".join(("IDX", self.table, *self.columns))[:_LONGEST_NAME]
 
     def __str__(self) -> str:
@@ -41,7 +42,7 @@ class MissingIndex:
 
 
 def missing_indexes(connection: Connection) -> list[MissingIndex]:
-    """Of all foreign keys that the database has, sorted by table; empty on MySQL and MariaDB."""
+    """The missing indexes of all foreign keys, sorted by table; empty on MySQL and MariaDB."""
     if connection.dialect.name not in ("sqlite", "postgresql"):
         return []
     found = {
@@ -54,15 +55,15 @@ def missing_indexes(connection: Connection) -> list[MissingIndex]:
 
 
 _OF_TRANSACTIONS = (
-    # Most locks are of a type that few wait for.
+    # Most locks have a type for which few others wait.
     MissingIndex("HIVE_LOCKS", ("HL_DB", "HL_LOCK_TYPE", "HL_TABLE")),
-    # While one transaction stays open all changes since are kept, of which others have seen nearly all.
+    # While one transaction stays open, all later changes are kept, and other transactions have seen nearly all of them.
     MissingIndex("WRITE_SET", ("WS_COMMIT_ID",)),
 )
 
 
 def missing_transaction_indexes(connection: Connection) -> list[MissingIndex]:
-    """Of those which find locks by table, and changes by their commits; on all databases."""
+    """The missing ones of those that find locks by table, and changes by their commits; on all databases."""
     tables = inspect_tables(connection)
     return [one for one in _OF_TRANSACTIONS if one.table in tables and not _has_index(tables[one.table], one.columns)]
 
@@ -70,9 +71,9 @@ def missing_transaction_indexes(connection: Connection) -> list[MissingIndex]:
 def create_indexes(
     connection: Connection, find: Callable[[Connection], list[MissingIndex]] = missing_indexes
 ) -> list[MissingIndex]:
-    """Makes those that are missing, in the connection's transaction; which they were.
+    """Creates the missing indexes in the connection's transaction, and returns them.
 
-    Writes to a table wait while its index is made.
+    Writes to a table wait while its index is created.
     """
     missing = find(connection)
     for one in missing:
@@ -83,10 +84,10 @@ def create_indexes(
 def create_indexes_beside_writers(
     database: Database, find: Callable[[Connection], list[MissingIndex]] = missing_indexes
 ) -> list[MissingIndex]:
-    """Makes those that are missing, on PostgreSQL without holding up writers; which they were.
+    """Creates the missing indexes, and returns them. On PostgreSQL this does not block writers.
 
-    One that is interrupted there stays behind as an invalid index, which does not count as one: a later call replaces
-    it. Raises DatabaseUnavailable.
+    If it is interrupted there, an invalid index remains, which counts as missing; a later call replaces it. Raises
+    DatabaseUnavailable.
     """
     with database.writing() as connection:
         if database.dialect != "postgresql":
@@ -97,13 +98,13 @@ def create_indexes_beside_writers(
         connection.commit()
         own = connection.execution_options(isolation_level="AUTOCOMMIT")
         for one in missing:
-            own.execute(text(f'DROP INDEX IF EXISTS "{one.name}"'))  # what an interrupted call has left
+            own.execute(text(f'DROP INDEX IF EXISTS "{one.name}"'))  # left by an interrupted call
             own.execute(text(_statement(own, one, "CONCURRENTLY ")))
         return missing
 
 
 def _has_index(table: TableShape, columns: tuple[str, ...]) -> bool:
-    """Whether one begins with these columns, in any order."""
+    """Whether an index begins with these columns, in any order."""
     keys = [table.primary_key, *(index.columns for index in table.indexes.values())]
     return any(set(key[: len(columns)]) == set(columns) for key in keys)
 

@@ -51,10 +51,11 @@ _KIND_OF_STRUCT = {kind.struct: kind for kind in KINDS}
 _Finder = Callable[[str, str, str], TableRow | None]
 
 _Places = dict[int, dict[str, tuple[int | None, int]]]
-"""CD_ID and position of each column, by the table's id; a partition key has no CD_ID."""
+"""CD_ID and position of each column, by table id. A partition key has no CD_ID."""
 
 _OF_NO_COLUMN = (None, -1)
-"""The place of a check that compares columns with each other: it is on the table, `CHECK (a < b)`, and names none."""
+"""For a check constraint that compares columns with each other: it belongs to the table, `CHECK (a < b)`, and names no
+column."""
 
 
 class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
@@ -101,8 +102,8 @@ class Constraints(PartOfStore, ConstraintReads, ConstraintWrites):
 
 
 def _drop(connection: Connection, table_id: int, name: str) -> int:
-    """Deletes the constraint of this name that the table has, else the foreign keys of that name that end at it, which
-    Hive finds by it, too; how many rows."""
+    """Deletes the table's constraint of this name; if there is none, the foreign keys of that name that refer to the
+    table, as in Hive. Returns the number of rows."""
     keys = KEY_CONSTRAINTS.c
     is_named = one_of_texts(func.lower(keys.CONSTRAINT_NAME), [name])
     ends_here = keys.PARENT_TBL_ID == table_id
@@ -120,7 +121,7 @@ def _drop(connection: Connection, table_id: int, name: str) -> int:
 def add_constraints_of_new_table(
     context: StoreContext, transaction: WriteTransaction, table: Table, constraints: SQLAllTableConstraints
 ) -> None:
-    """Adds the constraints a table is created with; a column or key that is missing is InvalidObjectException."""
+    """Adds the constraints with which a table is created. Raises InvalidObjectException for a missing column or key."""
     wanted = copied(constraints)
     for constraint in _all_of(wanted):
         if constraint.catName is None:
@@ -133,7 +134,7 @@ def _all_of(constraints: SQLAllTableConstraints) -> list[Any]:
 
 
 def _add(context: StoreContext, transaction: WriteTransaction, constraints: SQLAllTableConstraints) -> None:
-    """Inserts the rows of all lists and appends an event per kind and table, kinds in Hive's order."""
+    """Inserts the rows of all lists and appends an event per kind and table, the kinds in Hive's order."""
     connection = transaction.connection
     tables: dict[tuple[str, str, str], TableRow | None] = {}
     places: _Places = {}
@@ -166,7 +167,7 @@ def _add(context: StoreContext, transaction: WriteTransaction, constraints: SQLA
 
 
 def _make_up_names(context: StoreContext, wanted: Sequence[Any]) -> None:
-    """Gives nameless constraints names as Hive makes them up; the columns of one key share one."""
+    """Gives unnamed constraints generated names in Hive's format. The columns of one key share one."""
     kind = _KIND_OF_STRUCT[type(wanted[0])]
     made: dict[tuple[str, str, str], str] = {}
     for number, constraint in enumerate(wanted):
@@ -180,7 +181,7 @@ def _make_up_names(context: StoreContext, wanted: Sequence[Any]) -> None:
             name = made[owner]
         else:
             column = constraint.fkcolumn_name if kind.number == FOREIGN_KEY else constraint.column_name
-            # Defaults and checks have the same letters: of one column their names differ by the seed alone.
+            # Defaults and checks have the same letters: for one column, only the seed makes their names differ.
             seed = zlib.crc32("|".join((*owner, column or "", str(kind.number))).encode()) & 0xFFFFFFF
             name = made[owner] = f"{kind.suffix}_{seed}_{int(context.clock.epoch_s() * 1000)}_{number}"
         setattr(constraint, kind.name_field, name)
@@ -205,7 +206,7 @@ def _normalize(constraint: Any) -> None:
 
 
 def _owner(constraint: Any) -> tuple[str, str, str]:
-    """The table that the constraint is declared on."""
+    """The table on which the constraint is declared."""
     if isinstance(constraint, SQLForeignKey):
         return constraint.catName, constraint.fktable_db, constraint.fktable_name
     return constraint.catName, constraint.table_db, constraint.table_name
@@ -222,7 +223,7 @@ def _parent(find: _Finder, constraint: Any) -> TableRow:
 
 
 def _place_of(places: _Places, table: TableRow, column: str, which: str) -> tuple[int | None, int]:
-    """As in `places`, which has those of the table afterwards."""
+    """The place of a column. Adds all columns of its table to `places`."""
     of_table = places.get(table.table_id)
     if of_table is None:
         of_table = places[table.table_id] = {}
@@ -271,8 +272,9 @@ def _row(find: _Finder, places: _Places, constraint: Any) -> dict[str, Any]:
 
 
 def _require_free_names(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-    """A name is one constraint's of the table that it is declared on: by it a constraint is dropped, and the columns of
-    a key belong together. The database has one of each name where foreign keys end, too. `rows`: of one kind."""
+    """A constraint's name is unique in the table on which it is declared: it identifies the constraint for a drop, and
+    the columns of a key. The database also requires unique names among the foreign keys that refer to a table. `rows`:
+    of one kind."""
     if rows[0]["CONSTRAINT_TYPE"] == FOREIGN_KEY:
         _require_free(connection, _AT_PARENT, rows, "PARENT_TBL_ID")
         _require_free(connection, union_all(_DECLARED, _AT_CHILD), rows, "CHILD_TBL_ID")
@@ -313,7 +315,7 @@ def _require_no_primary_key(connection: Connection, find: _Finder, wanted: Itera
 
 
 def _require_keys_of_parents(connection: Connection, find: _Finder, wanted: Sequence[SQLForeignKey]) -> None:
-    """Each foreign key must refer to the columns, all of them, of a primary or unique key of its parent."""
+    """Each foreign key must refer to all columns of a primary or unique key of its parent."""
     keys: dict[tuple[Any, ...], list[SQLForeignKey]] = {}
     for one in wanted:
         keys.setdefault((one.fk_name, *_owner(one), one.pktable_db, one.pktable_name), []).append(one)
@@ -321,7 +323,7 @@ def _require_keys_of_parents(connection: Connection, find: _Finder, wanted: Sequ
     known_of: dict[int, list[frozenset[tuple[str, str]]]] = {}
     for some in keys.values():
         parent = _parent(find, some[0])
-        # A key of the parent is found by its names and the types that the child has.
+        # The parent's key is found by the names of its columns and the child's types.
         child = find(*_owner(some[0]))
         assert child is not None, "checked when the rows were made"
         if child.table_id not in types_of:

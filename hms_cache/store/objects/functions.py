@@ -152,8 +152,8 @@ class Functions(PartOfStore, FunctionReads, FunctionWrites):
                 raise RetryableConflict(f"function {new.functionName} was created, or its database dropped") from error
             connection.execute(delete(FUNC_RU).where(FUNC_RU.c.FUNC_ID == function_id))
             _insert_resources(connection, function_id, new)
-            # Hive has no event for this (4.0.1) and caches no functions. These two, in one transaction, tell every
-            # follower of the log what there is now.
+            # Hive has no event for an altered function (4.0.1) and does not cache functions. These two events, in one
+            # transaction, show the new state to every reader of the log.
             transaction.append_event(self._context.messages.build_drop_function(before))
             transaction.append_event(self._context.messages.build_create_function(new))
 
@@ -187,11 +187,11 @@ def read_functions(
 def drop_functions_of_database(
     context: StoreContext, transaction: WriteTransaction, catalog: str, database: str, database_id: int
 ) -> None:
-    """Drops all functions of a database, whose row is locked, inside a transaction."""
+    """Drops all functions of a database inside a transaction. The database's row is locked."""
     connection = transaction.connection
     functions = read_functions(connection, catalog, database, None)
     if functions and connection.dialect.name != "sqlite":
-        # None is added meanwhile; what was found may be changed, or moved elsewhere.
+        # No function is added meanwhile, but those found may be changed, or moved to another database.
         locked = select(FUNCS.c.FUNC_ID).where(FUNCS.c.DB_ID == database_id).order_by(FUNCS.c.FUNC_ID)
         connection.execute(locked.with_for_update()).all()
         functions = read_functions(connection, catalog, database, None)
@@ -201,7 +201,7 @@ def drop_functions_of_database(
 def drop_functions(
     context: StoreContext, transaction: WriteTransaction, functions: Sequence[tuple[int, Function]]
 ) -> None:
-    """Drops functions, whose rows are locked, inside a transaction, an event each."""
+    """Drops functions inside a transaction, with an event each. Their rows are locked."""
     if not functions:
         return
     ids = [function_id for function_id, _ in functions]
@@ -217,9 +217,9 @@ def _read_function(connection: Connection, catalog: str, database: str, name: st
 
 
 def _lock_function(connection: Connection, function: FunctionName) -> tuple[int, Function] | None:
-    """Locks the function's row until the transaction ends, then reads the function; None when there is none.
+    """Locks the function's row until the transaction ends, then reads the function; None if it does not exist.
 
-    Two that change it would else write over each other, and one that drops it be followed by a change in the log.
+    Otherwise two concurrent changes could overwrite each other, or a drop be followed by a change in the log.
     """
     names = {"catalog": function.catalog, "database": function.database, "function": function.function}
     # SQLite has one writer at a time.
@@ -250,7 +250,7 @@ def _functions(rows: Sequence[Any]) -> list[tuple[int, Function]]:
 
 
 def _check(function: Function) -> DatabaseName:
-    """Checks and normalizes, as `HMSHandler.validateFunctionInfo` does. Returns the database as it was named."""
+    """Checks and normalizes the function, as `HMSHandler.validateFunctionInfo` does. Returns the database as named."""
     if function.functionName is None:
         raise MetaException("Function name cannot be null.")
     if function.dbName is None:

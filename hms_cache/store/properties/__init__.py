@@ -1,1 +1,2 @@
-"""Properties of the metastore, its databases and tables that programs keep: `set_properties`, `get_properties`."""
+"""Properties of the metastore, its databases and tables that client programs store: `set_properties`,
+`get_properties`."""

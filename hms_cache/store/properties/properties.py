@@ -1,9 +1,9 @@
 """`Properties`: maps of properties, one row each. Facts: `HMSPropertyManager`, `PropertyManager`, `JdoPropertyStore`.
 
-A property's full name has parts between dots. With one part it is the metastore's, with two (database, name) a
-database's, with three or more (database, table, name) a table's: each database or table has one map, kept under
-``hms.<database>.<table>``. Hive takes only names that a Java plugin has declared with their types (none without one);
-here any name may be used, and every value is text.
+A property's full name has parts separated by dots: one part (name) for the metastore's properties, two (database, name)
+for a database's, three or more (database, table, name) for a table's. Each database or table has one map, stored under
+``hms.<database>.<table>``. Hive accepts only names that a Java plugin has declared with their types (and none without a
+plugin); here any name may be used, and every value is text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hms_cache.store.schema import METASTORE_DB_PROPERTIES
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException, NoSuchObjectException
 
 NAMESPACE = "hms"
-"""The one namespace that Hive's own property manager serves."""
+"""The only namespace that Hive's own property manager serves."""
 
 _SCHEMAS = ("cluster", "database", "table")
 _UNESCAPED_DOT = re.compile(r"(?<!\\)\.")
@@ -39,10 +39,10 @@ class Properties(PartOfStore):
     """Reads and writes of property maps. Thread-safe; each method is one transaction."""
 
     def set(self, namespace: str, properties: Mapping[str, str]) -> None:
-        """Set properties by their full names; those not named stay as they are.
+        """Sets properties by their full names; others are not changed.
 
-        :raises NoSuchObjectException: no such namespace.
-        :raises MetaException: a name or value is too long, or a map was written with values that are no text.
+        :raises NoSuchObjectException: no such namespace. :raises MetaException: a name or value is too long, or a map
+          contains values that are not text.
         """
         self._require(namespace)
         wanted: dict[str, dict[str, str]] = {}
@@ -51,7 +51,7 @@ class Properties(PartOfStore):
             wanted.setdefault(key, {})[name] = value
 
         def work(transaction: WriteTransaction) -> None:
-            # In order: two calls that concern the same maps wait for each other, and never in a circle.
+            # In sorted order, so that two calls that change the same maps cannot deadlock.
             for key in sorted(wanted):
                 self._save(transaction.connection, key, wanted[key])
 
@@ -61,11 +61,10 @@ class Properties(PartOfStore):
     def get(
         self, namespace: str, prefix: str | None, predicate: str | None, selection: Sequence[str] | None
     ) -> dict[str, dict[str, str]]:
-        """Maps by name, of those that begin with `prefix` and of which `predicate` is true (None: all).
+        """Maps by name, of those whose names begin with `prefix` and that match `predicate` (None: all).
 
-        :param selection: names of the properties to answer, or map literals; None or empty is all of a map.
-        :raises NoSuchObjectException: no such namespace.
-        :raises MetaException: the predicate cannot be read or evaluated.
+        :param selection: names of the properties to return, or map literals; None or empty: all. :raises
+          NoSuchObjectException: no such namespace. :raises MetaException: the predicate cannot be parsed or evaluated.
         """
         self._require(namespace)
         start = f"{NAMESPACE}.{prefix}" if prefix else NAMESPACE
@@ -104,7 +103,7 @@ class Properties(PartOfStore):
         now_s = self._context.clock.epoch_s()
         moment = f"{time.strftime('%Y-%m-%d %H:%M:%S', time.localtime(now_s))}.{int(now_s * 1000) % 1000:03d}"
         values = {
-            # Hive compares it to tell whether a map has changed.
+            # Hive compares it to find out whether a map has changed.
             "PROPERTY_VALUE": str(uuid.uuid5(uuid.NAMESPACE_OID, content.hex())),
             "PROPERTYCONTENT": content,
             "DESCRIPTION": f"Metastore property {'created' if row is None else 'updated'} {moment}",
@@ -120,7 +119,7 @@ class Properties(PartOfStore):
 
 
 def _place(full_name: str) -> tuple[str, str]:
-    """(key of the map, name within it)."""
+    """Key of the map, and the property's name in it."""
     parts = _UNESCAPED_DOT.split(full_name)
     while len(parts) > 1 and not parts[-1]:
         parts.pop()
@@ -143,6 +142,6 @@ def _read_maps(connection: Connection, start: str) -> list[tuple[str, dict[str, 
         .order_by(_ROWS.PROPERTY_KEY)
     )
     rows = listed(connection.execute(limited(statement)).all(), "maps of properties")
-    # SQLite compares without regard to case, and other programs keep rows of their own here.
+    # SQLite compares case-insensitively, and other programs store rows of their own in this table.
     mine = (row for row in rows if row.PROPERTY_KEY.startswith(start) and row.PROPERTY_KEY.split(".")[0] == NAMESPACE)
     return [(row.PROPERTY_KEY, _content(row.PROPERTY_KEY, row.PROPERTYCONTENT)) for row in mine]

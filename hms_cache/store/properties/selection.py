@@ -1,8 +1,8 @@
-"""Which property maps are wanted, and what of them: the part of Apache JEXL that conditions on properties need.
+"""Selects property maps and properties: the subset of Apache JEXL that conditions on properties need.
 
 Comparisons, ``&& || !`` and their words, arithmetic, ``=~`` (regular expression or list), ``=^`` and ``=$``, ``empty``,
-``size()``, literals, lists and maps. A property that a map does not have is null. Numbers in texts count as numbers
-where they meet one, as in JEXL. Facts: `PropertyManager.selectProperties` (Hive 4.0.1), JEXL 3.3.
+``size()``, literals, lists and maps. A property that a map does not have is null. A text that contains a number is
+compared with numbers as a number, as in JEXL. Facts: `PropertyManager.selectProperties` (Hive 4.0.1), JEXL 3.3.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Expression = Callable[[Properties], Any]
 _LONGEST_KEPT_TEXT = 1_000
 _LARGEST_NUMBER_BITS = 4_096
 _LONGEST_NUMBER = 1_000
-"""Characters of one in an expression."""
+"""Maximum length of a number in an expression, in characters."""
 
 _KEYWORDS = "true|false|null|and|or|not|empty|size|eq|ne|le|ge|lt|gt|div|mod"
 _PART = "[A-Za-z_$@][A-Za-z0-9_$@]*"
@@ -60,13 +60,13 @@ _WORDS = {"eq": "==", "ne": "!=", "le": "<=", "ge": ">=", "lt": "<", "gt": ">", 
 
 
 class SelectionError(ValueError):
-    """An expression that cannot be read, or not be evaluated."""
+    """The expression cannot be parsed or evaluated."""
 
 
 def parse_expression(text: str) -> Expression:
-    """The expression as a function of a map's properties, which raises SelectionError where types do not fit.
+    """Parses an expression to a function of a map's properties, which raises SelectionError for unsuitable types.
 
-    :raises SelectionError: it cannot be read.
+    :raises SelectionError: it cannot be parsed.
     """
     most = input_limits().properties_expression_characters
     if len(text) > most:
@@ -100,7 +100,7 @@ _parsed_and_kept = lru_cache(maxsize=128)(_parsed)
 
 
 def is_wanted(expression: Expression, properties: Properties) -> bool:
-    """Whether the expression is true of the map; anything but true is not.
+    """Whether the expression is true for the map; any other result than true counts as false.
 
     :raises SelectionError: types do not fit.
     """
@@ -108,7 +108,7 @@ def is_wanted(expression: Expression, properties: Properties) -> bool:
 
 
 def project(names: list[str], properties: Properties) -> dict[str, str]:
-    """The named properties that the map has; a map literal among the names adds what it says."""
+    """The named properties that the map has. A map literal among the names adds its entries."""
     found: dict[str, str] = {}
     for name in names:
         if name in properties:
@@ -217,7 +217,7 @@ def _calculate(operator: str, left: Any, right: Any) -> Any:
         if isinstance(a, int) and isinstance(b, int) and a.bit_length() + b.bit_length() > _LARGEST_NUMBER_BITS:
             raise SelectionError("a number that is too large")
         return a * b
-    # Java's integers are cut off, not rounded down, and a remainder has the sign of what is divided.
+    # Java truncates integer division towards zero, and a remainder has the sign of the dividend.
     is_whole = isinstance(a, int) and isinstance(b, int)
     if operator == "/":
         return math.trunc(a / b) if is_whole else a / b
@@ -226,7 +226,7 @@ def _calculate(operator: str, left: Any, right: Any) -> Any:
 
 @v_args(inline=True)
 class _Builder(Transformer[Token, Expression]):
-    """Makes a function of each node."""
+    """Creates a function for each node."""
 
     def either(self, *operands: Expression) -> Expression:
         return lambda has: any(_is_true(operand(has)) for operand in operands)

@@ -1,8 +1,8 @@
-"""Property maps as Hive keeps them in ``METASTORE_DB_PROPERTIES.PROPERTYCONTENT``: a serialized Java object.
+"""Property maps as Hive stores them in ``METASTORE_DB_PROPERTIES.PROPERTYCONTENT``: a serialized Java object.
 
-The object is a `SerializationProxy` (Externalizable), whose data holds a `PropertyMap`: name and version of its schema,
-then names and values in modified UTF-8. Facts: `PropertyMap.write`, `SerializationProxy.writeExternal` (Hive 4.0.1),
-the Java Object Serialization Specification.
+The object is a `SerializationProxy` (Externalizable), whose data contains a `PropertyMap`: name and version of its
+schema, then names and values in modified UTF-8. Facts: `PropertyMap.write`, `SerializationProxy.writeExternal` (Hive
+4.0.1), the Java Object Serialization Specification.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _LONGEST_TEXT_BYTES = 0xFFFF
 
 
 def write_map(schema: str, properties: Mapping[str, str]) -> bytes:
-    """The content of a map; its properties are written in the order of their names.
+    """The content of a map; its properties are sorted by name.
 
     :raises ValueError: a name or value has more than 65,535 bytes.
     """
@@ -50,9 +50,9 @@ def write_map(schema: str, properties: Mapping[str, str]) -> bytes:
 
 
 def read_map(content: bytes) -> dict[str, str]:
-    """The properties in a content.
+    """Parses a content.
 
-    :raises ValueError: it is nothing that Hive writes, or a value has another type than text.
+    :raises ValueError: it is not in Hive's format, or a value is not text.
     """
     try:
         data = _data_of(content)
@@ -98,7 +98,7 @@ def _data_of(content: bytes) -> bytes:
 
 
 def _text(text: str) -> bytes:
-    """`DataOutput.writeUTF`: UTF-16 units, each in one to three bytes, NUL in two."""
+    """`DataOutput.writeUTF`: UTF-16 units in one to three bytes each, NUL in two."""
     units = struct.unpack(
         f">{len(text.encode('utf-16-be', 'surrogatepass')) // 2}H", text.encode("utf-16-be", "surrogatepass")
     )

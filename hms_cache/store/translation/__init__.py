@@ -1,5 +1,5 @@
-"""Metadata translation of Hive 4: what a client gets to see depends on what it says that it can do.
+"""Metadata translation of Hive 4: what a client sees depends on the capabilities that it declares.
 
 Facts: `MetastoreDefaultTransformer` (Hive 4.0.1). Off by default (`catalog.metadata_translation`): Spark, Trino and
-Impala name no capabilities and create managed tables that would become external ones.
+Impala declare no capabilities, and create managed tables that would become external ones.
 """

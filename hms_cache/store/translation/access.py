@@ -1,7 +1,7 @@
-"""What a client may do with a table, and the bucketing it is told of.
+"""What a client may do with a table, and which bucketing it sees.
 
-Hive's transformer changes the lists it was given while it goes through several tables, so that what a client may do
-with one depends on those before it; here each table is judged by itself.
+Hive's transformer modifies its input lists while it processes several tables, so that a client's access to one depends
+on those before it; here each table is processed independently.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Partition, StorageDescrip
 
 
 class Access(NamedTuple):
-    """What a client may do, and what it would have to be able to do for more."""
+    """A client's access, and the capabilities that it lacks for more."""
 
     access_type: int | None
     required_reads: list[str] | None = None
@@ -46,9 +46,9 @@ class Access(NamedTuple):
 
 
 def translate_table(table: Table, capabilities: Collection[str]) -> Table:
-    """A copy with access type and required capabilities; without buckets for clients that would get them wrong.
+    """A copy with access type and required capabilities, and without buckets for clients that would misuse them.
 
-    Tables of other catalogs than the default one are left alone.
+    Tables of other catalogs than the default one are not changed.
     """
     if (table.catName or DEFAULT_CATALOG).lower() != DEFAULT_CATALOG:
         return table
@@ -70,7 +70,7 @@ def translate_table(table: Table, capabilities: Collection[str]) -> Table:
 
 
 def translate_partitions(partitions: list[Partition], table: Table, capabilities: Collection[str]) -> list[Partition]:
-    """The partitions, without buckets for clients that would get them wrong."""
+    """The partitions, without buckets for clients that would misuse them."""
     if (
         (table.catName or DEFAULT_CATALOG).lower() != DEFAULT_CATALOG
         or BUCKETS_VERSION_2 in capabilities
@@ -157,7 +157,7 @@ def _managed(table: Table, has: Collection[str]) -> Access:
 
 
 def _access_by_list(table: Table, required: list[str], has: Collection[str]) -> Access:
-    """For a table that lists what it asks for."""
+    """The access to a table that lists the capabilities it requires."""
     has_all = not missing(required, has)
     if table.tableType == "EXTERNAL_TABLE":
         return Access(ACCESSTYPE_READWRITE) if has_all else _listed_external(table, required, has)

@@ -1,4 +1,4 @@
-"""What clients can do, in the words of `processorCapabilities`."""
+"""Capabilities of clients, named as in `processorCapabilities`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ MATERIALIZED_VIEWS = "HIVEMQT"
 SQL = "HIVESQL"
 
 RAW_METADATA = ("MANAGERAWMETADATA", "MANAGE_RAW_METADATA")
-"""Clients that want things as they are: `HMSHandler` looks for the first spelling, its transformer for the second."""
+"""Clients that want untranslated metadata: `HMSHandler` checks the first spelling, its transformer the second."""
 
 TABLE_CAPABILITIES_PARAMETER = "OBJCAPABILITIES"
-"""Table parameter: what a client must be able to do, in place of what the table's type asks for."""
+"""Table parameter: the capabilities that a client needs, instead of those that the table's type requires."""
 
 _COMMON_WRITES = (STATISTICS, CACHE_INVALIDATION, CONNECTOR_WRITE)
 FULL_ACID_WRITES = (FULL_ACID_WRITE, *_COMMON_WRITES)
@@ -31,20 +31,20 @@ INSERT_ONLY_WRITES = (INSERT_ONLY_WRITE, *_COMMON_WRITES)
 
 
 def wants_raw_metadata(capabilities: Collection[str] | None) -> bool:
-    """Whether nothing is translated for the client: it names no capabilities, or says so."""
+    """Whether nothing is translated for the client: it declares no capabilities, or asks for raw metadata."""
     return not capabilities or RAW_METADATA[0] in capabilities
 
 
 def reads(capabilities: Iterable[str]) -> list[str]:
-    """Those that reading asks for."""
+    """The capabilities among these that reading requires."""
     return [each for each in capabilities if each.upper().endswith(("READ", "SQL"))]
 
 
 def writes(capabilities: Iterable[str]) -> list[str]:
-    """Those that writing asks for."""
+    """The capabilities among these that writing requires."""
     return [each for each in capabilities if each.upper().endswith(("WRITE", "STATS", "INVALIDATE"))]
 
 
 def missing(wanted: Iterable[str], present: Collection[str]) -> list[str]:
-    """Those wanted that are not there."""
+    """The wanted capabilities that are not present."""
     return [each for each in wanted if each not in present]

@@ -1,7 +1,7 @@
-"""Where databases and tables lie under Hive 4's translation, and where they may not.
+"""Locations of databases and tables under Hive 4's translation.
 
-With translation managed tables lie in the managed warehouse (or the database's managed location), external ones
-outside of it. Facts: `Warehouse`, `MetastoreDefaultTransformer.validateTablePaths` (Hive 4.0.1).
+With translation, managed tables must be in the managed warehouse (or the database's managed location), and external
+ones outside it. Facts: `Warehouse`, `MetastoreDefaultTransformer.validateTablePaths` (Hive 4.0.1).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, 
 
 
 def database_in(root: Location, name: str) -> Location:
-    """The default directory of a database of the default catalog; that of ``default`` is the root itself."""
+    """The default directory of a database of the default catalog; for ``default`` it is the root itself."""
     name = normalize_identifier(name)
     return root if name == DEFAULT_DATABASE else root.child(database_directory_name(name))
 
@@ -35,12 +35,12 @@ class TranslatedLocations:
         return database_in(self._warehouse.external_root or self._warehouse.managed_root, name)
 
     def is_managed(self, location: Location) -> bool:
-        """Whether it is the managed warehouse or lies in it; file systems are not compared, as in Hive."""
+        """Whether it is the managed warehouse or inside it. File systems are not compared, as in Hive."""
         root = self._warehouse.managed_root.path
         return location.path == root or location.path.startswith(root.rstrip("/") + "/")
 
     def external_table(self, database: Database, name: str) -> Location:
-        """The default location of an external table: never in the managed warehouse, if there are two."""
+        """The default location of an external table: never in the managed warehouse, if there is an external one."""
         own = self._warehouse.location(database.locationUri)
         root = self.external_database(database.name) if self.is_managed(own) else own
         return root.child(table_directory_name(name))
@@ -54,10 +54,10 @@ class TranslatedLocations:
         return root.child(table_directory_name(name))
 
     def translated_table(self, database: Database, name: str) -> Location:
-        """The location of a table that was to be managed and becomes external.
+        """The location of a table that was requested as managed and becomes external.
 
-        If something is there already, `metastore.metadata.transformer.location.mode` says what happens: ``force`` takes
-        the place nevertheless, ``seqsuffix`` and ``seqprefix`` count up, ``prohibit`` raises MetaException.
+        If something exists there already, `metastore.metadata.transformer.location.mode` decides: ``force`` uses the
+        location nevertheless, ``seqsuffix`` and ``seqprefix`` add a number, ``prohibit`` raises MetaException.
         """
         wanted = self.external_table(database, name)
         if self._mode == "force":
@@ -72,9 +72,9 @@ class TranslatedLocations:
         return location
 
     def check_or_choose(self, database: Database, table: Table) -> str | None:
-        """The table's location: checked if it has one, else the default of its kind; None for tables without files.
+        """The table's location, checked, or the default of its kind if it has none; None for tables without files.
 
-        :raises MetaException: a managed table outside of the managed directories, an external one inside.
+        :raises MetaException: a managed table outside the managed directories, or an external one inside.
         """
         if table.sd is None:
             return None

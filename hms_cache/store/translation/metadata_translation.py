@@ -1,4 +1,4 @@
-"""`MetadataTranslation`: what becomes of databases, tables and partitions on their way in and out."""
+"""`MetadataTranslation`: translates databases, tables and partitions in requests and replies."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from hms_cache.store.translation.locations import TranslatedLocations
 from hms_cache.thrift_gen.hive_metastore.ttypes import Database, MetaException, NoSuchObjectException, Partition, Table
 
 GetDatabase = Callable[[DatabaseName], Database]
-"""(catalog, name); raises NoSuchObjectException."""
+"""Takes (catalog, name); raises NoSuchObjectException."""
 
 TRANSLATED = "TRANSLATED_TO_EXTERNAL"
-"""Parameter of tables that were to be managed and became external."""
+"""Parameter of tables that were requested as managed and became external."""
 
 
 class MetadataTranslation:
-    """Hive 4's translation, or none. Never changes what it is given; thread-safe."""
+    """Hive 4's translation, or none. Never changes its arguments; thread-safe."""
 
     def __init__(self, context: StoreContext) -> None:
         self.is_on = context.settings.catalog.metadata_translation == "hive4"
@@ -46,15 +46,15 @@ class MetadataTranslation:
     def partitions(
         self, partitions: list[Partition], table: Callable[[], Table], capabilities: Collection[str] | None
     ) -> list[Partition]:
-        """The partitions as this client sees them; `table` is asked for only if it matters."""
+        """The partitions as this client sees them. `table` is called only if necessary."""
         if not self.is_on or wants_raw_metadata(capabilities):
             return partitions
         return translate_partitions(partitions, table(), capabilities or ())
 
     def database(self, database: Database, capabilities: Collection[str] | None) -> Database:
-        """The database as this client sees it: one in the managed warehouse shows its external directory.
+        """The database as this client sees it: a database in the managed warehouse shows its external directory.
 
-        Clients that write transactional tables get the managed location beside it.
+        Clients that write transactional tables also get the managed location.
         """
         has = capabilities or ()
         is_other = (database.catalogName or DEFAULT_CATALOG).lower() != DEFAULT_CATALOG
@@ -70,9 +70,10 @@ class MetadataTranslation:
         return changed
 
     def table_to_create(self, table: Table, capabilities: Collection[str] | None, get_database: GetDatabase) -> Table:
-        """What is created when a client asks for `table`, whose catalog and database are set.
+        """The table to create when a client asks for `table`, whose catalog and database are set.
 
-        A managed table that is not transactional becomes external; one that is needs a client that can write it.
+        A managed table that is not transactional becomes external. A transactional one requires a client that can write
+        it.
 
         :raises MetaException: there is no such database, the client lacks capabilities, or the location is not allowed.
         """
@@ -95,9 +96,9 @@ class MetadataTranslation:
         return changed
 
     def check_alteration(self, old: Callable[[], Table], table: Table, get_database: GetDatabase) -> None:
-        """Refuse a new location where tables of its kind must not lie.
+        """Checks that a new location is allowed for tables of this kind.
 
-        A table that was made external moves along with its name; that is the store's part, with or without translation.
+        A table that was made external moves along with its name; the store does that, with or without translation.
 
         :raises MetaException: the location is not allowed.
         """

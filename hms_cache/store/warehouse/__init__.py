@@ -1,4 +1,4 @@
-"""The warehouse: where data lies by default, and the directories that the store makes, moves and deletes."""
+"""The warehouse: default locations of data, and the directories that the store creates, moves and deletes."""
 
 from hms_cache.store.warehouse.allowed import AllowedLocation
 from hms_cache.store.warehouse.changes import TransactionOutcome, WarehouseChanges

@@ -1,6 +1,6 @@
-"""`AllowedLocation`: a location at which this server may make, list, move and delete files.
+"""`AllowedLocation`: a location at which this server may create, list, move and delete files.
 
-Every file operation takes one, so that what is opened has been judged, and is what was judged: nothing is parsed or
+Every file operation takes one, so that the location that is opened is the one that was checked: nothing is parsed or
 joined in between.
 """
 
@@ -18,20 +18,21 @@ _PATH = attrgetter("path")
 
 @frozen
 class AllowedLocation:
-    """A location that is, or lies in, one of the `roots`. Only `Warehouse.allow` and the methods here make one."""
+    """A location that is one of the `roots` or lies inside one. Created only by `Warehouse.allow` and the methods
+    here."""
 
     location: Location
 
     roots: tuple[Location, ...]
-    """The directories of its file system below which files may be touched."""
+    """The directories of its file system below which files may be changed."""
 
     def __hash__(self) -> int:
-        # Without the roots: there may be thousands, and thousands of locations are put into one set.
+        # Without the roots: there may be thousands, and a set may contain thousands of locations.
         return hash(self.location)
 
     @property
     def is_local(self) -> bool:
-        """Whether it lies on a file system of this machine."""
+        """Whether it is on a file system of this machine."""
         return self.location.scheme == "file"
 
     @property
@@ -41,17 +42,17 @@ class AllowedLocation:
 
     @property
     def is_below_root(self) -> bool:
-        """Whether it lies strictly inside a root and is none itself: only such a directory may be deleted or moved."""
+        """Whether it is strictly inside a root and not a root itself: only such directories may be deleted or moved."""
         return self.location.path not in self.root_paths and not self.location.is_root
 
     @property
     def parent(self) -> AllowedLocation | None:
-        """The directory it lies in; None where that is not allowed by its name."""
+        """The parent directory; None if that is not allowed by its name."""
         above, paths = self.location.parent, self.root_paths
         return AllowedLocation(above, self.roots) if above.path in paths or _lies_below(above.path, paths) else None
 
     def child(self, *names: str) -> AllowedLocation:
-        """A location below. Raises MetaException for what is not a name of one directory or file."""
+        """A location below. Raises MetaException for an invalid name of a directory or file."""
         return AllowedLocation(self.location.child(*names), self.roots)
 
     def __str__(self) -> str:
@@ -59,11 +60,11 @@ class AllowedLocation:
 
 
 def allow_by_names(locations: Iterable[Location], roots: Iterable[Location]) -> list[AllowedLocation | None]:
-    """The locations as ones that are allowed if they are or lie in one of the roots, else None; in order.
+    """For each location, in order: an `AllowedLocation` if it is one of the roots or inside one, otherwise None.
 
-    By their names alone: no file system is touched. On a local one it must also hold of the place to which symbolic
-    links lead, which `Warehouse.allow` looks at, and each operation of `local_files` once more. The roots are looked
-    through once for each file system, not for each location: a metastore may have thousands of databases.
+    Decided by names only, without access to a file system. On a local file system the target of symbolic links must be
+    allowed as well: `Warehouse.allow` checks that, and each operation of `local_files` checks it again. The roots are
+    searched once per file system, not per location: a metastore may have thousands of databases.
     """
     every = tuple(dict.fromkeys(roots))
     by_file_system: dict[tuple[str, str], tuple[tuple[Location, ...], frozenset[str]]] = {}

@@ -1,8 +1,8 @@
-"""Directories of Azure's Blob Storage by their keys, as Hadoop's drivers have them.
+"""Directories in Azure Blob Storage by their keys, compatible with Hadoop's drivers.
 
 A marker is an empty blob with the key of the directory and `hdi_isfolder` in its metadata. In an account with a
-hierarchical namespace such a blob is the directory: listings show it in the same way, and it can only be deleted after
-what is in it. Other programs' empty blobs whose names end in a slash are markers, too.
+hierarchical namespace that blob is the directory itself: listings look the same, and it can only be deleted after its
+contents. Empty blobs of other programs whose names end in a slash count as markers, too.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from hms_cache.store.warehouse.keys import (
 )
 
 _PENDING_S = 0.2
-"""Between two looks at a copy that the store makes in the background."""
+"""Pause between checks of a copy that the store makes in the background."""
 
 _FOLDER = {"hdi_isfolder": "true"}
 
 
 class AzureKeys(KeyStore):
-    """Through the client of adlfs."""
+    """Uses the client of adlfs."""
 
     marker_suffix = ""
 
@@ -93,7 +93,7 @@ class AzureKeys(KeyStore):
 
     async def _make_marker(self, container: str, key: str) -> None:
         try:
-            # A file of this key would be lost.
+            # An existing file with this key would be lost.
             await self._client(container).upload_blob(key, b"", overwrite=False, metadata=_FOLDER)
         except Exception as error:
             if _status(error) == 409:
@@ -119,7 +119,8 @@ class AzureKeys(KeyStore):
             raise failed[0][1]
 
     async def _copy(self, container: str, key: str, goal: str) -> None:
-        """Until it is done: the store may answer before, and the source would be deleted meanwhile."""
+        """Returns when the copy is complete: the store may answer earlier, and then the source would be deleted too
+        early."""
         client = self._client(container)
         blob = client.get_blob_client(goal)
         answer = await blob.start_copy_from_url(client.get_blob_client(key).url)
@@ -140,7 +141,7 @@ class AzureKeys(KeyStore):
             try:
                 await client.delete_blob(key)
             except Exception as error:
-                # What others have written into a directory meanwhile stays, and the directory.
+                # If other programs have written into the directory meanwhile, their files and the directory stay.
                 if _status(error) != 404 and getattr(error, "error_code", None) != "DirectoryIsNotEmpty":
                     raise
 
@@ -165,7 +166,7 @@ def _described(blob: Any, key: str) -> StoredObject:
 
 
 def _is_folder(blob: Any) -> bool:
-    # Prefixes have no metadata. Some accounts write the first letter large.
+    # Prefixes have no metadata. Some accounts capitalize the key.
     metadata = getattr(blob, "metadata", None) or {}
     return any(name.lower() == "hdi_isfolder" and str(text).lower() == "true" for name, text in metadata.items())
 

@@ -1,4 +1,4 @@
-"""The file changes of one write: made before the commit and undone if it fails, deletions after it."""
+"""File changes of one write: made before the commit and undone if it fails; deletions are made after the commit."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 
 class TransactionOutcome(Protocol):
-    """Where to register what is done when a transaction's fate is known; neither is done when it stays unknown."""
+    """Registers actions for the end of a transaction. None of them runs if the outcome is unknown."""
 
     def after_commit(self, action: Callable[[], None]) -> None:
-        """Do this after the commit, in order of registration."""
+        """Registers an action for after the commit, run in order of registration."""
         ...
 
     def on_rollback(self, action: Callable[[], None], *, under_locks: bool = False) -> None:
-        """Do this after a rollback, last registered first; `under_locks`: before it where that is possible."""
+        """Registers an action for after a rollback, run in reverse order; `under_locks`: before it if possible."""
         ...
 
 
 class WarehouseChanges:
-    """Changes directories on behalf of one attempt of a write transaction; belongs to that attempt and its thread.
+    """Changes directories for one attempt of a write transaction. Belongs to this attempt and its thread.
 
-    A failed deletion after the commit is logged by the transaction and leaves files behind; the commit stands.
+    If a deletion after the commit fails, the transaction logs it and files remain; the commit stands.
     """
 
     def __init__(self, warehouse: Warehouse, transaction: TransactionOutcome) -> None:
@@ -39,13 +39,13 @@ class WarehouseChanges:
         self._transaction = transaction
 
     def make_directory(self, location: AllowedLocation) -> bool:
-        """Makes a directory now; False when it was there. Undone by removing it if it is still empty.
+        """Creates a directory now. Returns False if it existed. A rollback removes it if it is still empty.
 
         Raises MetaException.
         """
         made = self._warehouse.make_directory(location)
         if made:
-            # Who waits for the name would take the directory for one that stays.
+            # A call that waits for the name would take the directory for a permanent one.
             self._transaction.on_rollback(
                 lambda: self._warehouse.remove_empty_directory(location), under_locks=location.is_local
             )
@@ -53,7 +53,7 @@ class WarehouseChanges:
         return made
 
     def make_directories(self, locations: Sequence[AllowedLocation]) -> list[bool]:
-        """As `make_directory` of each, in order; many within one time limit. Raises MetaException."""
+        """As `make_directory` for each, in order; many within one time limit. Raises MetaException."""
         found = self._warehouse.make_directories(locations)
         for location, made in zip(locations, found, strict=True):
             if made is True:
@@ -69,11 +69,11 @@ class WarehouseChanges:
     def rename_directory(
         self, source: AllowedLocation, destination: AllowedLocation, *, origin: AllowedLocation | None = None
     ) -> None:
-        """Moves a directory now; undone by moving it back. `origin`: see `MoveRecords.begin`. Raises MetaException.
+        """Moves a directory now; a rollback moves it back. `origin`: see `MoveRecords.begin`. Raises MetaException.
 
-        One of an object store is copied now and deleted at the old place after the commit, see `object_moves`. On a
-        local file system a record tells of it until the write's fate is known: `resume_rename`. It stays when the
-        directory cannot be moved back.
+        In an object store it is copied now, and the source deleted after the commit, see `object_moves`. On a local
+        file system a record of the move exists until the outcome of the write is known (`resume_rename`). It stays if
+        the directory cannot be moved back.
         """
         if self._warehouse.is_moved_by_copying(source):
             move = self._copy_objects(source, destination)
@@ -91,7 +91,7 @@ class WarehouseChanges:
             nonlocal is_undone
             is_undone = False
             if record is not None and not self._warehouse.exists(record):
-                return  # the database had ended the transaction, and another write has finished the move
+                return  # the database has ended the transaction, and another write has completed the move
             self._warehouse.rename_directory(destination, source, is_undone_late=False)
             is_undone = True
 
@@ -100,7 +100,7 @@ class WarehouseChanges:
             self._transaction.after_commit(forget)
             crash_point(CrashPoint.MOVE_RECORDED)
         self._warehouse.rename_directory(source, destination)
-        # Who waits for the row would find the directory neither here nor there, and give the row another place.
+        # A call that waits for the row would find the directory at neither location, and give the row another one.
         self._transaction.on_rollback(move_back, under_locks=True)
         crash_point(CrashPoint.DIRECTORY_MOVED)
 
@@ -115,7 +115,7 @@ class WarehouseChanges:
             move.claim()
             if waits is not None:
                 waits.hold(move.question, move)
-        # From here until a rollback nobody knows whether the destination is what the row names.
+        # From here until a rollback it is unknown whether the row names the destination.
         move.is_settled = True
         self._transaction.on_rollback(move.unsettle if waits is not None else move.undo)
         move.copy()
@@ -124,7 +124,7 @@ class WarehouseChanges:
         return move
 
     def is_taken(self, source: AllowedLocation, destination: AllowedLocation) -> bool:
-        """Whether something is at the destination of a move, other than what this write has moved there itself."""
+        """Whether the destination of a move exists, unless this write has created it by the same move."""
         waits = current_waits()
         if waits is not None and self._warehouse.is_moved_by_copying(source):
             move = self._warehouse.object_move(source, destination)
@@ -133,10 +133,11 @@ class WarehouseChanges:
         return self._warehouse.exists(destination)
 
     def resume_rename(self, source: AllowedLocation, destination: AllowedLocation) -> bool:
-        """Whether a server that died before its commit has moved this directory already.
+        """Whether a server that died before its commit has already moved this directory.
 
-        An empty destination that it left is removed. A rollback leaves the directory where it is, with its record:
-        another repeat finds it. The caller holds the lock on the row of what is moved. Raises MetaException.
+        An empty destination that it left is removed. A rollback leaves the directory at the destination, with its
+        record, so that a further attempt finds it. The caller holds the lock on the row of the moved object. Raises
+        MetaException.
         """
         record = self._warehouse.move_records.interrupted(source, destination)
         if record is None:
@@ -148,14 +149,14 @@ class WarehouseChanges:
         return True
 
     def forget_after_commit(self, record: AllowedLocation) -> None:
-        """Plans to delete the record of a move that was cut short and is finished by this write."""
+        """Plans to delete the record of an interrupted move that this write completes."""
         self._transaction.after_commit(lambda: self._warehouse.delete_file(record))
 
     def remove_interrupted_copy(self, destination: AllowedLocation) -> None:
-        """Removes what a server that died before its commit has copied to this destination, and nothing else.
+        """Removes what a server that died before its commit has copied for this destination, and nothing else.
 
-        The caller holds the lock on the row of what is copied, and knows that no row has the destination. Raises
-        MetaException.
+        The caller holds the lock on the row of the copied object, and has checked that no row has the destination.
+        Raises MetaException.
         """
         place = self._warehouse.move_records.place_of_copy(destination)
         if place is None:
@@ -165,10 +166,10 @@ class WarehouseChanges:
         self._warehouse.delete_directory(place, skip_trash=True)
 
     def copy_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
-        """Copies a directory now; undone by deleting the copy. Raises MetaException.
+        """Copies a directory now; a rollback deletes the copy. Raises MetaException.
 
-        On a local file system the copy is made under a hidden name and renamed when it is whole. On others it is
-        made in place, and a server that dies meanwhile leaves it there; in object stores without locks, see
+        On a local file system the copy has a hidden name until it is complete, and is then renamed. On others it is
+        made in place, and stays if the server dies meanwhile. In object stores it is made without locks, see
         `object_moves`.
         """
         if self._warehouse.is_moved_by_copying(source):
@@ -183,7 +184,7 @@ class WarehouseChanges:
             self.rename_directory(place, destination)
 
     def write_file(self, location: AllowedLocation, content: bytes) -> None:
-        """Writes a small file now, its directory included; undone by deleting both. Raises MetaException."""
+        """Writes a small file now, and its directory if necessary; a rollback deletes both. Raises MetaException."""
         is_directory_made = self._warehouse.write_file(location, content)
         parent = location.parent
         if is_directory_made and parent is not None:
@@ -192,7 +193,7 @@ class WarehouseChanges:
         crash_point(CrashPoint.FILE_WRITTEN)
 
     def delete_directories_after_commit(self, locations: Sequence[AllowedLocation], *, skip_trash: bool) -> None:
-        """Plans the deletion of directories with all in them."""
+        """Plans to delete directories with their contents."""
 
         def delete() -> None:
             self._warehouse.delete_directories(locations, skip_trash=skip_trash)
@@ -204,7 +205,7 @@ class WarehouseChanges:
     def delete_contents_after_commit(
         self, location: AllowedLocation, *, skip_trash: bool, failed: Callable[[MetaException], None] | None = None
     ) -> None:
-        """Plans the deletion of a directory's visible entries. `failed` is told if some of them are left."""
+        """Plans to delete a directory's visible entries. `failed` is called if some of them could not be deleted."""
 
         def delete() -> None:
             try:
@@ -218,6 +219,6 @@ class WarehouseChanges:
         self._transaction.after_commit(delete)
 
     def remove_empty_directories_after_commit(self, locations: Sequence[AllowedLocation]) -> None:
-        """Plans to remove, in order, those of the directories in which nothing is then."""
+        """Plans to remove, in order, those of the directories that are empty then."""
         if locations:
             self._transaction.after_commit(lambda: self._warehouse.remove_empty_directories(locations))

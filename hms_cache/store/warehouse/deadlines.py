@@ -1,10 +1,10 @@
-"""File work that its caller waits for no longer than a time limit.
+"""File operations with a time limit for their caller.
 
-A file system may be silent for ever, and a thread cannot be stopped: a mount of a network file system whose server is
-away, a driver that waits for a dead host. So all work is done in threads of their own, of which each file system has a
-limited number; the caller goes on with an error at its time limit, and the thread stays where it is until the file
-system lets go. The others' threads are free meanwhile. Who asks a file system that has just been silent waits for a
-quarter of the time that the one before waited, until it answers again: a drop of a thousand directories there ends.
+A file system may never answer (a network file system whose server is down, a driver that waits for a dead host), and a
+thread cannot be stopped. So all operations run in threads of their own, a limited number per file system. At the time
+limit the caller continues with an error, while the thread stays blocked until the file system answers; threads of other
+file systems are not affected. After a timeout, each further caller waits only a quarter of the previous wait until the
+file system answers again, so that a drop of a thousand directories on it ends.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _LOG = logging.getLogger(__name__)
 
 TIMEOUT = "warehouse.file_timeout_s"
 MOVE_TIMEOUT = "warehouse.file_move_timeout_s"
-"""The settings with the time limits."""
+"""The settings that contain the time limits."""
 
 DIRECTORIES_AT_ONCE = 250
-"""In one piece of work at most: milliseconds each on a slow network file system."""
+"""Maximum number of directories in one operation: each takes milliseconds on a slow network file system."""
 
-#: After that a thread without work ends.
+#: Idle time after which a thread ends.
 _IDLE_S = 30.0
 
-#: What the wait for a file system that has been silent is divided by each time, and where that ends: file systems that
-#: are well answer within that, and one answer is enough to be trusted again.
+#: After each timeout the wait for the file system is divided by this, down to a minimum: a working file system answers
+#: within it, and one answer is sufficient to restore the full wait.
 _IMPATIENCE = 4
 _SHORTEST_WAIT_S = 0.05
 _MAX_MISSED = 10
@@ -42,19 +42,19 @@ _in_thread = threading.local()
 
 
 class FileThreads:
-    """Runs work with a time limit in at most `limit` threads per file system. Thread-safe."""
+    """Runs work with a time limit, in at most `limit` threads per file system. Thread-safe."""
 
     def __init__(self, limit: int, *, patience_s: float = 0.5) -> None:
-        """`patience_s`: the longest wait for an answer, in the first attempt, while a write holds locks."""
+        """`patience_s`: maximum wait for an answer in the first attempt of a write that holds locks."""
         self._limit = limit
         self._patience_s = patience_s
         self._lock = threading.Lock()
-        """Guards all pools and what is in them. Nothing is done under it but to look and to note."""
+        """Guards all pools and their contents. Held only for short reads and updates."""
 
         self._pools: dict[str, _Pool] = {}
 
     def in_use(self) -> int:
-        """Threads that are at work now, those included that nobody waits for any more."""
+        """Number of threads that are running an operation, including those whose caller has given up."""
         with self._lock:
             return sum(pool.threads - pool.idle for pool in self._pools.values())
 
@@ -69,14 +69,15 @@ class FileThreads:
         question: Hashable = None,
         if_late: Callable[[T], object] | None = None,
     ) -> T:
-        """What `work` returns or raises.
+        """Returns what `work` returns, or raises what it raises.
 
-        `if_late` undoes what it did after its caller was told that it failed. `question` says that a write that holds
-        locks may be run again for it, and what tells it from its other questions. `setting` is the one that has the
-        time limit. Raises MetaException when it is not done, or not begun, within the time limit; StillWaiting.
+        `if_late` undoes the work if it ends after its caller has been told that it failed. `question` allows a write
+        that holds locks to be run again because of it, and identifies it among the write's questions. `setting`
+        contains the time limit. Raises MetaException if the work has not ended, or not begun, within the time limit;
+        StillWaiting.
         """
         if getattr(_in_thread, "is_at_work", False):
-            return work()  # undone by a thread of these: it waits for none but itself
+            return work()  # undoing inside a thread of this pool: no further thread is needed
         waits = current_waits() if question is not None else None
         if waits is not None and isinstance(kept := waits.kept(question), _Job):
             found: T = kept.result(what, 0.0, timeout_s, setting)
@@ -107,20 +108,20 @@ class FileThreads:
         return job.result(what, limit_s, limit_s, setting)
 
     def abandoned(self, job: _Job[T]) -> None:
-        """Notes that a caller went away."""
+        """Records that a caller has given up."""
         with self._lock:
             if job.pool is not None:
                 job.pool.missed = min(job.pool.missed + 1, _MAX_MISSED)
 
 
 class _Pool:
-    """The threads of one file system, and what waits for them. All under the lock of its `FileThreads`."""
+    """The threads of one file system, and its queue. Guarded by the lock of its `FileThreads`."""
 
     def __init__(self, owner: FileThreads, name: str, limit: int) -> None:
         self.owner = owner
         self.threads = self.idle = 0
         self.missed = 0
-        """How many callers in a row went away, and nothing was answered meanwhile."""
+        """Number of callers that have given up since the last answer."""
 
         self.limit = limit
         self._name = name
@@ -163,7 +164,7 @@ class _Pool:
 
 
 class _Job(Generic[T]):
-    """One piece of work: waiting → running → done, or abandoned by its caller, and then dropped or undone."""
+    """One operation: waiting → running → done; or abandoned by its caller, and then dropped or undone."""
 
     def __init__(self, work: Callable[[], T], if_late: Callable[[T], object] | None) -> None:
         self.changes_files = if_late is not None
@@ -176,7 +177,7 @@ class _Job(Generic[T]):
         self._error: BaseException | None = None
 
     def run(self) -> bool:
-        """Does it; False when nobody wants it any more."""
+        """Runs the operation; returns False if its caller has given up before."""
         if self._is_abandoned:
             return False
         self._has_begun = True
@@ -195,12 +196,12 @@ class _Job(Generic[T]):
         return True
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it is done within the time."""
+        """Whether the operation ends within this time."""
         with self._changed:
             return self._changed.wait_for(lambda: self._is_done, timeout_s)
 
     def give_up(self) -> None:
-        """Nobody asks for it any more: what it did is undone, now or when it is done."""
+        """The caller no longer needs the result: the operation is undone, now or when it ends."""
         with self._changed:
             is_done = self._is_done
             self._is_abandoned = True
@@ -208,7 +209,8 @@ class _Job(Generic[T]):
             self._undo()
 
     def result(self, what: str, timeout_s: float, limit_s: float, setting: str) -> T:
-        """What it found. Raises MetaException when it is not done within `timeout_s`, the rest of `limit_s`."""
+        """The result of the operation. Raises MetaException if it does not end within `timeout_s`, the rest of
+        `limit_s`."""
         with self._changed:
             if not self._changed.wait_for(lambda: self._is_done, timeout_s):
                 self._is_abandoned = True

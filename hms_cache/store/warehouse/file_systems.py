@@ -1,8 +1,8 @@
-"""File systems by scheme, through fsspec. A scheme whose driver is not installed is a clear MetaException.
+"""Opens file systems by scheme, through fsspec. If a scheme's driver is not installed, the error is a MetaException.
 
-A location is never handed to fsspec as a URL to be opened: `fsspec.open` and `url_to_fs` chain file systems at `::`,
-and several drivers cut a path at `?` or `#`. The file system is made from scheme and authority alone, and the path
-that its driver will use is compared with the location's before anything is done.
+No location is passed to fsspec as a URL: `fsspec.open` and `url_to_fs` chain file systems at `::`, and several drivers
+truncate a path at `?` or `#`. The file system is created from scheme and authority only, and the path that its driver
+will use is compared with the location's before any operation.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from hms_cache.store.warehouse.locations import Location
 from hms_cache.thrift_gen.hive_metastore.ttypes import MetaException
 
 _FSSPEC_PROTOCOLS = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "abfs", "wasb": "abfs", "gs": "gcs"}
-"""Hadoop's scheme names and what fsspec calls them."""
+"""Hadoop's scheme names, and fsspec's names for them."""
 
 OBJECT_STORE_SCHEMES = frozenset({*_FSSPEC_PROTOCOLS, *_FSSPEC_PROTOCOLS.values()})
-"""Schemes of locations on S3, Azure and Google, which rename nothing."""
+"""Schemes of S3, Azure and Google, which cannot rename directories."""
 
 
 @contextmanager
 def driver_errors() -> Iterator[None]:
-    """What a driver raises, as OSError: those of object stores have classes of their libraries for a store that cannot
-    be reached. OSError and MetaException stay what they are."""
+    """Converts a driver's errors to OSError: drivers of object stores raise classes of their libraries if the store
+    cannot be reached. OSError and MetaException are not changed."""
     try:
         yield
     except (OSError, MetaException):
@@ -36,17 +36,17 @@ def driver_errors() -> Iterator[None]:
 
 
 class FileSystems:
-    """Opens fsspec file systems. fsspec itself keeps one instance per scheme, host and options, shared by threads."""
+    """Opens fsspec file systems. fsspec keeps one instance per scheme, host and options, which threads share."""
 
     def __init__(self, options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-        """`options`: keyword arguments per scheme for the fsspec driver (endpoints, credentials, …)."""
+        """`options`: keyword arguments for the fsspec driver (endpoints, credentials, …), by scheme."""
         self._options = dict(options or {})
 
     def open(self, location: Location) -> tuple[Any, str]:
-        """The file system of the location, and the location's path in it. May connect, and so take long.
+        """The file system of the location, and the location's path in it. May connect, and thus take long.
 
-        Raises MetaException `No FileSystem for scheme "…"` for an unknown scheme or a driver that is not installed, and
-        for a path that the driver would not read as it stands.
+        Raises MetaException `No FileSystem for scheme "…"` for an unknown scheme or a missing driver, and for a path
+        that the driver would interpret differently.
         """
         protocol = _FSSPEC_PROTOCOLS.get(location.scheme, location.scheme)
         try:
@@ -61,22 +61,22 @@ class FileSystems:
         except OSError as error:
             raise MetaException(f"Cannot reach the file system of {location}: {error}") from error
         _require_account(file_system, host, location)
-        # Other programs write there, too: what the driver has listed before is not looked at.
+        # Other programs write there, too: the driver's cached listings must not be used.
         file_system.invalidate_cache()
         return file_system, _path_in(file_system, protocol, location)
 
 
 def path_in(file_system: Any, location: Location) -> str:
-    """The path of a location that this file system was opened for, or of its neighbour. Raises MetaException for one
-    that the driver would not read as it stands."""
+    """The path of a location on this file system. Raises MetaException for a path that the driver would interpret
+    differently."""
     return _path_in(file_system, _FSSPEC_PROTOCOLS.get(location.scheme, location.scheme), location)
 
 
 def _require_account(file_system: Any, host: Mapping[str, Any], location: Location) -> None:
-    """Raises MetaException unless the driver uses the account of Azure that the location names.
+    """Raises MetaException unless the driver uses the Azure account that the location names.
 
-    A connection string in the options names one itself, and the driver takes it whatever the location says: the same
-    container of another account would be written to.
+    A connection string in the options names an account itself, and the driver uses that one regardless of the location:
+    data would be written to the same container of another account.
     """
     named = host.get("account_name")
     used = getattr(getattr(file_system, "service_client", None), "account_name", None)
@@ -85,9 +85,9 @@ def _require_account(file_system: Any, host: Mapping[str, Any], location: Locati
 
 
 def _path_in(file_system: Any, protocol: str, location: Location) -> str:
-    """The driver's own path, proven to be the location's.
+    """The driver's own path, after checking that it is the location's.
 
-    Drivers strip what they are given again in each call: a path must come out of that as it went in.
+    Drivers strip the prefix of paths again in each call, which must not change the path.
     """
     path = str(file_system._strip_protocol(f"{protocol}://{location.authority}{location.path}"))
     container = location.authority.split("@")[0]  # abfss://container@account/…

@@ -1,4 +1,5 @@
-"""Directories of Google Cloud Storage by their keys, as Hadoop's driver has them: a marker's key ends in a slash."""
+"""Directories in Google Cloud Storage by their keys, compatible with Hadoop's driver: a marker's key ends in a
+slash."""
 
 from __future__ import annotations
 
@@ -18,11 +19,11 @@ from hms_cache.store.warehouse.keys import (
 )
 
 _PAGE_OBJECTS = 1000
-"""Objects in one answer to a listing: the most that Google gives."""
+"""Maximum number of objects in one reply to a listing, set by Google."""
 
 
 class GoogleKeys(OrderedKeyStore):
-    """Through the requests of gcsfs."""
+    """Uses the requests of gcsfs."""
 
     marker_suffix = "/"
 
@@ -45,7 +46,7 @@ class GoogleKeys(OrderedKeyStore):
 
     def page_from(self, bucket: str, prefix: str, start: str, page_objects: int) -> tuple[list[StoredObject], bool]:
         for page in self._pages(bucket, prefix, min(page_objects, _PAGE_OBJECTS), startOffset=start):
-            if page.get("items"):  # there are pages of nothing
+            if page.get("items"):  # a page may be empty
                 return [_described(each, "") for each in page["items"]], bool(page.get("nextPageToken"))
         return [], False
 

@@ -1,4 +1,4 @@
-"""Which file systems of fsspec are object stores whose directories are handled by their keys."""
+"""Selects the file systems of fsspec that are object stores, whose directories are handled by their keys."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _STORES: dict[str, tuple[type[KeyStore], str]] = {
     "abfs": (AzureKeys, "service_client"),
     "gcs": (GoogleKeys, "call"),
 }
-"""By what fsspec calls them, with what the driver has to have: other drivers may take the same name."""
+"""By fsspec's name, with an attribute that the driver must have: other drivers may use the same name."""
 
 
 def key_store_of(file_system: Any) -> KeyStore | None:
-    """The store of objects that a file system is; None where it has directories, or its keys are not known here."""
+    """The object store of a file system; None if it has directories, or if its keys are not supported here."""
     protocol = file_system.protocol
     for name in (protocol,) if isinstance(protocol, str) else protocol:
         if name in _STORES and hasattr(file_system, _STORES[name][1]):
@@ -27,10 +27,10 @@ def key_store_of(file_system: Any) -> KeyStore | None:
 
 
 def store_listed_by_keys(file_system: Any) -> KeyStore | None:
-    """The store whose directories are listed by its keys; None where the driver's own listings are right.
+    """The store whose directories are listed by keys; None if the driver's own listings are correct.
 
-    adlfs and gcsfs list markers as files or directories twice, and adlfs reads all whose names begin with that of the
-    directory.
+    adlfs and gcsfs list markers as files or list directories twice, and adlfs reads everything with the directory's
+    name as a prefix.
     """
     store = key_store_of(file_system)
     return None if isinstance(store, S3Keys) else store

@@ -1,4 +1,4 @@
-"""`WarehouseLayout`: default locations, and which locations may be touched as far as their names tell.
+"""`WarehouseLayout`: default locations, and which locations may be changed according to their names.
 
 Facts: `Warehouse` of Hive 3.1 and 4.0.
 """
@@ -15,7 +15,7 @@ from hms_cache.thrift_gen.hive_metastore.ttypes import Catalog, Database, MetaEx
 
 
 class WarehouseLayout:
-    """The places that settings and rows name. No file system is asked."""
+    """The locations that settings and rows define. Does not access any file system."""
 
     def __init__(self, settings: WarehouseSettings | None = None) -> None:
         self.settings = settings or WarehouseSettings()
@@ -37,35 +37,37 @@ class WarehouseLayout:
 
     @property
     def manages_files(self) -> bool:
-        """Whether directories are made, moved and deleted at all."""
+        """Whether this server creates, moves and deletes directories at all."""
         return self.settings.files == "manage"
 
     @property
     def managed_root(self) -> Location:
-        """Below it lie managed tables."""
+        """The directory of managed tables."""
         return self._managed_root
 
     @property
     def external_root(self) -> Location | None:
-        """Below it lie external tables; None if there is no directory of their own for them."""
+        """The directory of external tables; None if it is not configured separately."""
         return self._external_root
 
     def location(self, text: str) -> Location:
-        """The location a client wrote, completed by the default file system. Raises MetaException."""
+        """Parses a location as a client wrote it, completed by the default file system. Raises MetaException."""
         return Location.parse(text, self._default)
 
-    # What may be touched, and what may be stored
+    # What may be changed, and what may be stored
 
     def allow_by_names(
         self, locations: Sequence[Location], declared: Iterable[Location] = ()
     ) -> list[AllowedLocation | None]:
-        """As `allow_all`, as far as names tell: no file system is asked. Links are for each operation to judge."""
+        """As `allow_all`, but decided by names only: no file system is asked. Each operation checks symbolic links
+        itself."""
         if not self.manages_files:
             return [None] * len(locations)
         more = (
             root
             for root in declared
-            # Below the operator's own directories a link is judged by them: a declaration adds nothing there.
+            # Below the directories of the configuration, links are checked against those; a declaration does not extend
+            # them.
             if self.may_be_declared(root) and not self._is_in_own_roots(root)
         )
         return allow_by_names(locations, (*self._roots, *more))
@@ -74,17 +76,17 @@ class WarehouseLayout:
         return any(location == own or location.is_inside(own) for own in self._roots)
 
     def may_be_declared(self, location: Location) -> bool:
-        """Whether files there may be touched if a database of the metastore says that it lies there."""
+        """Whether files there may be changed if a database of the metastore declares the location as its own."""
         return self.manages_files and location.scheme in self._own_schemes and not location.is_root
 
     def is_own_root(self, location: Location) -> bool:
-        """Whether it is the managed or the external directory."""
+        """Whether it is the managed or the external root."""
         return location in (self._managed_root, self._external_root)
 
     def require_known_scheme(self, location: Location) -> None:
-        """Raises MetaException unless objects may be registered on such a file system: `warehouse.allowed_schemes`.
+        """Raises MetaException unless objects may be registered on such a file system (`warehouse.allowed_schemes`).
 
-        Nothing is opened. With `files = leave` all are: this server never opens one.
+        Opens nothing. With `files = leave` all schemes are allowed, since this server never opens them.
         """
         if not self.manages_files:
             return
@@ -98,7 +100,7 @@ class WarehouseLayout:
     # Default locations
 
     def database_location(self, database: Database, catalog: Catalog | None = None) -> Location:
-        """Where a database goes: what it says itself, else the default of its catalog."""
+        """The location of a database: its own, otherwise the default of its catalog."""
         if database.locationUri:
             return self.location(database.locationUri)
         name = database.name
@@ -108,16 +110,17 @@ class WarehouseLayout:
         return self.location(catalog.locationUri).child(database_directory_name(name))
 
     def default_table_location(self, database: Database, table: str, *, external: bool) -> Location:
-        """Where a table goes whose creator names no location.
+        """The location of a table whose creator names none.
 
-        Managed tables: the database's managed location, else below the managed root. External ones: below the
-        database's location unless that lies in the managed root while an external root is configured.
+        Managed tables: in the database's managed location, otherwise below the managed root. External ones: below the
+        database's location, unless that lies in the managed root while an external root is configured.
         """
         root = self.external_database_location(database) if external else self.managed_database_location(database)
         return root.child(table_directory_name(table))
 
     def default_places(self, database: str, table: str) -> tuple[Location, ...]:
-        """Where a table of the default catalog goes whose database lies where its own name puts it."""
+        """The possible default locations of a table of the default catalog, if its database has its default
+        location."""
         name = table_directory_name(table)
         roots = dict.fromkeys((self._managed_root, self._external_root or self._managed_root))
         return tuple(self._default_child(root, database).child(name) for root in roots)

@@ -1,6 +1,6 @@
-"""Directories listed: how many files lie there and how large they are, what they are called.
+"""Lists directories: number, size and names of their files.
 
-As with deletions, a question is about up to 250 directories of one file system. Listing has limits of its own.
+As for deletions, one operation handles up to 250 directories of one file system. Listings have their own limits.
 
 Facts: `MetaStoreServerUtils.populateQuickStats` of Hive 3.1 and 4.0.
 """
@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 
 @frozen
 class DirectoryStatistics:
-    """Visible files below a directory, and their size."""
+    """Number and total size of the visible files below a directory."""
 
     file_count: int
     total_size_bytes: int
@@ -49,7 +49,7 @@ class _Limits(TypedDict):
 
 
 class Listings:
-    """Lists directories of a warehouse. Safe for use by many threads; holds no lock."""
+    """Lists directories of a warehouse. Thread-safe; holds no lock."""
 
     def __init__(self, warehouse: Warehouse, operations: TallyFamily) -> None:
         self._warehouse = warehouse
@@ -58,7 +58,7 @@ class Listings:
         self._operations = operations
 
     def directory_statistics(self, locations: Sequence[AllowedLocation]) -> list[DirectoryStatistics | None]:
-        """As `Warehouse.directory_statistics` of each, in order; on this machine many within one time limit."""
+        """As `Warehouse.directory_statistics` for each, in order; on this machine many within one time limit."""
         found: list[DirectoryStatistics | None] = [None] * len(locations)
         by_mount: dict[str, list[int]] = {}
         for index, location in enumerate(locations):
@@ -121,7 +121,7 @@ class Listings:
         return found
 
     def _visible_files(self, locations: Sequence[AllowedLocation]) -> Iterator[tuple[AllowedLocation, Files]]:
-        """Each location with its listing, all within the time for one."""
+        """Each location with its listing, all within the time limit of one."""
         limits = self._limits(self._settings.listing_timeout_s)
         for location in locations:
             yield location, self._listing(location, limits)
@@ -143,7 +143,8 @@ class Listings:
         return None
 
     def _count(self, locations: Sequence[AllowedLocation]) -> list[DirectoryStatistics | None]:
-        """One question about these directories of one file system: answers of the first of them, one at least."""
+        """One operation for these directories of one file system. Returns results for the first of them, at least
+        one."""
         listing_s = self._settings.listing_timeout_s
         waits = current_waits()
         if waits is not None and waits.holds_locks and waits.has_moved:
@@ -175,8 +176,8 @@ class Listings:
     def _count_within(
         self, limits: _Limits, locations: Sequence[AllowedLocation]
     ) -> list[DirectoryStatistics | ListingTooLong]:
-        """Of each, in order, until the time is over: of the first at least. One that began late and was not done in
-        time has no answer: with all the time it may have one."""
+        """Results in order until the time limit, at least one. If a directory was begun late and not completed in time,
+        it has no result yet: with the full time limit it may get one."""
         found: list[DirectoryStatistics | ListingTooLong] = []
         for location in locations:
             if found and time.monotonic() > limits["deadline_s"]:

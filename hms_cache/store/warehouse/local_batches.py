@@ -1,6 +1,7 @@
-"""Operations of `local_files` on many directories: one question to a file system, not one for each.
+"""Operations of `local_files` on many directories in one call.
 
-Each answers as many as it began within its time, in order, and one at least. An error of one leaves the others.
+Each handles, in order, as many as it can begin before its deadline, at least one. An error of one does not affect the
+others.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from hms_cache.store.warehouse.local_files import LeadsOutside
 T = TypeVar("T")
 U = TypeVar("U")
 Place = tuple[str, Sequence[str]]
-"""A path, and the roots that it must lie in."""
+"""A path, and the roots of which one must contain it."""
 
 
 def delete_each(places: Sequence[Place], *, deadline_s: float) -> list[OSError | None]:
-    """`local_files.delete` of each that lies inside of its roots, links resolved; LeadsOutside of one that does not.
+    """`local_files.delete` for each path that is inside its roots with links resolved; LeadsOutside for others.
 
-    The directory that places next to each other lie in is resolved and opened once for all of them. None is begun after
-    `deadline_s` of `time.monotonic`.
+    The parent directory of consecutive paths is resolved and opened once. None is begun after `deadline_s` of
+    `time.monotonic`.
     """
     opened = _OpenedParent()
 
@@ -49,7 +50,7 @@ def delete_each(places: Sequence[Place], *, deadline_s: float) -> list[OSError |
 
 
 class _OpenedParent:
-    """The directory that the last place lay in, opened."""
+    """The opened parent directory of the previous path."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
@@ -57,7 +58,7 @@ class _OpenedParent:
         self._directory: int | None = None
 
     def of(self, directory: str, roots: Sequence[str]) -> int | None:
-        """The directory, opened; None when it is not there. Raises LeadsOutside."""
+        """Opens the directory; None if it does not exist. Raises LeadsOutside."""
         if self._key != (directory, roots):
             self.close()
             try:
@@ -74,9 +75,9 @@ class _OpenedParent:
 
 
 def set_aside_each(moves: Sequence[tuple[Place, Place]], *, deadline_s: float) -> list[bool | OSError]:
-    """Renames each source to its goal, under a name with the time in milliseconds where that is taken.
+    """Renames each source to its destination, with the time in milliseconds appended if that name is taken.
 
-    True for one that is renamed or was not there; False for one whose goal lies on another mount. None is begun after
+    True if it was renamed or did not exist; False if the destination is on another mount. None is begun after
     `deadline_s` of `time.monotonic`.
     """
 
@@ -87,7 +88,7 @@ def set_aside_each(moves: Sequence[tuple[Place, Place]], *, deadline_s: float) -
             if not local_files.exists(*source):
                 return True
             if local_files.exists(goal, goal_roots):
-                # Hadoop's TrashPolicyDefault tells repeated drops of one path apart so.
+                # Hadoop's TrashPolicyDefault distinguishes repeated drops of one path in the same way.
                 goal = posixpath.join(posixpath.dirname(goal), posixpath.basename(goal) + str(time.time_ns() // 10**6))
             return local_files.rename(source[0], goal, source[1], goal_roots, may_copy=False)
         except OSError as error:
@@ -97,7 +98,7 @@ def set_aside_each(moves: Sequence[tuple[Place, Place]], *, deadline_s: float) -
 
 
 def remove_empty_each(places: Sequence[Place], *, deadline_s: float) -> list[OSError | None]:
-    """`local_files.remove_empty_directory` of each. None is begun after `deadline_s` of `time.monotonic`."""
+    """`local_files.remove_empty_directory` for each. None is begun after `deadline_s` of `time.monotonic`."""
 
     def remove(place: Place) -> OSError | None:
         try:

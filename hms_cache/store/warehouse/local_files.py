@@ -1,10 +1,10 @@
-"""Directories and files of this machine, touched only inside of given roots.
+"""Changes directories and files of this machine, only inside given roots.
 
-A symbolic link may be put into a warehouse by whoever writes data there. So a path is resolved first, the result must
-lie in the resolved root, and it is then opened name by name without following links: what is changed is what was
-judged, even if a directory is replaced by a link in between. Deleting a link deletes the link.
+A client that writes data may also put a symbolic link into the warehouse. So a path is resolved first, the result must
+be inside the resolved root, and it is then opened name by name without following links: the object that is changed is
+the one that was checked, even if a directory is replaced by a link meanwhile. Deleting a link deletes only the link.
 
-`roots` are paths; an operation outside of them raises `LeadsOutside`, which is an OSError like all others here.
+`roots` are paths. An operation outside them raises `LeadsOutside`, which is an OSError like all other errors here.
 """
 
 from __future__ import annotations
@@ -22,53 +22,55 @@ from itertools import chain
 
 from hms_cache.store.crash_points import CrashPoint, crash_point
 
-#: Each is cut short by another deletion inside or around it; partitions of a table are dropped at once by this many.
+#: An attempt fails if another deletion works inside or around the directory: this many partitions of a table may be
+#: dropped at the same time.
 _DELETION_ATTEMPTS = 1000
 
-#: Directories inside of each other that a listing enters: each holds a file descriptor meanwhile. Partitions have a
-#: level per key; deeper trees are none of a table's.
+#: Maximum depth of a listing, which holds a file descriptor per level. Partitions have one level per key; deeper trees
+#: do not belong to a table.
 _LISTING_DEPTH = 64
 
-#: Of a file at a time, as it is copied: large enough that calls cost little beside the bytes.
+#: Block size of a copy: large enough that the cost of calls is small.
 _COPY_BYTES = 1 << 20
 
 _SEARCH = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
-#: What Linux takes as one path, its end included.
+#: Maximum length of a path on Linux, with its terminating NUL.
 _PATH_MAX_BYTES = 4096
 
 DELETED_PREFIX = ".deleted-"
-"""Names of directories that are being deleted; one that is left was cut short by the end of the process."""
+"""Prefix of directories that are being deleted. If one is left, the process ended during the deletion."""
 
 
 class LeadsOutside(OSError):
-    """A symbolic link leads out of the directories that are allowed."""
+    """A symbolic link leads out of the allowed directories."""
 
 
 class ListingTooLong(Exception):
-    """A directory holds more than may be listed, or listing it takes too long."""
+    """A directory has more entries than may be listed, or the listing takes too long."""
 
 
 def is_hidden(name: str) -> bool:
-    """Whether Hive takes the file or directory for none of the data."""
+    """Whether Hive ignores the file or directory as not part of the data."""
     return name.startswith(("_", "."))
 
 
 def is_within(path: str, roots: Sequence[str]) -> bool:
-    """Whether the path, symbolic links resolved, is or lies in one of the roots, links resolved."""
+    """Whether the path, with symbolic links resolved, is one of the resolved roots or inside one."""
     return _is_inside(os.path.realpath(path), path, roots)
 
 
 @contextmanager
 def directory_within(path: str, roots: Sequence[str]) -> Iterator[int]:
-    """The directory, opened, for names in it. Raises LeadsOutside, and FileNotFoundError when it is not there."""
+    """Opens the directory for access to names in it. Raises LeadsOutside, and FileNotFoundError if it does not
+    exist."""
     with _opened(_real(path, roots), _SEARCH) as opened:
         yield opened
 
 
 def is_link(parent: int, name: str) -> bool:
-    """Whether the name in an opened directory is a symbolic link's."""
+    """Whether the name in an opened directory is a symbolic link."""
     try:
         return stat.S_ISLNK(os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode)
     except FileNotFoundError:
@@ -76,12 +78,12 @@ def is_link(parent: int, name: str) -> bool:
 
 
 def is_directory(path: str, roots: Sequence[str]) -> bool:
-    """Whether there is a directory, or a link to one inside of the roots."""
+    """Whether a directory exists, or a link to one inside the roots."""
     return os.path.isdir(_real(path, roots))
 
 
 def is_vacant(path: str, roots: Sequence[str]) -> bool:
-    """Whether nothing is there, or an empty directory; not where that may not be looked at."""
+    """Whether nothing exists there, or only an empty directory. False if access is denied."""
     try:
         with _opened(_real(path, roots), _LIST) as directory, os.scandir(directory) as listed:
             return next(listed, None) is None
@@ -92,15 +94,15 @@ def is_vacant(path: str, roots: Sequence[str]) -> bool:
 
 
 def exists(path: str, roots: Sequence[str]) -> bool:
-    """Whether there is anything of that name, a link that leads nowhere included."""
+    """Whether anything of that name exists, including a broken link."""
     return _status(path, roots) is not None
 
 
 def make_directory(path: str, roots: Sequence[str]) -> bool:
-    """Makes the directory and its parents; False when it was there already, or another call made it meanwhile."""
+    """Creates the directory and its parents. Returns False if it existed, or another call created it meanwhile."""
     real = _real(path, roots)
     if len(os.fsencode(real)) >= _PATH_MAX_BYTES:
-        # Made name by name it could be; whoever names it whole, backups and other programs, could not reach it.
+        # It could be created name by name, but other programs, such as backups, could not open it by its path.
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
     if os.path.isdir(real):
         return False
@@ -112,7 +114,7 @@ def make_directory(path: str, roots: Sequence[str]) -> bool:
             try:
                 below = os.open(name, _SEARCH, dir_fd=directory)
             except FileNotFoundError:
-                with suppress(FileExistsError):  # another call made it in between: it is that call's to undo
+                with suppress(FileExistsError):  # another call created it meanwhile, and is responsible for undoing it
                     os.mkdir(name, dir_fd=directory)
                     made = True
                 below = os.open(name, _SEARCH, dir_fd=directory)
@@ -124,7 +126,7 @@ def make_directory(path: str, roots: Sequence[str]) -> bool:
 
 
 def make_directories(paths: Sequence[tuple[str, Sequence[str]]]) -> list[bool | OSError]:
-    """`make_directory` of each path with its roots; an error of one leaves the others."""
+    """`make_directory` for each path with its roots. An error of one does not affect the others."""
     made: list[bool | OSError] = []
     for path, roots in paths:
         try:
@@ -135,7 +137,7 @@ def make_directories(paths: Sequence[tuple[str, Sequence[str]]]) -> list[bool | 
 
 
 def remove_empty_directory(path: str, roots: Sequence[str]) -> None:
-    """Removes a directory without anything in it; one that has something, or is none, stays as it is."""
+    """Removes an empty directory. If it has entries, or is not a directory, nothing happens."""
     with _fine(errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT, errno.ENOTDIR), _parent(path, roots) as (parent, name):
         os.rmdir(name, dir_fd=parent)
 
@@ -148,12 +150,13 @@ def rename(
     *,
     may_copy: bool = True,
 ) -> bool:
-    """Renames a directory, or with `may_copy` moves it between mounts, which takes long; False where that is needed.
+    """Renames a directory. With `may_copy`, also moves it between mounts, which takes long; otherwise returns False for
+    that.
 
-    Raises FileExistsError for a destination that is there.
+    Raises FileExistsError if the destination exists.
 
-    The destination is made first: `mkdir` fails for all but one, where a plain move into a directory that another call
-    made after the last look would put this one *inside* of it.
+    The destination is created first: `mkdir` succeeds for only one call, whereas a plain move to a directory that
+    another call has just created would put this one *inside* it.
     """
     goal_roots = roots if destination_roots is None else destination_roots
     make_directory(posixpath.dirname(destination), goal_roots)
@@ -178,9 +181,10 @@ def rename(
 
 
 def copy(source: str, destination: str, roots: Sequence[str], destination_roots: Sequence[str]) -> None:
-    """Copies a directory with all in it. Raises FileExistsError for a destination that is there.
+    """Copies a directory with its contents. Raises FileExistsError if the destination exists.
 
-    Links are copied as links: what they lead to is judged when it is read, and not put where anybody may read it.
+    Links are copied as links: their targets are checked when they are read, and are not copied to where anybody may
+    read them.
     """
     make_directory(posixpath.dirname(destination), destination_roots)
     with ExitStack() as stack:
@@ -216,7 +220,7 @@ def _copy_entries(source: int, destination: int, depth: int) -> None:
 
 @contextmanager
 def _below(directory: int, name: str) -> Iterator[int]:
-    """A directory in an opened one, opened."""
+    """Opens a directory inside an opened one."""
     found = os.open(name, _LIST, dir_fd=directory)
     try:
         yield found
@@ -225,10 +229,10 @@ def _below(directory: int, name: str) -> Iterator[int]:
 
 
 def delete(path: str, roots: Sequence[str]) -> None:
-    """Deletes a file or a directory with all in it, but nothing that is made at its path from now on.
+    """Deletes a file, or a directory with its contents, but nothing that is created at its path later.
 
-    A table of the same name may be created as soon as the drop is committed: were the directory emptied where it is,
-    the new table's partitions would go with it. So it is taken out of the way first, by one atomic step.
+    A table of the same name may be created as soon as the drop is committed. If the directory were emptied in place,
+    the new table's partitions would be deleted with it. So it is renamed first, in one atomic step.
     """
     with ExitStack() as stack:
         try:
@@ -239,35 +243,35 @@ def delete(path: str, roots: Sequence[str]) -> None:
 
 
 def delete_in(parent: int, name: str) -> None:
-    """As `delete`, of a name in an opened directory: what a link of that name leads to stays."""
+    """As `delete`, for a name in an opened directory. The target of a link stays."""
     aside = DELETED_PREFIX + uuid.uuid4().hex
     try:
         os.rename(name, aside, src_dir_fd=parent, dst_dir_fd=parent)
     except FileNotFoundError:
         return
     except OSError:
-        aside = name  # a mount point, or a parent that may not be written
+        aside = name  # a mount point, or a parent directory without write permission
     crash_point(CrashPoint.SET_ASIDE)
     for attempt in range(_DELETION_ATTEMPTS):
         try:
             mode = os.stat(aside, dir_fd=parent, follow_symlinks=False).st_mode
         except FileNotFoundError:
-            return  # it went with a directory around it
+            return  # it was deleted with a directory that contained it
         try:
             if stat.S_ISDIR(mode):
                 _delete_tree(aside, parent)
             else:
                 os.unlink(aside, dir_fd=parent)
         except OSError as error:
-            # Another call deletes a directory inside or around this one: what it left is still to go.
+            # Another call deletes a directory inside or around this one: the rest has to be deleted here.
             if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or attempt == _DELETION_ATTEMPTS - 1:
                 raise
 
 
 def _delete_tree(name: str, parent: int) -> None:
-    """Deletes a directory with all in it, however deep: what lies in its directories is moved up to it first.
+    """Deletes a directory of any depth: subdirectories' contents are first moved up into it.
 
-    So it takes two file descriptors and the memory of one name, where a walk takes a descriptor for each level.
+    This needs two file descriptors and the memory of one name, whereas a recursive walk needs a descriptor per level.
     """
     top = os.open(name, _LIST, dir_fd=parent)
     try:
@@ -287,7 +291,7 @@ def _delete_tree(name: str, parent: int) -> None:
 
 
 def _move_up(name: str, top: int) -> None:
-    """Deletes a directory in another: its files go, its directories are in the other one then."""
+    """Deletes a directory inside `top`: deletes its files, and moves its directories up to `top`."""
     directory = os.open(name, _LIST, dir_fd=top)
     try:
         with os.scandir(directory) as listed:
@@ -303,7 +307,7 @@ def _move_up(name: str, top: int) -> None:
 
 
 def names(path: str, roots: Sequence[str]) -> list[str]:
-    """What a directory holds; nothing when it is absent."""
+    """The entries of a directory; empty if it does not exist."""
     try:
         with _opened(_real(path, roots), _LIST) as directory:
             return os.listdir(directory)
@@ -314,9 +318,9 @@ def names(path: str, roots: Sequence[str]) -> list[str]:
 def visible_files(
     path: str, roots: Sequence[str], *, max_entries: int, deadline_s: float
 ) -> Generator[tuple[str, int], None, None]:
-    """Path below the directory, and size, of each visible file; links to directories are not followed.
+    """Path below the directory, and size, of each visible file. Links to directories are not followed.
 
-    To be read to its end, or closed. Raises ListingTooLong above so many entries, or after `deadline_s` of
+    Must be exhausted or closed. Raises ListingTooLong for more than `max_entries` entries, or after `deadline_s` of
     `time.monotonic`.
     """
     entries = 0
@@ -364,9 +368,9 @@ def visible_files(
 
 
 def write_file(path: str, content: bytes, roots: Sequence[str]) -> bool:
-    """Writes a file, replacing one that is there, and makes its directory if need be; whether it made that.
+    """Writes a file, replacing an existing one, and creates its directory if necessary; returns whether it did.
 
-    Both are taken back when writing fails.
+    Both are undone if writing fails.
     """
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     directory = posixpath.dirname(path)
@@ -385,7 +389,8 @@ def write_file(path: str, content: bytes, roots: Sequence[str]) -> bool:
 
 
 def read_file(path: str, roots: Sequence[str], limit_bytes: int) -> bytes:
-    """At most so many bytes of a file from its begin. Raises OSError for what is no file: a pipe may never end."""
+    """At most `limit_bytes` from the beginning of a file. Raises OSError if it is not a regular file, since a pipe may
+    never end."""
     real = _real(path, roots)
     with _opened(posixpath.dirname(real), _SEARCH) as parent:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -396,7 +401,7 @@ def read_file(path: str, roots: Sequence[str], limit_bytes: int) -> bytes:
 
 
 def owner_id(path: str, roots: Sequence[str]) -> int | None:
-    """The id of the user who owns it; None when nothing is there."""
+    """The id of the owner; None if nothing exists there."""
     try:
         return os.stat(_real(path, roots)).st_uid
     except FileNotFoundError:
@@ -404,19 +409,19 @@ def owner_id(path: str, roots: Sequence[str]) -> int | None:
 
 
 def modified_s(path: str, roots: Sequence[str]) -> float | None:
-    """When the file or directory itself was last changed (epoch); None when nothing is there."""
+    """Last change of the file or directory itself (epoch seconds); None if nothing exists there."""
     found = _status(path, roots)
     return None if found is None else found.st_mtime
 
 
 def inode(path: str, roots: Sequence[str]) -> int | None:
-    """The number of the file or directory on its file system; None when nothing is there."""
+    """The inode number of the file or directory; None if nothing exists there."""
     found = _status(path, roots)
     return None if found is None else found.st_ino
 
 
 def _status(path: str, roots: Sequence[str]) -> os.stat_result | None:
-    """Of the file or directory itself, even if it is a link."""
+    """Status of the file or directory itself, even if it is a link."""
     try:
         with _parent(path, roots) as (parent, name):
             return os.stat(name, dir_fd=parent, follow_symlinks=False)
@@ -425,14 +430,14 @@ def _status(path: str, roots: Sequence[str]) -> os.stat_result | None:
 
 
 def delete_file(path: str, roots: Sequence[str]) -> None:
-    """Deletes one file; nothing there, or a directory, is fine."""
+    """Deletes one file. It is no error if it does not exist or is a directory."""
     with _fine(errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EPERM), _parent(path, roots) as (parent, name):
         os.unlink(name, dir_fd=parent)
 
 
 @contextmanager
 def _fine(*numbers: int) -> Iterator[None]:
-    """Errors of these numbers count for nothing."""
+    """Ignores OSErrors with these numbers."""
     try:
         yield
     except OSError as error:
@@ -441,7 +446,7 @@ def _fine(*numbers: int) -> Iterator[None]:
 
 
 def _real(path: str, roots: Sequence[str]) -> str:
-    """The path without links. Raises LeadsOutside."""
+    """The path with links resolved. Raises LeadsOutside."""
     real = os.path.realpath(path)
     _require_inside(real, path, roots)
     return real
@@ -453,8 +458,8 @@ def _require_inside(real: str, path: str, roots: Sequence[str]) -> None:
 
 
 def _is_inside(real: str, path: str, roots: Sequence[str]) -> bool:
-    # Those that the path names come first, so that the others, which may be thousands or on a mount that hangs, are
-    # not asked.
+    # Roots that contain the path by name come first, so that the others, which may be thousands or on a mount that
+    # hangs, are not accessed.
     named = (root for root in roots if _lies_in(path, root))
     others = (root for root in roots if not _lies_in(path, root))
     return any(_lies_in(real, os.path.realpath(root)) for root in chain(named, others))
@@ -466,7 +471,7 @@ def _lies_in(path: str, root: str) -> bool:
 
 @contextmanager
 def _parent(path: str, roots: Sequence[str]) -> Iterator[tuple[int, str]]:
-    """The directory that the path's last name lies in, opened, and that name, which may be that of a link."""
+    """Opens the directory that contains the path's last name; returns it with that name, which may be a link's."""
     directory, name = posixpath.split(path)
     if not name:
         raise PermissionError(errno.EPERM, "The root of the file system is never changed", path)
@@ -479,7 +484,7 @@ def _parent(path: str, roots: Sequence[str]) -> Iterator[tuple[int, str]]:
 
 @contextmanager
 def _opened(real: str, flags: int) -> Iterator[int]:
-    """A directory opened name by name, so that none of them is a link by now."""
+    """Opens a directory name by name, so that none of them can have become a link."""
     steps = [name for name in real.split("/") if name]
     directory = os.open("/", _SEARCH if steps else flags)
     try:

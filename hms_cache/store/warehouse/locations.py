@@ -1,11 +1,11 @@
-"""`Location`: where an object's files are, in the one form that everything here judges, compares, stores and opens.
+"""`Location`: where an object's files are, in the single form that this program checks, compares, stores and opens.
 
 The form is that of Hadoop's `Path` (`Path.initialize`, `Path.normalizePath`, then `URI.normalize`): scheme, authority
-and path are parted at the first colon before the first slash; doubled and trailing slashes go; `.` and `..` are
-resolved; nothing is percent-encoded or decoded, so `%2e%2e` is an ordinary name; blanks, colons, `#` and `?` are
+and path are split at the first colon before the first slash; repeated and trailing slashes are removed; `.` and `..`
+are resolved; nothing is percent-encoded or decoded, so `%2e%2e` is an ordinary name; blanks, colons, `#` and `?` are
 ordinary characters. `file:///x`, `file:/x` and (with a local default file system) `/x` are one location, written
-`file:/x`. A `..` at the root stays at the root, as RFC 3986 has it (`URI.normalize` leaves it, and Hadoop's file
-systems then refuse the path). Relative paths are refused, as by `Warehouse.getDnsPath`.
+`file:/x`. A `..` at the root stays at the root, as in RFC 3986 (`URI.normalize` keeps it, and Hadoop's file systems
+then refuse the path). Relative paths are refused, as by `Warehouse.getDnsPath`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _SCHEME = re.compile(r"\A([A-Za-z][A-Za-z0-9+.\-]*):")
 
 
 _SCHEMES_OF_ONE_STORE = (("s3a", "s3", "s3n"), ("abfss", "abfs", "wasbs", "wasb"), ("gs", "gcs"))
-"""Those of Hadoop's drivers for one store: what one of them writes the others read, under the same path."""
+"""Schemes of Hadoop's drivers for the same store: each reads what the others write, at the same path."""
 
 _DEFAULT_PORTS = {"hdfs": ":8020", "webhdfs": ":9870", "swebhdfs": ":9871"}
-"""Of Hadoop 3: an authority without a port means this one."""
+"""Default ports of Hadoop 3 for an authority without a port."""
 
 _AZURE_HOSTS = (".dfs.", ".blob.")
-"""What a storage account is called as Data Lake and as Blob Storage: `name.dfs.core.windows.net`."""
+"""Parts of a storage account's host name as Data Lake and as Blob Storage: `name.dfs.core.windows.net`."""
 
 
 def is_relative(text: str) -> bool:
@@ -37,10 +37,10 @@ def is_relative(text: str) -> bool:
 
 @frozen
 class Location:
-    """A directory or file: scheme, authority (may be empty) and an absolute, normal path.
+    """A directory or file: scheme, authority (may be empty) and an absolute, normalized path.
 
-    The path has single slashes, none at its end, and neither `.` nor `..` among its names: whoever makes a `Location`
-    by hand gets the same normal form as `parse`.
+    The path has single slashes, no trailing slash, and no `.` or `..` names. The constructor normalizes in the same way
+    as `parse`.
     """
 
     scheme: str
@@ -54,9 +54,9 @@ class Location:
 
     @classmethod
     def parse(cls, text: str, default: Location | None = None) -> Location:
-        """The location that `text` names; what it leaves out (scheme, authority) comes from `default`.
+        """Parses `text`. A missing scheme or authority is taken from `default`.
 
-        Raises MetaException for an empty text, one with a NUL character, a relative path, or no scheme and no default.
+        Raises MetaException for an empty text, a NUL character, a relative path, or a missing scheme without a default.
         """
         if not text:
             raise MetaException("Can not create a Path from an empty string")
@@ -81,19 +81,19 @@ class Location:
 
     def __str__(self) -> str:
         authority = f"//{self.authority}" if self.authority else ""
-        # Hadoop writes a bucket's root with its slash, and nothing else with a trailing one.
+        # Hadoop writes a trailing slash only for a bucket's root.
         return f"{self.scheme}:{authority}{self.path}"
 
     @property
     def url(self) -> str:
-        """The location with `//` before an absent authority, too: another spelling that databases hold."""
+        """The location with `//` even if it has no authority: another spelling that databases contain."""
         return f"{self.scheme}://{self.authority}{self.path}"
 
     @property
     def spellings(self) -> list[Location]:
-        """All that name this directory, itself among them: the schemes of an object store, an authority in lower case,
-        with or without its usual port, and a bucket without the keys of an account (`s3a://key:secret@bucket`, as
-        before Hadoop 3.2). The first is the same for all of them."""
+        """All spellings of this directory, including its own: the schemes of an object store, an authority in lower
+        case, with or without its default port, and a bucket without an account's keys (`s3a://key:secret@bucket`, as
+        before Hadoop 3.2). The first one is the same for all of them."""
         schemes = next((each for each in _SCHEMES_OF_ONE_STORE if self.scheme in each), (self.scheme,))
         authorities = [self.authority.lower(), self.authority]
         port = _DEFAULT_PORTS.get(self.scheme)
@@ -112,7 +112,7 @@ class Location:
         ]
 
     def spelled_as(self, other: Location) -> Location:
-        """The same directory under the scheme and authority of `other`, where both name one file system or store."""
+        """The same directory with the scheme and authority of `other`, if both are on one file system or store."""
         if self.scheme == other.scheme and self.authority == other.authority:
             return self
         if self.spellings[0].is_same_file_system(other.spellings[0]):
@@ -120,7 +120,7 @@ class Location:
         return self
 
     def holds(self, other: Location) -> bool:
-        """Whether `other` is this directory or lies below it, however the two are spelled."""
+        """Whether `other` is this directory or below it, in any spelling."""
         same = other.spelled_as(self)
         return same == self or same.is_inside(self)
 
@@ -131,26 +131,26 @@ class Location:
 
     @property
     def is_root(self) -> bool:
-        """Whether it is the top of its file system."""
+        """Whether it is the root of its file system."""
         return self.path == "/"
 
     @property
     def parent(self) -> Location:
-        """The directory it lies in; the root is its own parent."""
+        """The parent directory; the root is its own parent."""
         return Location(self.scheme, self.authority, posixpath.dirname(self.path) or "/")
 
     @property
     def ancestors(self) -> Iterator[Location]:
-        """The directories that it lies in, the nearest first; none for the root."""
+        """The parent directories, the nearest first; none for the root."""
         location = self
         while not location.is_root:
             location = location.parent
             yield location
 
     def child(self, *names: str) -> Location:
-        """The location below this one that these directory names lead to, one after the other.
+        """The location below this one with these directory names, one after the other.
 
-        Raises MetaException for what is not a name of one directory: it would lead elsewhere.
+        Raises MetaException for an invalid name of a directory, which would lead elsewhere.
         """
         for name in names:
             if name in ("", ".", "..") or "/" in name or "\0" in name:
@@ -158,9 +158,10 @@ class Location:
         return Location(self.scheme, self.authority, "/".join([self.path, *names]))
 
     def resolve(self, relative: str) -> Location:
-        """Where a relative path leads from here, as Hadoop's `Path(parent, child)`: anywhere, so it has to be judged.
+        """Resolves a relative path as Hadoop's `Path(parent, child)` does. The result may be anywhere, so it has to be
+        checked.
 
-        Raises MetaException for a NUL character in it.
+        Raises MetaException for a NUL character.
         """
         if "\0" in relative:
             raise MetaException("A location cannot have a NUL character")
@@ -171,7 +172,7 @@ class Location:
         return self.scheme == other.scheme and self.authority.lower() == other.authority.lower()
 
     def is_inside(self, other: Location) -> bool:
-        """Whether it lies strictly below `other`, on the same file system."""
+        """Whether it is strictly below `other`, on the same file system."""
         if not self.is_same_file_system(other):
             return False
         prefix = other.path if other.path.endswith("/") else other.path + "/"

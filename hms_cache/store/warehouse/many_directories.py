@@ -1,9 +1,10 @@
-"""The objects of many directories of one bucket, by as few listings as that takes.
+"""Lists the objects of many directories of one bucket with few requests.
 
-Partitions of a table lie beside each other: one page of a listing, a thousand keys, has the files of hundreds of them.
-A listing begins at the first directory that is wanted, and what it passes is done; the next begins at the next one that
-is wanted. So each request tells of one directory at least. One in which nothing was found is listed once more by
-itself: there are twice as many requests as with a listing of each at most, and with neighbours a hundredth.
+Partitions of a table are adjacent: one page of a listing, a thousand keys, contains the files of hundreds of them. A
+listing begins at the first wanted directory; directories that it passes are complete; the next listing begins at the
+next wanted directory. So each request completes at least one directory. A directory in which nothing was found is
+listed again separately. At most twice as many requests are needed as with one listing per directory, and for adjacent
+directories a hundredth.
 """
 
 from __future__ import annotations
@@ -14,54 +15,55 @@ from itertools import pairwise
 from hms_cache.store.warehouse.keys import OrderedKeyStore, StoredObject
 
 _LISTING_OBJECTS = 100
-"""To take so many keys of a page apart is as much work as the listing of a directory by itself."""
+"""Parsing this many keys of a page costs as much as listing one directory separately."""
 
 _ALONE_DIRECTORIES = 64
-"""So many are listed by themselves after a page that had too little of them, which lie far apart: then a page is tried
-again."""
+"""After a page with too few wanted directories, which are far apart then, this many are listed separately before a page
+is tried again."""
 
 _PAGE_OBJECTS = 1_000
-"""Objects in a page at most: what stores give at once."""
+"""Maximum number of objects in a page: what stores return at once."""
 
 _MORE_OBJECTS = 8
-"""Of a page, beside one for each directory that is wanted and a quarter more."""
+"""Additional objects in a page, beyond one per wanted directory and a quarter more."""
 
 
 Listed = tuple[str, list[StoredObject] | Exception]
-"""A directory by its key, and its objects; or why it could not be listed."""
+"""A directory by its key, and its objects, or the error of its listing."""
 
 
 def objects_of(store: OrderedKeyStore, bucket: str, directories: Sequence[str]) -> Iterator[Listed]:
-    """The objects of each directory, given by its key without a slash at the end. Each object's `suffix` is what its
-    key has after that; the directory's own marker may be left out.
+    """The objects of each directory, given by its key without a trailing slash. An object's `suffix` is the rest of its
+    key; the directory's own marker may be missing.
 
-    The bucket has to be one that `is_in_order`. A store that then does not list it so is asked for each directory.
+    The bucket must be one that `is_in_order`. If the store's listing turns out not to be, each directory is listed
+    separately.
     """
     scan = _Scan(store, bucket, sorted({f"{key}/" for key in directories}, key=str.encode))
     yield from scan.run()
 
 
 class _Scan:
-    """Of directories in the order of their keys."""
+    """State of a scan over directories in the order of their keys."""
 
     def __init__(self, store: OrderedKeyStore, bucket: str, wanted: Sequence[str]) -> None:
         self._store = store
         self._bucket = bucket
         self._wanted, self._within = _apart(wanted)
         self._number = 0
-        """Of the first that is not done."""
+        """Index of the first directory that is not complete."""
 
         self._objects: list[StoredObject] = []
-        """What was found of it, in a page before."""
+        """Its objects found in earlier pages."""
 
         self._start = ""
-        """The key at which its listing goes on."""
+        """The key at which its listing continues."""
 
         self._alone = 0
-        """How many are listed by themselves, before a page is tried again."""
+        """Number of directories to list separately before a page is tried again."""
 
     def run(self) -> Iterator[Listed]:
-        """Until all are done."""
+        """Runs until all directories are complete."""
         while self._number < len(self._wanted):
             if self._alone or self._number == len(self._wanted) - 1:
                 yield self._by_itself(self._wanted[self._number])
@@ -72,7 +74,8 @@ class _Scan:
             try:
                 page, is_more = self._page(prefix)
             except Exception:
-                # It may be this listing only that is not allowed. What else it is, each will tell.
+                # Perhaps only this kind of listing is not permitted. Any other error shows up in each directory's own
+                # listing.
                 self._alone = len(self._wanted)
                 continue
             yield from self._take(page)
@@ -87,13 +90,13 @@ class _Scan:
     def _page(self, prefix: str) -> tuple[list[StoredObject], bool]:
         start = self._start or self._wanted[self._number]
         left = len(self._wanted) - self._number
-        # A directory that one page did not hold has many: of these as many as the store gives.
+        # A directory that did not fit into one page is large: pages of maximum size are used.
         wanted = _PAGE_OBJECTS if self._start else min(left + left // 4 + _MORE_OBJECTS, _PAGE_OBJECTS)
         page, is_more = self._store.page_from(self._bucket, prefix, start, wanted)
         keys = [start.encode(), *(each.suffix.encode() for each in page)]
         if any(one > other for one, other in pairwise(keys)) or (is_more and not page):
             raise OSError("The store does not list its keys in their order")
-        # Some begin after the key, others with it.
+        # Some stores begin after the key, others with it.
         return [each for each in page if each.suffix != self._start], is_more
 
     def _take(self, page: Sequence[StoredObject]) -> Iterator[Listed]:
@@ -103,7 +106,7 @@ class _Scan:
                 self._objects.append(each._replace(suffix=each.suffix[len(here) - 1 :]))
 
     def _pass(self, key: str) -> Iterator[Listed]:
-        """All that comes before this key is done."""
+        """Completes all directories before this key."""
         while self._number < len(self._wanted):
             here = self._wanted[self._number]
             if key.startswith(here):
@@ -116,7 +119,7 @@ class _Scan:
     def _done(self) -> Listed:
         here, objects = self._wanted[self._number], self._objects
         self._next()
-        # A store over a file system may list `a/` before `a-b/`, and the page have ended between the two.
+        # A store on top of a file system may list `a/` before `a-b/`, and the page may have ended between them.
         return (here[:-1], objects) if objects else self._by_itself(here)
 
     def _by_itself(self, here: str) -> Listed:
@@ -133,7 +136,7 @@ class _Scan:
 
 
 def _apart(wanted: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Directories that lie in no other of them, and those that do, whose objects are of two."""
+    """Directories that are not inside others of them, and those that are, whose objects belong to two."""
     apart: list[str] = []
     within: list[str] = []
     for key in wanted:

@@ -1,7 +1,8 @@
-"""Which of this machine's mounts a path lies on: one that hangs must not take the others' threads.
+"""Finds the mount of a path on this machine, so that a mount that hangs does not block the threads of others.
 
-The list is the kernel's (`proc(5)`, `/proc/self/mountinfo`): to read it touches none of the file systems. A symbolic
-link may lead to another mount; its path counts where it begins. Without such a list all paths are on one.
+Uses the kernel's list (`proc(5)`, `/proc/self/mountinfo`), which does not access the file systems. A path belongs to
+the mount on which it begins, even if a symbolic link leads to another one. Without such a list all paths are on one
+mount.
 """
 
 from __future__ import annotations
@@ -13,24 +14,24 @@ from hms_cache.store.warehouse.allowed import AllowedLocation
 
 _LIST = "/proc/self/mountinfo"
 _MOUNT_POINT = 4
-"""The field that has it, counted from 0."""
+"""Index of the field with the mount point, from 0."""
 
 _AGE_S = 1.0
-"""The list is read again after that: a mount is made now and then."""
+"""Maximum age of the list; mounts change rarely."""
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 _read: tuple[float, tuple[str, ...]] = (0.0, ())
-"""When, and the mount points, the longest first. Replaced as a whole."""
+"""Time and mount points, the longest first. Replaced as a whole."""
 
 
 def mount_of(path: str) -> str:
-    """The mount point that an absolute path without `..` lies on."""
+    """The mount point of an absolute path without `..`."""
     return next((point for point in _mount_points() if path == point or path.startswith(point.rstrip("/") + "/")), "/")
 
 
 def file_system_of(location: AllowedLocation) -> str:
-    """What has threads of its own: a mount of this machine, or a host or bucket."""
+    """The unit that has threads of its own: a mount of this machine, or a host or bucket."""
     if location.is_local:
         return mount_of(location.location.path)
     return f"{location.location.scheme}://{location.location.authority.lower()}"

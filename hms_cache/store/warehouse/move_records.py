@@ -1,9 +1,10 @@
-"""Records of moves under way, by which a repeated call finds what a server that died in between has moved already.
+"""Records of moves in progress, with which a repeated call recognizes a directory that a server moved before it died.
 
-A directory is moved before the commit. If the process dies before its commit, the row still names the old place while
-the files lie at the new one, and a repeat of the call would find its destination taken. So a hidden file beside the
-destination says first what is moved; it goes when the write's fate is known. The directory's inode is in it: only the
-very directory that was moved is taken for it. For local file systems; others move file by file, or have no inodes.
+A directory is moved before the commit. If the process dies before its commit, the row still has the old location while
+the files are at the new one, and a repeated call would find its destination occupied. So a hidden file beside the
+destination first records the move; it is deleted when the outcome of the write is known. It contains the directory's
+inode number, so that only the moved directory itself is recognized. Used on local file systems; others move file by
+file, or have no inodes.
 """
 
 from __future__ import annotations
@@ -21,30 +22,30 @@ if TYPE_CHECKING:
     from hms_cache.store.warehouse.warehouse import Warehouse
 
 RECORD_PREFIX = ".hms-cache-move-"
-"""Begin of the names of such files; hidden from all that read tables."""
+"""Prefix of these files, which readers of tables ignore."""
 
 COPY_PREFIX = ".hms-cache-copy-"
-"""Begin of the names of copies that are being made; each is renamed when it is whole."""
+"""Prefix of copies in progress; each is renamed when it is complete."""
 
 RECORD_MAX_BYTES = 64 * 1024
-"""Longer than two paths can be on any file system of this machine."""
+"""More than two paths of maximum length on any file system of this machine."""
 
 
 @frozen
 class MoveRecord:
-    """What was to be moved where."""
+    """Source and destination of a move."""
 
     source: str
     destination: str
     inode: int
 
     def encode(self) -> bytes:
-        """As it is written."""
+        """The content of the file."""
         return json.dumps({"source": self.source, "destination": self.destination, "inode": self.inode}).encode()
 
     @classmethod
     def decode(cls, content: bytes) -> MoveRecord | None:
-        """None for what is no record, or was cut short."""
+        """None if the content is not a record, or is truncated."""
         try:
             found = json.loads(content)
             return cls(str(found["source"]), str(found["destination"]), int(found["inode"]))
@@ -53,22 +54,24 @@ class MoveRecord:
 
 
 class MoveRecords:
-    """Writes and finds them, with the file operations of a `Warehouse`."""
+    """Writes and finds records, with the file operations of a `Warehouse`."""
 
     def __init__(self, warehouse: Warehouse) -> None:
         self._warehouse = warehouse
 
     def place_of_copy(self, destination: AllowedLocation) -> AllowedLocation | None:
-        """Where a copy for this destination is made before it is renamed; None where that would copy it once more."""
+        """The temporary location for a copy to this destination, which is then renamed; None where renaming would copy
+        again."""
         parent = destination.parent
         return parent.child(copy_name(destination.location)) if destination.is_local and parent is not None else None
 
     def begin(
         self, source: AllowedLocation, destination: AllowedLocation, origin: AllowedLocation | None = None
     ) -> AllowedLocation | None:
-        """Writes beside the destination that the source is about to be moved there: the file, None where none is kept.
+        """Records beside the destination that the source is about to be moved there. Returns the file, or None where no
+        records are kept.
 
-        `origin`: where the row says that it is, if it was moved to the source by a move that was cut short. Raises
+        `origin`: the location in the row, if an interrupted move has already moved the directory to the source. Raises
         MetaException.
         """
         parent = destination.parent
@@ -82,10 +85,10 @@ class MoveRecords:
         return record
 
     def interrupted(self, source: AllowedLocation, destination: AllowedLocation) -> AllowedLocation | None:
-        """The record of exactly this move that was cut short, None if there is none.
+        """The record of exactly this move if it was interrupted, otherwise None.
 
-        It counts when the destination is the very directory that was moved, or an empty one made for it while the
-        source is where it was. Raises MetaException.
+        It is valid if the destination is the directory that was moved, or an empty one created for it while the source
+        is still at its place. Raises MetaException.
         """
         parent = destination.parent
         if not source.is_local or not destination.is_local or parent is None:
@@ -106,9 +109,10 @@ class MoveRecords:
         )
 
     def moved_beside(self, source: AllowedLocation) -> tuple[AllowedLocation, AllowedLocation] | None:
-        """Where a move that was cut short has taken this directory, and the record of that; None if there is none.
+        """The location to which an interrupted move has taken this directory, and the move's record; None if there is
+        none.
 
-        Looks at the records of moves within the directory that it was in. Raises MetaException.
+        Reads the records of moves inside the directory's parent. Raises MetaException.
         """
         parent = source.parent
         if not source.is_local or parent is None:
@@ -120,7 +124,7 @@ class MoveRecords:
             try:
                 record = MoveRecord.decode(self._warehouse.read_file(file, RECORD_MAX_BYTES))
             except MetaException:
-                continue  # of a move that has ended meanwhile
+                continue  # the record of a move that has ended meanwhile
             if record is None or record.source != str(source):
                 continue
             last = record.destination.rpartition("/")[2]
@@ -133,7 +137,8 @@ class MoveRecords:
 
 
 def record_name(destination: Location) -> str:
-    """The name of the record beside a destination; of a fixed length, as a directory's own name may be the longest."""
+    """The name of the record beside a destination. It has a fixed length, since a directory's name may have the maximum
+    length."""
     return RECORD_PREFIX + _digest(destination)
 
 

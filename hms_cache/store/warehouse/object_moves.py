@@ -1,13 +1,13 @@
-"""Directories of object stores moved: copied while no lock is held, and the source deleted after the commit.
+"""Moves directories of object stores: copies without holding locks, and deletes the source after the commit.
 
-They rename nothing: a move copies object by object, which may take minutes, and locks of the database held meanwhile
-keep other writers out (on SQLite all of them). So the destination is claimed under the locks, by the object that stands
-for the directory; then the copying is left to its thread when it takes longer than a write waits with locks, and the
-write is rolled back, waits and is run again (`waits`). Then it lists the source once more and copies what has come
-meanwhile. The source is deleted after the commit, and only those of its objects that are as they were copied.
+Object stores cannot rename: a move copies object by object, which may take minutes, while locks in the database would
+block other writers (on SQLite all of them). So the destination is first claimed under the locks, by creating its
+marker. If the copy takes longer than a write may wait with locks, it is left to its thread; the write is rolled back,
+waits, and runs again (`waits`). Then it lists the source again and copies objects that have been added. The source is
+deleted after the commit, and only those of its objects that are unchanged since they were copied.
 
-A write that fails deletes what it has copied, and the source is whole. After a commit of unknown outcome both stay. A
-server that dies leaves a copy that no row names, or a source that no row names any more; `hms-cache check` finds both.
+A write that fails deletes its copy; the source is complete. After a commit with an unknown outcome both stay. A server
+that dies leaves a copy or a source that no row names; `hms-cache check` finds both.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 _COPIED_AT_ONCE = 100
-"""Objects copied between two looks at the time."""
+"""Objects copied between checks of the time limit."""
 
 _OF_THE_TIME = 0.9
-"""The part of a time limit after which copying stops by itself, so that its caller hears why."""
+"""Share of the time limit after which copying stops by itself, so that the caller gets the reason."""
 
 
 class GivenUp(Exception):
-    """The write that asked for the copy has failed."""
+    """The write that requested the copy has failed."""
 
 
 class ObjectMove:
-    """A directory of an object store on its way to another place of the same bucket, over all attempts of one write."""
+    """The move of a directory of an object store within its bucket, over all attempts of one write."""
 
     def __init__(self, warehouse: Warehouse, source: AllowedLocation, destination: AllowedLocation) -> None:
         self._warehouse = warehouse
@@ -47,25 +47,25 @@ class ObjectMove:
         self.source = source
         self.destination = destination
         self.is_settled = False
-        """Whether the copy stays when the write ends: it is committed, or nobody knows."""
+        """Whether the copy stays when the write ends: it is committed, or the outcome is unknown."""
 
         self._copied: dict[str, str] = {}
-        """What a key has after the directory's → tag, of all objects that the destination has from the source."""
+        """Tags of all objects copied so far, by the suffix of their key."""
 
         self._lock = threading.Lock()
-        """Guards the two flags."""
+        """Guards `_is_copying` and `_is_given_up`."""
 
         self._is_copying = self._is_given_up = False
 
     @property
     def question(self) -> tuple[str, str, str]:
-        """What tells the copy from other questions of the write."""
+        """Identifies the copy among the questions of the write."""
         return "copy", str(self.source), str(self.destination)
 
     def claim(self) -> None:
-        """Makes the object that stands for the destination, while the caller holds the lock on the row that gets it.
+        """Creates the marker of the destination while the caller holds the lock on the row that gets the location.
 
-        So it is not left to another attempt. Raises MetaException.
+        Therefore it is not left to another attempt. Raises MetaException.
         """
         settings = self._warehouse.settings
         self._warehouse.ask(
@@ -78,11 +78,12 @@ class ObjectMove:
         )
 
     def copy(self) -> None:
-        """Copies what is not copied yet, within `file_move_timeout_s`. Raises MetaException, StillWaiting."""
+        """Copies what has not been copied yet, within `file_move_timeout_s`. Raises MetaException, StillWaiting."""
         self._ask(self._warehouse.settings.file_move_timeout_s, MOVE_TIMEOUT, is_left_to_next_attempt=True)
 
     def catch_up(self) -> None:
-        """Copies what has come to the source since, locks held, within `file_timeout_s`. Raises MetaException."""
+        """Copies what has been added to the source since, with locks held, within `file_timeout_s`. Raises
+        MetaException."""
         self._ask(self._warehouse.settings.file_timeout_s, TIMEOUT, is_left_to_next_attempt=False)
 
     def _ask(self, timeout_s: float, setting: str, *, is_left_to_next_attempt: bool) -> None:
@@ -97,7 +98,7 @@ class ObjectMove:
         )
 
     def unsettle(self) -> None:
-        """The attempt was rolled back: unless another one follows, the copy goes."""
+        """The attempt was rolled back: unless another one follows, the copy is deleted."""
         self.is_settled = False
 
     def close(self) -> None:
@@ -110,7 +111,7 @@ class ObjectMove:
             _LOG.exception("the copy at %s of a directory that was not moved cannot be deleted", self.destination)
 
     def undo(self) -> None:
-        """Deletes what was copied; a thread that copies still does so itself when it stops. Raises MetaException."""
+        """Deletes the copy. A thread that is still copying does so itself when it stops. Raises MetaException."""
         with self._lock:
             self._is_given_up = True
             if self._is_copying:
@@ -125,8 +126,8 @@ class ObjectMove:
         )
 
     def delete_source(self) -> None:
-        """Deletes the objects that were copied, after the commit. Those that were written since stay, and the log says
-        so. Raises MetaException."""
+        """Deletes the copied objects from the source after the commit. Objects written since then stay, which is
+        logged. Raises MetaException."""
 
         def delete() -> int:
             file_system, path = self._file_systems.open(self.source.location)
@@ -138,7 +139,7 @@ class ObjectMove:
                     (markers if each.is_marker else files).append(each.suffix)
                 else:
                     left += 1
-            # Markers last, the deepest first: some stores delete no directory that has something.
+            # Markers last, the deepest first: some stores do not delete a directory that has contents.
             markers.sort(key=len, reverse=True)
             remote_files.delete_objects(file_system, path, files + markers)
             return left
@@ -186,7 +187,7 @@ class ObjectMove:
                     f"it takes longer than {limit}; {start} of {len(changed)} objects are copied, and go again"
                 )
             some = changed[start : start + _COPIED_AT_ONCE]
-            self._copied.update((each.suffix, "") for each in some)  # to be deleted even if copying them fails
+            self._copied.update((each.suffix, "") for each in some)  # deleted on a rollback even if copying them fails
             remote_files.copy_objects(file_system, source, goal, some)
             self._copied.update((each.suffix, each.tag) for each in some)
         gone = sorted(self._copied.keys() - found.keys(), key=len, reverse=True)
@@ -197,6 +198,6 @@ class ObjectMove:
     def _delete_copy(self) -> None:
         file_system, path = self._file_systems.open(self.destination.location)
         marker = remote_files.marker_suffix(file_system)
-        # The longest first: what is in a directory goes before its marker.
+        # The longest keys first: the contents of a directory are deleted before its marker.
         remote_files.delete_objects(file_system, path, sorted({*self._copied, marker}, key=len, reverse=True))
         self._copied.clear()

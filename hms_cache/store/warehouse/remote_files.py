@@ -1,12 +1,12 @@
-"""Directories and files of file systems that fsspec opens.
+"""Directories and files of file systems opened by fsspec.
 
-Nothing here lets a driver expand `*`, `?` or `[` in a path: `rm` and `mv` of fsspec do, and would take along what only
-matches. Where a path has such characters, its files are handled one by one.
+No path is passed to functions that expand `*`, `?` or `[`, as `rm` and `mv` of fsspec do: they would also affect other
+matching paths. If a path contains such characters, its files are handled one by one.
 
-Object stores have no directories. As Hadoop's drivers do, a directory without files is an empty object, its marker:
-readers that are sent there find a directory. Listings of fsspec show such an object as a file, or twice, its `mv` fails
-at it or does not wait for its copies, and its `makedirs` and `rmdir` do nothing; so directories of S3, Azure and Google
-are handled by their keys, see `keys`.
+Object stores have no directories. As with Hadoop's drivers, a directory without files is an empty object, its marker,
+so that readers find a directory. In fsspec, listings show it as a file or twice, `mv` fails on it or does not wait for
+its copies, and `makedirs` and `rmdir` do nothing; so directories of S3, Azure and Google are handled by their keys, see
+`keys`.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ from hms_cache.store.warehouse.local_files import ListingTooLong, is_hidden
 
 
 class Each(Protocol):
-    """An operation on many paths of one file system: what became of each, of as many as were begun in time."""
+    """An operation on many paths of one file system. Returns the results of as many as were begun before the
+    deadline."""
 
     def __call__(self, file_system: Any, paths: Sequence[str], *, deadline_s: float) -> list[Exception | None]: ...
 
 
 MARKERS_AT_ONCE = 16
-"""Directories that one call makes at the same time on a store of objects: each takes two or three requests of tens of
-milliseconds. Hive has fifteen threads for this (`metastore.fshandler.threads`)."""
+"""Directories that one call creates concurrently on an object store: each takes two or three requests of tens of
+milliseconds. Hive uses fifteen threads (`metastore.fshandler.threads`)."""
 
 _KEYS_AT_ONCE = 1000
-"""Keys deleted at once: the most that S3 takes in a request."""
+"""Keys deleted by one request: S3's maximum."""
 
 
 def is_directory(file_system: Any, path: str) -> bool:
-    """Whether there is a directory: in a store of objects by one request, however much is in it."""
+    """Whether a directory exists. On an object store this takes one request, whatever the directory's size."""
     store = key_store_of(file_system)
     if store is None or _is_bucket(path):
         return bool(file_system.isdir(path))
@@ -55,7 +56,7 @@ def _is_bucket(path: str) -> bool:
 
 
 def make_directory(file_system: Any, path: str) -> bool:
-    """Makes the directory and its parents; False when it was there already, or another call made it meanwhile."""
+    """Creates the directory and its parents. Returns False if it existed, or another call created it meanwhile."""
     if is_directory(file_system, path):
         return False
     store = key_store_of(file_system)
@@ -72,7 +73,8 @@ def make_directory(file_system: Any, path: str) -> bool:
 
 
 def make_directories(file_system: Any, paths: Sequence[str]) -> list[bool | Exception]:
-    """As `make_directory` of each, in order, or its error. On stores of objects several at the same time."""
+    """As `make_directory` for each, in order; the result is the bool or its error. On object stores several run
+    concurrently."""
     if key_store_of(file_system) is None or len(paths) == 1:
         return [_made(file_system, path) for path in paths]
     with ThreadPoolExecutor(MARKERS_AT_ONCE, "hms-markers") as pool:
@@ -87,7 +89,7 @@ def _made(file_system: Any, path: str) -> bool | Exception:
 
 
 def is_vacant(file_system: Any, path: str) -> bool:
-    """Whether nothing is there, or an empty directory."""
+    """Whether nothing exists there, or only an empty directory."""
     if not file_system.exists(path):
         return True
     return is_directory(file_system, path) and _is_empty(file_system, path)
@@ -99,7 +101,7 @@ def _is_empty(file_system: Any, path: str) -> bool:
 
 
 def remove_empty_directory(file_system: Any, path: str) -> None:
-    """Removes a directory without anything in it; one that has something, or is none, stays as it is."""
+    """Removes an empty directory. If it has contents, or is not a directory, nothing happens."""
     if not is_directory(file_system, path) or not _is_empty(file_system, path):
         return
     store = key_store_of(file_system)
@@ -111,8 +113,8 @@ def remove_empty_directory(file_system: Any, path: str) -> None:
 
 
 def move(file_system: Any, source: str, destination: str) -> None:
-    """Moves a file, or a directory with all in it; of a store of objects, all that was in it when it was listed. Raises
-    FileExistsError for a destination that is there."""
+    """Moves a file, or a directory with its contents; on an object store, the objects that a listing shows. Raises
+    FileExistsError if the destination exists."""
     if file_system.exists(destination):
         raise FileExistsError(destination)
     store = key_store_of(file_system)
@@ -121,7 +123,7 @@ def move(file_system: Any, source: str, destination: str) -> None:
         if "" not in moved and file_system.isfile(source):
             store.copy(source, destination, [StoredObject("", "", 0, is_marker=False)])
             moved.append("")
-        # What others have written there meanwhile is of a table that was made anew.
+        # Objects that others have written there meanwhile belong to a new table.
         delete_objects(file_system, source, sorted(moved, key=len, reverse=True))
         return
     file_system.makedirs(posixpath.dirname(destination), exist_ok=True)
@@ -135,7 +137,7 @@ def move(file_system: Any, source: str, destination: str) -> None:
 
 
 def copy(file_system: Any, source: str, destination: str) -> None:
-    """Copies a directory with all files in it. Raises FileExistsError for a destination that is there."""
+    """Copies a directory with its files. Raises FileExistsError if the destination exists."""
     if file_system.exists(destination):
         raise FileExistsError(destination)
     store = key_store_of(file_system)
@@ -148,15 +150,15 @@ def copy(file_system: Any, source: str, destination: str) -> None:
 
 
 def _copy_file(file_system: Any, name: str, source: str, destination: str) -> None:
-    """To its place below the destination, whose directories are made."""
+    """Copies a file to its place below the destination, and creates directories there."""
     goal = f"{destination}/{posixpath.relpath(name, source)}"
     file_system.makedirs(posixpath.dirname(goal), exist_ok=True)
     file_system.cp_file(name, goal)
 
 
 def _copy_keys(store: KeyStore, source: str, destination: str) -> list[str]:
-    """Copies all objects: until all are, the source is whole. Copies of a failed one go. What their keys have after
-    that of the directory."""
+    """Copies all objects, and returns the suffixes of their keys. The source is not changed. If copying fails, the
+    copies are deleted."""
     copied: list[str] = []
     try:
         for objects in store.below(source):
@@ -170,10 +172,11 @@ def _copy_keys(store: KeyStore, source: str, destination: str) -> list[str]:
 
 
 def delete_each(file_system: Any, paths: Sequence[str], *, deadline_s: float) -> list[Exception | None]:
-    """Deletes each file or directory with all in it; nothing there is fine. An error of one leaves the others.
+    """Deletes each file, or directory with its contents. Missing ones are no error. An error of one does not affect the
+    others.
 
-    On S3 that is a request to list each, and one to delete for every thousand objects of all of them. None is begun
-    after `deadline_s` of `time.monotonic`, but the first: answers those that were begun.
+    On S3 this takes one request per directory to list it, and one per thousand objects to delete them. The first is
+    always begun, the others not after `deadline_s` of `time.monotonic`; returns results for those that were begun.
     """
     store = key_store_of(file_system)
     if store is not None:
@@ -182,7 +185,7 @@ def delete_each(file_system: Any, paths: Sequence[str], *, deadline_s: float) ->
 
 
 def remove_empty_each(file_system: Any, paths: Sequence[str], *, deadline_s: float) -> list[Exception | None]:
-    """As `remove_empty_directory` of each, as many as `deadline_s` allows."""
+    """As `remove_empty_directory` for as many as `deadline_s` allows."""
     return _each(remove_empty_directory, file_system, paths, deadline_s)
 
 
@@ -203,15 +206,15 @@ def _each(
 
 
 class _KeyDeletion:
-    """Objects of several directories deleted together."""
+    """Deletes the objects of several directories together."""
 
     def __init__(self, store: KeyStore) -> None:
         self._store = store
         self._waiting: list[tuple[str, str, int]] = []
-        """Bucket, key, and the number of the directory that it belongs to."""
+        """Bucket, key, and index of the directory to which the object belongs."""
 
         self._markers: list[tuple[str, str, int]] = []
-        """The same of markers, which go after what is in their directories: some stores insist on that."""
+        """The same for markers, which are deleted after the contents of their directories, as some stores require."""
 
         self._errors: dict[int, Exception] = {}
 
@@ -230,14 +233,14 @@ class _KeyDeletion:
         return [self._errors.get(number) for number in range(begun)]
 
     def delete_below(self, path: str) -> dict[int, Exception]:
-        """Deletes one directory: its error."""
+        """Deletes one directory; returns its error, if any."""
         self._add_all(path, 0)
         self._end()
         return self._errors
 
     def _add_all(self, path: str, number: int) -> None:
         bucket, key = bucket_and_key(path)
-        self._markers.append((bucket, key, number))  # where it is a file, too
+        self._markers.append((bucket, key, number))  # also if it is a file
         for objects in self._store.below(path):
             for each in objects:
                 if each.suffix:
@@ -247,7 +250,7 @@ class _KeyDeletion:
                 self._send()
 
     def _end(self) -> None:
-        # What is in a directory has a longer key than its marker.
+        # The contents of a directory have longer keys than its marker.
         self._waiting += sorted(self._markers, key=lambda each: len(each[1]), reverse=True)
         while self._waiting:
             self._send()
@@ -273,7 +276,7 @@ def _raise_first(errors: Mapping[Any, Exception]) -> None:
 
 
 def delete(file_system: Any, path: str) -> None:
-    """Deletes a file or a directory with all in it; nothing there is fine. Not of object stores, see
+    """Deletes a file, or a directory with its contents. Missing ones are no error. Not for object stores, see
     `delete_each`."""
     if not file_system.exists(path):
         return
@@ -286,14 +289,14 @@ def delete(file_system: Any, path: str) -> None:
     found = file_system.find(path, withdirs=True, detail=True)
     for name in sorted((*found, path), key=len, reverse=True):
         if name == path or found[name]["type"] == "directory":
-            with suppress(FileNotFoundError):  # an object store's directory goes with the last file in it
+            with suppress(FileNotFoundError):  # in an object store a directory disappears with its last file
                 file_system.rmdir(name)
         else:
             file_system.rm_file(name)
 
 
 def names(file_system: Any, path: str) -> list[str]:
-    """What a directory holds; nothing when it is absent."""
+    """The entries of a directory; empty if it does not exist."""
     if not is_directory(file_system, path):
         return []
     store = key_store_of(file_system)
@@ -312,7 +315,7 @@ def visible_files(
 ) -> Generator[tuple[str, int], None, None]:
     """Path below the directory, and size, of each visible file.
 
-    Raises ListingTooLong above so many entries, or after `deadline_s` of `time.monotonic`.
+    Raises ListingTooLong for more than `max_entries` entries, or after `deadline_s` of `time.monotonic`.
     """
     store = key_store_of(file_system)
     if store is not None and not _is_bucket(path):
@@ -333,7 +336,7 @@ def visible_files(
                 if name.strip("/") != directory.strip("/") and not is_hidden(posixpath.basename(name)):
                     directories.append(str(found["name"]))
             elif str(found["name"]).endswith("/"):
-                continue  # the object that stands for the directory
+                continue  # the directory's marker
             elif name.strip("/") == path.strip("/") or not is_hidden(posixpath.basename(name)):
                 yield name.strip("/").removeprefix(path.strip("/")).lstrip("/"), int(found.get("size") or 0)
 
@@ -341,7 +344,7 @@ def visible_files(
 def _visible_keys(
     store: KeyStore, path: str, max_entries: int, deadline_s: float
 ) -> Generator[tuple[str, int], None, None]:
-    # One listing of all that is below, a thousand in an answer, not one of each directory.
+    # One listing of everything below, with a thousand keys per reply, instead of one listing per directory.
     entries = 0
     for objects in store.below(path):
         entries += len(objects)
@@ -353,25 +356,26 @@ def _visible_keys(
 
 
 def write_file(file_system: Any, path: str, content: bytes) -> bool:
-    """Writes a file, replacing one that is there, and makes its directory if need be; whether it made that."""
+    """Writes a file, replacing an existing one, and creates its directory if necessary; returns whether it did."""
     is_made = make_directory(file_system, posixpath.dirname(path))
     file_system.pipe_file(path, content)
     return is_made
 
 
 def delete_file(file_system: Any, path: str) -> None:
-    """Deletes one file; nothing there is fine."""
+    """Deletes one file, if it exists."""
     if file_system.isfile(path):
         file_system.rm_file(path)
 
 
 def copy_objects(file_system: Any, source: str, destination: str, objects: Sequence[StoredObject]) -> None:
-    """Copies these objects of a directory to another of the same bucket; what is copied by an error stays."""
+    """Copies these objects of a directory to another one in the same bucket. After an error, objects copied so far
+    stay."""
     _store(file_system).copy(source, destination, objects)
 
 
 def delete_objects(file_system: Any, path: str, suffixes: Sequence[str]) -> None:
-    """Deletes these objects of a directory, in order; one that is not there is fine. Raises OSError."""
+    """Deletes these objects of a directory, in order. Missing ones are no error. Raises OSError."""
     bucket, key = bucket_and_key(path)
     for some in batches(suffixes, _KEYS_AT_ONCE):
         errors = _store(file_system).delete(bucket, [key + suffix for suffix in some])
@@ -380,13 +384,13 @@ def delete_objects(file_system: Any, path: str, suffixes: Sequence[str]) -> None
 
 
 def objects_below(file_system: Any, path: str) -> Iterator[StoredObject]:
-    """All objects of a directory, markers included."""
+    """All objects of a directory, including markers."""
     for objects in _store(file_system).below(path):
         yield from objects
 
 
 def marker_suffix(file_system: Any) -> str:
-    """What the key of a directory's marker has after the directory's."""
+    """Suffix that turns a directory's key into its marker's."""
     return _store(file_system).marker_suffix
 
 

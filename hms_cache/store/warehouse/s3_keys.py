@@ -1,4 +1,4 @@
-"""Directories of S3 by their keys, as Hadoop's S3A has them: a marker's key ends in a slash."""
+"""Directories in S3 by their keys, compatible with Hadoop's S3A: a marker's key ends in a slash."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from typing import Any
 from hms_cache.store.warehouse.keys import MARKER_TAG, OrderedKeyStore, StoredObject, bucket_and_key
 
 _PAGE_OBJECTS = 1000
-"""Objects in one answer to a listing: the most that S3 gives."""
+"""Maximum number of objects in one reply to a listing, set by S3."""
 
 _OF_DIRECTORY_BUCKETS = "--x-s3"
-"""End of the names of S3's directory buckets (S3 Express One Zone), which are listed in no order."""
+"""Suffix of the names of S3's directory buckets (S3 Express One Zone), whose listings are not sorted."""
 
 
 class S3Keys(OrderedKeyStore):
-    """Through s3fs."""
+    """Uses s3fs."""
 
     marker_suffix = "/"
 
@@ -43,7 +43,7 @@ class S3Keys(OrderedKeyStore):
 
     def page_from(self, bucket: str, prefix: str, start: str, page_objects: int) -> tuple[list[StoredObject], bool]:
         options = {"Bucket": bucket, "Prefix": prefix, "MaxKeys": min(page_objects, _PAGE_OBJECTS)}
-        # S3 begins after a key. A marker, which alone may have the key of a prefix, is no file.
+        # S3 begins after a key. Only a marker could have the key of a prefix, and a marker is not a file.
         page = self.file_system.call_s3("list_objects_v2", **options, StartAfter=start)
         return [_described(each, "") for each in page.get("Contents") or ()], bool(page.get("IsTruncated"))
 
@@ -90,14 +90,14 @@ def _described(found: dict[str, Any], key: str) -> StoredObject:
 
 
 def _read_times_quickly(session: Any) -> None:
-    """Botocore takes ten times as long to read when an object was modified as to read all else of it."""
+    """Replaces botocore's parser of modification times, which takes ten times as long as everything else in a reply."""
     if session is None:
-        return  # nothing was asked yet; the next listing finds one
+        return  # no request was made yet; the next listing has a session
     session.get_component("response_parser_factory").set_parser_defaults(timestamp_parser=_time)
 
 
 def _time(value: Any) -> datetime:
-    """Of a time in any form that S3 and what is like it answer. Raises ValueError."""
+    """Parses a time in any format of S3 and compatible stores. Raises ValueError."""
     text = str(value)
     for read in (datetime.fromisoformat, parsedate_to_datetime):
         with suppress(ValueError, TypeError):

@@ -1,10 +1,10 @@
-"""How long a write waits for a file system: not long while it holds locks of the database.
+"""Limits how long a write waits for a file system while it holds locks of the database.
 
-A write asks its file systems as it goes. One that does not answer soon would keep the write's locks, on SQLite those of
-all writers. So a question that takes longer than `patience_s` is left to its thread, and `StillWaiting` ends the
-attempt: the transaction is rolled back, the answer is waited for without any lock, and the write is run again and finds
-the answer. The transaction decides anew by what the database holds then; only the file system is not asked twice.
-When what was left is a change, the answers before it are kept with it: asked again, they would tell of that change.
+A write calls its file systems as it proceeds. A slow one would keep the write's locks, on SQLite those of all writers.
+So an operation that takes longer than `patience_s` is left to its thread, and `StillWaiting` ends the attempt: the
+transaction is rolled back, the result is waited for without locks, and the write runs again and finds the result. The
+new transaction decides by the current state of the database; only the file operation is not repeated. If that operation
+is a change, earlier results are kept as well: repeated, they would already show the change.
 """
 
 from __future__ import annotations
@@ -15,37 +15,37 @@ from contextlib import contextmanager
 from typing import Protocol
 
 MOVE_WAITS = 4
-"""How many times the usual wait a rename on this machine may take, and what is asked after it, while a write holds
-locks: these cannot be left to the next attempt, as the row of what is renamed must stay locked meanwhile."""
+"""Factor by which a rename on this machine, and operations after it, may exceed the usual wait while a write holds
+locks: they cannot be left to the next attempt, since the row of the renamed object must stay locked meanwhile."""
 
 
 class Answer(Protocol):
-    """What a thread finds out or does, see `deadlines.FileThreads`."""
+    """An operation that a thread runs, see `deadlines.FileThreads`."""
 
     changes_files: bool
-    """Whether it made something, which the write has to undo if it fails: then it is given out once."""
+    """Whether it created something that the write has to undo if it fails. Then its result is returned only once."""
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether it is there within the time."""
+        """Whether it ends within this time."""
         ...
 
     def give_up(self) -> None:
-        """Nobody asks for it any more: what it changed is undone, as soon as it is done."""
+        """The result is not needed any more: the operation is undone as soon as it has ended."""
         ...
 
 
 class Held(Protocol):
-    """A change that all attempts of a write share: made once, and settled or undone when the write has ended."""
+    """A change that all attempts of a write share: made once, and settled or undone when the write ends."""
 
     def close(self) -> None:
-        """The write has ended; never raises."""
+        """The write has ended. Never raises."""
         ...
 
 
 class StillWaiting(Exception):
-    """A file system has not answered while the write held locks: to be rolled back, waited for, and run again.
+    """A file system did not respond while the write held locks: roll back, wait, and run again.
 
-    Meant for `run_write`: work lets it pass.
+    Raised for `run_write`; work must not catch it.
     """
 
     def __init__(self, answer: Answer, timeout_s: float) -> None:
@@ -54,58 +54,59 @@ class StillWaiting(Exception):
         self._timeout_s = timeout_s
 
     def wait(self) -> None:
-        """Waits for the answer, up to its time limit. The next attempt finds it, or the error."""
+        """Waits for the result up to its time limit. The next attempt gets the result or the error."""
         self._answer.wait(self._timeout_s)
 
 
 class FileWaits:
-    """The questions of one write that took long, over its attempts. Belongs to the write's thread."""
+    """The slow operations of one write, over all its attempts. Belongs to the write's thread."""
 
     def __init__(self) -> None:
         self.holds_locks = False
         self.has_moved = False
-        """Whether this attempt has moved a directory: it ends with this attempt, one way or the other."""
+        """Whether this attempt has moved a directory. The move is settled or undone when the attempt ends."""
 
         self._rounds = 0
         self._kept: dict[Hashable, Answer] = {}
         self._held: dict[Hashable, Held] = {}
         self._given: dict[Hashable, Answer] = {}
-        """What this attempt has found out, without waiting long."""
+        """Results of this attempt that did not take long."""
 
     def patience_s(self, first_s: float) -> float:
-        """How long this attempt waits for one answer: twice as long as the one before, so that it comes to an end."""
+        """Maximum wait for one operation in this attempt: twice that of the previous one, so that the write eventually
+        ends."""
         return float(first_s * 2**self._rounds)
 
     def keep(self, question: Hashable, answer: Answer) -> None:
-        """Has the next attempt find it."""
+        """Keeps the operation for the next attempt."""
         if answer.changes_files:
             self._kept.update(self._given)
         self._kept[question] = answer
         self._rounds += 1
 
     def kept(self, question: Hashable) -> Answer | None:
-        """What an earlier attempt asked."""
+        """The operation of an earlier attempt, or None."""
         found = self._kept.get(question)
         if found is not None and found.changes_files:
             del self._kept[question]
         return found
 
     def given(self, question: Hashable, answer: Answer) -> None:
-        """Notes what was found out."""
+        """Records a result."""
         if not answer.changes_files:
             self._given[question] = answer
 
     def hold(self, question: Hashable, change: Held) -> None:
-        """Has the next attempts find a change that a rollback of this one leaves."""
+        """Keeps a change for the next attempts that a rollback of this one does not undo."""
         self._held[question] = change
 
     def held(self, question: Hashable) -> Held | None:
-        """What an earlier attempt, or this one, has changed."""
+        """The change of an earlier attempt, or of this one."""
         return self._held.get(question)
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
-        """Around the part of an attempt that holds locks."""
+        """Context for the part of an attempt that holds locks."""
         self._given.clear()
         self.has_moved = False
         self.holds_locks = True
@@ -115,7 +116,7 @@ class FileWaits:
             self.holds_locks = False
 
     def close(self) -> None:
-        """Undoes what was done for an attempt that did not come."""
+        """Undoes operations that were kept for an attempt that was not made."""
         for answer in self._kept.values():
             answer.give_up()
         self._kept.clear()
@@ -128,14 +129,14 @@ _current = threading.local()
 
 
 def current_waits() -> FileWaits | None:
-    """Those of the write that this thread runs."""
+    """The waits of the write that this thread runs, or None."""
     found: FileWaits | None = getattr(_current, "waits", None)
     return found
 
 
 @contextmanager
 def waits_of_a_write() -> Iterator[FileWaits]:
-    """Around all attempts of one write."""
+    """Context for all attempts of one write."""
     before, waits = current_waits(), FileWaits()
     _current.waits = waits
     try:

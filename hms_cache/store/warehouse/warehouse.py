@@ -1,4 +1,4 @@
-"""`Warehouse`: which locations may be touched, and the file operations behind the store."""
+"""`Warehouse`: checks which locations may be changed, and performs the store's file operations."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ _LOG = logging.getLogger(__name__)
 
 @contextmanager
 def _translated(text: str) -> Iterator[None]:
-    """Turns errors of the file system into MetaException with this text in front."""
+    """Converts errors of the file system to MetaException, with this text in front."""
     try:
         yield
     except (MetaException, StillWaiting):
         raise
     except Exception as error:
-        # Drivers raise classes of their own besides OSError (botocore, pyarrow, …).
+        # Drivers raise their own exception classes besides OSError (botocore, pyarrow, …).
         raise MetaException(f"{text}: {error}") from error
 
 
 class Warehouse(WarehouseLayout):
-    """The directories of databases, tables and partitions. Safe for use by many threads; holds no lock.
+    """The directories of databases, tables and partitions. Thread-safe; holds no lock.
 
-    Every file operation takes a location that `allow` has judged, and raises MetaException when the file system does or
-    does not answer in time; with `files = leave` none is allowed.
+    Every file operation takes a location that `allow` has checked, and raises MetaException if the file system fails or
+    does not respond in time. With `files = leave` no location is allowed.
     """
 
     def __init__(self, settings: WarehouseSettings | None = None, *, metrics: WarehouseMetrics | None = None) -> None:
         super().__init__(settings)
         self.file_systems = FileSystems(self.settings.options)
-        """For the parts that a warehouse is made of."""
+        """Used by the parts of the warehouse."""
         self._threads = FileThreads(self.settings.file_threads, patience_s=self.settings.file_wait_with_locks_s)
         self._operations: TallyFamily = (
             metrics.operations
@@ -70,22 +70,23 @@ class Warehouse(WarehouseLayout):
         self._listings = Listings(self, self._operations)
         self.move_records = MoveRecords(self)
 
-    # What may be touched
+    # Which locations may be changed
 
     def allow(self, location: Location, declared: Iterable[Location] = ()) -> AllowedLocation | None:
-        """The location for file operations, None if this server may not touch files there.
+        """The location for file operations; None if this server must not change files there.
 
-        It may below the two directories of the warehouse and `warehouse.allowed_locations`, and below what databases
-        and catalogs of the metastore declare (`declared`) if the operator names another place on such a file system.
+        Allowed are the two directories of the warehouse, `warehouse.allowed_locations`, and what databases and catalogs
+        of the metastore declare (`declared`), provided that the configuration names another place on the same file
+        system.
         """
         return self.allow_all((location,), declared)[0]
 
     def allow_all(
         self, locations: Sequence[Location], declared: Iterable[Location] = ()
     ) -> list[AllowedLocation | None]:
-        """As `allow`, of many at once: the links in the paths of each mount are looked at within one time limit.
+        """As `allow` for many locations: symbolic links in the paths of each mount are checked within one time limit.
 
-        Raises MetaException when a file system does not answer.
+        Raises MetaException if a file system does not respond.
         """
         found = self.allow_by_names(locations, declared)
         by_mount: dict[str, list[int]] = {}
@@ -108,22 +109,24 @@ class Warehouse(WarehouseLayout):
         return found
 
     def claim(self, location: Location) -> AllowedLocation | None:
-        """The location of a new database outside of what is allowed, if nothing is there: what is made is our own.
+        """The location of a new database outside the allowed locations, if nothing exists there: then its files will be
+        this server's own.
 
-        None where something is there, or where this server has no business: on a host or in a bucket in which the
-        operator names no directory, at the root, and where a symbolic link leads there. Raises MetaException.
+        None if something exists there, or if the location is out of bounds: on a host or in a bucket in which the
+        configuration names no directory, at the root, or reached by a symbolic link. Raises MetaException.
         """
         return self.claim_all((location,))[0]
 
     def claim_all(self, locations: Sequence[Location]) -> list[AllowedLocation | None]:
-        """As `claim`, of many at once: each mount is asked once, within one time limit, an object store for each."""
+        """As `claim` for many locations: one operation and time limit per mount; on an object store one per
+        location."""
         found: list[AllowedLocation | None] = [None] * len(locations)
         by_mount: dict[str, list[tuple[int, AllowedLocation]]] = {}
         for index, location in enumerate(locations):
             is_ours = any(root.is_same_file_system(location) for root in self._roots)
             if not self.may_be_declared(location) or not is_ours:
                 continue
-            # Below the operator's own directories a link is judged by them, as in `allow_all`.
+            # Below the directories of the configuration, links are checked against those, as in `allow_all`.
             roots = self._roots if self._is_in_own_roots(location) else (*self._roots, location)
             claimed = allow_by_names([location], roots)[0]
             if claimed is None:
@@ -150,7 +153,7 @@ class Warehouse(WarehouseLayout):
     # File operations
 
     def changes(self, transaction: TransactionOutcome) -> WarehouseChanges:
-        """File changes that share the fate of this attempt of a transaction."""
+        """The file changes of this attempt of a transaction."""
         return WarehouseChanges(self, transaction)
 
     def is_directory(self, location: AllowedLocation) -> bool:
@@ -158,7 +161,7 @@ class Warehouse(WarehouseLayout):
         return self._look(location, "is_directory", local_files.is_directory, remote_files.is_directory)
 
     def is_vacant(self, location: AllowedLocation) -> bool:
-        """Whether nothing is there, or an empty directory."""
+        """Whether nothing exists there, or only an empty directory."""
         return self._look(location, "is_vacant", local_files.is_vacant, remote_files.is_vacant)
 
     def exists(self, location: AllowedLocation) -> bool:
@@ -168,7 +171,7 @@ class Warehouse(WarehouseLayout):
         )
 
     def owner(self, location: AllowedLocation) -> str | None:
-        """Who owns the directory; None when it is not there or its file system has no owners."""
+        """The owner of the directory; None if it does not exist or its file system has no owners."""
 
         def owner_of(file_system: Any, path: str) -> str | int | None:
             try:
@@ -187,7 +190,7 @@ class Warehouse(WarehouseLayout):
             return None
 
     def make_directory(self, location: AllowedLocation) -> bool:
-        """Makes the directory and its parents; False when it was there already."""
+        """Creates the directory and its parents. Returns False if it existed."""
         if not self.manages_files:
             return False
         return self._do(
@@ -201,7 +204,8 @@ class Warehouse(WarehouseLayout):
         )
 
     def make_directories(self, locations: Sequence[AllowedLocation]) -> list[bool | MetaException]:
-        """As `make_directory` of each, in order, with its error; of a file system many within one time limit."""
+        """As `make_directory` for each, in order; the result is the bool or its error. Many of one file system within
+        one time limit."""
         if not self.manages_files:
             return [False] * len(locations)
         made: list[bool | MetaException] = [False] * len(locations)
@@ -213,7 +217,7 @@ class Warehouse(WarehouseLayout):
                 answers: Sequence[bool | Exception]
                 try:
                     answers = self._make_some(file_system, [locations[index] for index in some])
-                except MetaException as error:  # of all of them: what was made before is still to be undone
+                except MetaException as error:  # for all of them: what was created before still has to be undone
                     answers = [error] * len(some)
                 for index, answer in zip(some, answers, strict=True):
                     if isinstance(answer, MetaException):
@@ -263,26 +267,26 @@ class Warehouse(WarehouseLayout):
         )
 
     def remove_empty_directory(self, location: AllowedLocation) -> None:
-        """Removes a directory without anything in it; one that has files or is gone stays as it is."""
+        """Removes an empty directory. If it has contents or does not exist, nothing happens."""
         self.remove_empty_directories((location,))
 
     def remove_empty_directories(self, locations: Sequence[AllowedLocation]) -> None:
-        """As `remove_empty_directory` of each, in order; many at once. What cannot be removed is said in the log."""
+        """As `remove_empty_directory` for many directories, in order. Failures are logged."""
         if self.manages_files:
             self._deletions.remove_empty(locations)
 
     def rename_directory(
         self, source: AllowedLocation, destination: AllowedLocation, *, is_undone_late: bool = True
     ) -> None:
-        """Moves a directory. Raises MetaException when the destination is there, or lies on another file system.
+        """Moves a directory. Raises MetaException if the destination exists, or is on another file system.
 
-        One that is done after its time limit is moved back, unless it is itself the undoing of a move.
+        A move that completes after its time limit is undone, unless it is itself the undoing of a move.
         """
         self.require_free(source, destination)
         self.move(source, destination, is_undone_late=is_undone_late)
 
     def require_free(self, source: AllowedLocation, destination: AllowedLocation) -> None:
-        """Raises MetaException unless the directory may be moved there, and nothing is there."""
+        """Raises MetaException unless the directory may be moved there and the destination does not exist."""
         if not source.location.is_same_file_system(destination.location):
             raise MetaException(f"Cannot move {source} to another file system: {destination}")
         if not source.is_below_root or not destination.is_below_root:
@@ -295,12 +299,12 @@ class Warehouse(WarehouseLayout):
         return location.location.scheme in OBJECT_STORE_SCHEMES
 
     def object_move(self, source: AllowedLocation, destination: AllowedLocation) -> ObjectMove:
-        """A move of a directory of an object store, for one write."""
+        """The move of a directory of an object store, for one write."""
         return ObjectMove(self, source, destination)
 
     def copy_directory(self, source: AllowedLocation, destination: AllowedLocation) -> None:
-        """Copies a directory. Raises MetaException when the destination is there, or lies on another file system; what
-        is copied by then stays."""
+        """Copies a directory. Raises MetaException if the destination exists, or is on another file system. After an
+        error, files copied so far stay."""
         if not source.location.is_same_file_system(destination.location):
             raise MetaException(f"Cannot copy {source} to another file system: {destination}")
         if not destination.is_below_root or destination.location.is_inside(source.location):
@@ -321,15 +325,15 @@ class Warehouse(WarehouseLayout):
         )
 
     def modified_s(self, location: AllowedLocation) -> float | None:
-        """When a directory itself was last changed (epoch seconds); None where its file system does not say."""
+        """Last change of a directory itself (epoch seconds); None if its file system does not report it."""
         return self._look(location, "modified_s", local_files.modified_s, lambda _file_system, _path: None)
 
     def inode(self, location: AllowedLocation) -> int | None:
-        """The number of a directory within its file system; None where there is none, or file systems have none."""
+        """The inode number of a directory; None if it does not exist or the file system has no inodes."""
         return self._look(location, "inode", local_files.inode, lambda _file_system, _path: None)
 
     def delete_directory(self, location: AllowedLocation, *, skip_trash: bool) -> None:
-        """Deletes a directory with all in it, or moves it to the trash. Nothing there is fine.
+        """Deletes a directory with its contents, or moves it to the trash. It is no error if it does not exist.
 
         Raises MetaException for the root of a file system and for a directory that is itself an allowed location.
         """
@@ -337,10 +341,10 @@ class Warehouse(WarehouseLayout):
             raise_first(self._deletions.delete((location,), skip_trash=skip_trash))
 
     def delete_directories(self, locations: Sequence[AllowedLocation], *, skip_trash: bool) -> None:
-        """As `delete_directory` of each: a file system is asked a few times for thousands.
+        """As `delete_directory` for each, with a few operations per file system for thousands.
 
-        All are tried. Those from which a link leads out of what is allowed stay, and the log says so. Raises
-        MetaException that tells of the first other one that failed, and how many did.
+        All are tried. Directories from which a link leads out of the allowed locations stay, which is logged. Raises a
+        MetaException with the first other failure and the number of failures.
         """
         if not self.manages_files:
             return
@@ -352,14 +356,14 @@ class Warehouse(WarehouseLayout):
         raise_first({location: error for location, error in failures.items() if location not in led})
 
     def delete_contents(self, location: AllowedLocation, *, skip_trash: bool) -> None:
-        """Deletes all visible entries of a directory (not those that begin with `_` or `.`), as TRUNCATE does."""
+        """Deletes all visible entries of a directory (those that do not begin with `_` or `.`), as TRUNCATE does."""
         if not self.manages_files:
             return
         wanted = [location.child(name) for name in self.names(location) if not is_hidden(name)]
         self.delete_directories(wanted, skip_trash=skip_trash)
 
     def names(self, location: AllowedLocation) -> list[str]:
-        """The names of all that a directory holds; nothing when it is absent."""
+        """The entries of a directory; empty if it does not exist."""
         return self._do(
             "list",
             f"Cannot list {location}",
@@ -369,7 +373,7 @@ class Warehouse(WarehouseLayout):
         )
 
     def read_file(self, location: AllowedLocation, limit_bytes: int) -> bytes:
-        """The content of one file. Raises MetaException, also for a file larger than the limit."""
+        """The content of a file. Raises MetaException, also if it is larger than the limit."""
 
         def read(file_system: Any, path: str) -> bytes:
             with file_system.open(path, "rb") as opened:
@@ -389,9 +393,9 @@ class Warehouse(WarehouseLayout):
         return content
 
     def write_file(self, location: AllowedLocation, content: bytes) -> bool:
-        """Writes a file, replacing one that is there, and makes its directory if need be; whether it made that.
+        """Writes a file, replacing an existing one, and creates its directory if necessary; returns whether it did.
 
-        Both are one operation: what is left of one that fails is deleted.
+        Both are one operation: if it fails, its remains are deleted.
         """
 
         def undo(is_directory_made: bool) -> None:
@@ -410,7 +414,7 @@ class Warehouse(WarehouseLayout):
         )
 
     def delete_file(self, location: AllowedLocation) -> None:
-        """Deletes one file; nothing there is fine."""
+        """Deletes one file, if it exists."""
         self._do(
             "delete",
             f"Cannot delete {location}",
@@ -420,28 +424,28 @@ class Warehouse(WarehouseLayout):
         )
 
     def directory_statistics(self, location: AllowedLocation) -> DirectoryStatistics | None:
-        """Number and size of the visible files below a directory; zeros when it is absent.
+        """Number and size of the visible files below a directory; zeros if it does not exist.
 
-        None if it holds more than `listing_max_entries` or listing takes longer than `listing_timeout_s`: whoever asks
-        for statistics goes on without them.
+        None if it has more than `listing_max_entries` entries or the listing takes longer than `listing_timeout_s`:
+        callers continue without statistics.
         """
         return self.directory_statistics_all((location,))[0]
 
     def directory_statistics_all(self, locations: Sequence[AllowedLocation]) -> list[DirectoryStatistics | None]:
-        """As `directory_statistics` of each, in order; on this machine many within one time limit."""
+        """As `directory_statistics` for each, in order; on this machine many within one time limit."""
         return self._listings.directory_statistics(locations)
 
     def unexpected_file(self, locations: Sequence[AllowedLocation], expected: re.Pattern[str]) -> str | None:
-        """A visible file below one of the directories whose whole name is not as expected; None where all are.
+        """A visible file below one of the directories whose name does not match entirely; None if all match.
 
-        Raises MetaException, also for a directory with too many files to look at, or listed too slowly.
+        Raises MetaException, also if a directory has too many files, or its listing takes too long.
         """
         return self._listings.unexpected_file(locations, expected)
 
     def files_in(self, locations: Sequence[AllowedLocation]) -> list[list[str]]:
-        """The names of the visible files in each of the directories, not of those further below, in order.
+        """The names of the visible files directly in each of the directories, in order.
 
-        Raises MetaException, also for directories with too many files to look at, or listed too slowly.
+        Raises MetaException, also if directories have too many files, or their listing takes too long.
         """
         return self._listings.files_in(locations)
 
@@ -489,7 +493,7 @@ class Warehouse(WarehouseLayout):
         local: Callable[[str, Sequence[str]], T],
         remote: Callable[[Any, str], T],
     ) -> T:
-        """What a file system says of a place; `question` names what is asked (see `_do`)."""
+        """A read-only operation; `question` identifies it (see `_do`)."""
         return self._do("look", f"Cannot look at {location}", location, local, remote, question=question)
 
     def _do(
@@ -505,9 +509,9 @@ class Warehouse(WarehouseLayout):
         question: str | None = None,
         if_late: Callable[[T], object] | None = None,
     ) -> T:
-        """One file operation, in a thread of its file system with a time limit.
+        """Runs one file operation in a thread of its file system, with a time limit.
 
-        `question`: its name where a write that holds locks may be run again for it (`StillWaiting`).
+        `question`: identifies it if a write that holds locks may run again because of it (`StillWaiting`).
         """
 
         def work() -> T:
@@ -538,9 +542,9 @@ class Warehouse(WarehouseLayout):
         question: Hashable = None,
         if_late: Callable[[T], object] | None = None,
     ) -> T:
-        """What the work returns, done in a thread of its file system within the time limit, and counted.
+        """Runs the work in a thread of its file system within the time limit, counts it, and returns its result.
 
-        See `FileThreads.run`. Raises MetaException that begins with `failure`, and StillWaiting.
+        See `FileThreads.run`. Raises MetaException with a text that begins with `failure`, and StillWaiting.
         """
         outcome = "error"
         try:
